@@ -1,0 +1,41 @@
+#include <string>
+
+#include "../core/error.h"
+#include "../core/version.h"
+#include "bindings.h"
+
+namespace {
+
+PyObject* kernel_error = nullptr;
+
+// KernelError(code, message, line, column): the Python side turns it into one of its families.
+void translate(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const treelm::Error& error) {
+    const std::string code(treelm::code_name(error.code()));
+    nb::object arguments = nb::make_tuple(code.c_str(), error.what(), error.place().line, error.place().column);
+    PyErr_SetObject(kernel_error, arguments.ptr());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+  module.doc() = "C++ kernels of treelm; imported only by the modules that wrap them.";
+  module.attr("CORE_VERSION") = treelm::core_version;
+  kernel_error = PyErr_NewException("treelm._native.KernelError", PyExc_RuntimeError, nullptr);
+  module.attr("KernelError") = nb::handle(kernel_error);
+  nb::register_exception_translator(translate);
+  nb::dict sentences;
+  for (int i = 0; i < treelm::error_code_count; ++i) {
+    const auto code = static_cast<treelm::ErrorCode>(i);
+    const std::string_view name = treelm::code_name(code), sentence = treelm::code_sentence(code);
+    sentences[nb::str(name.data(), name.size())] = nb::str(sentence.data(), sentence.size());
+  }
+  module.attr("ERROR_SENTENCES") = sentences;
+  treelm::bindings::bind_profile(module);
+  treelm::bindings::bind_packed_trees(module);
+  treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_words(module);
+}

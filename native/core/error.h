@@ -1,0 +1,86 @@
+// One exception type for the whole core: a stable code, a place, one sentence per code.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace treelm {
+
+enum class ErrorCode : std::uint8_t {
+  unbalanced,
+  text_outside,
+  mixed,
+  multi_word,
+  no_word,
+  empty_label,
+  depth,
+  encoding,
+  reserved_char,
+  too_large,
+  argument,
+  forked,
+};
+
+inline constexpr int error_code_count = 12;
+
+// The name callers and tests compare, such as "E_UNBALANCED".
+constexpr std::string_view code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::unbalanced: return "E_UNBALANCED";
+    case ErrorCode::text_outside: return "E_TEXT_OUTSIDE";
+    case ErrorCode::mixed: return "E_MIXED";
+    case ErrorCode::multi_word: return "E_MULTI_WORD";
+    case ErrorCode::no_word: return "E_NO_WORD";
+    case ErrorCode::empty_label: return "E_EMPTY_LABEL";
+    case ErrorCode::depth: return "E_DEPTH";
+    case ErrorCode::encoding: return "E_ENCODING";
+    case ErrorCode::reserved_char: return "E_RESERVED_CHAR";
+    case ErrorCode::too_large: return "E_TOO_LARGE";
+    case ErrorCode::argument: return "E_ARGUMENT";
+    case ErrorCode::forked: return "E_FORKED";
+  }
+  return "E_FAILED";
+}
+
+// What happened, in one sentence without a place.
+constexpr std::string_view code_sentence(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::unbalanced: return "a bracket is opened and never closed, or closed and never opened";
+    case ErrorCode::text_outside: return "a token stands outside any tree";
+    case ErrorCode::mixed: return "a word stands beside a bracketed child";
+    case ErrorCode::multi_word: return "two words stand under one tag";
+    case ErrorCode::no_word: return "a label has nothing below it";
+    case ErrorCode::empty_label: return "an inner node has no label";
+    case ErrorCode::depth: return "brackets are nested deeper than max_depth";
+    case ErrorCode::encoding: return "the text is not valid UTF-8";
+    case ErrorCode::reserved_char: return "a category holds one of the reserved characters @ + ^ | \\";
+    case ErrorCode::too_large: return "the input is larger than the kernel can index";
+    case ErrorCode::argument: return "an argument has an impossible value";
+    case ErrorCode::forked: return "a stream opened before a fork was used after it";
+  }
+  return "the kernel failed";
+}
+
+// Where in a file something is: lines and byte columns count from 1, 0 means unknown.
+struct Place {
+  std::uint64_t line = 0;
+  std::uint64_t column = 0;
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message, Place place = {})
+      : std::runtime_error(message), code_(code), place_(place) {}
+  explicit Error(ErrorCode code) : Error(code, std::string(code_sentence(code))) {}
+
+  ErrorCode code() const { return code_; }
+  Place place() const { return place_; }
+
+ private:
+  ErrorCode code_;
+  Place place_;
+};
+
+}  // namespace treelm

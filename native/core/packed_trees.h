@@ -1,0 +1,94 @@
+// Many trees as flat arrays: nodes in preorder, a preterminal and its word are one node.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "error.h"
+#include "symbols.h"
+
+namespace treelm {
+
+// A frozen list of strings in one piece of memory.
+class StringTable {
+ public:
+  StringTable() : start_{0} {}
+  explicit StringTable(const Symbols& symbols);
+  void push_back(std::string_view text);
+  std::string_view operator[](std::size_t i) const {
+    return {bytes_.data() + start_[i], start_[i + 1] - start_[i]};
+  }
+  std::size_t size() const { return start_.size() - 1; }
+
+ private:
+  std::string bytes_;
+  std::vector<std::uint32_t> start_;
+};
+
+// The four parts of a label as ids of atoms; `none` where a part is absent.
+struct LabelParts {
+  std::uint32_t base = none;
+  std::uint32_t head = none;
+  std::uint32_t parent = none;
+  std::uint32_t gap = 0;
+
+  friend bool operator==(const LabelParts&, const LabelParts&) = default;
+};
+
+// Labels <-> dense ids in order of first occurrence.
+class LabelTable {
+ public:
+  LabelTable() : slots_(256, none) {}
+  std::uint32_t intern(const LabelParts& parts);
+  const std::vector<LabelParts>& parts() const { return parts_; }
+  void clear();
+
+ private:
+  std::vector<LabelParts> parts_;
+  std::vector<std::uint32_t> slots_;
+};
+
+// Something wrong with one tree, or between trees.
+struct TreeProblem {
+  ErrorCode code;
+  std::uint64_t tree = 0;  // ordinal in the file, from 1
+  std::uint64_t line = 0;
+  std::uint64_t column = 0;
+  std::string excerpt;  // a few bytes of text at the place
+};
+
+struct PackedTrees {
+  StringTable atoms;  // bases and annotations
+  StringTable words;
+  std::vector<LabelParts> labels;
+
+  // per node
+  std::vector<std::uint32_t> label;  // index into labels
+  std::vector<std::uint32_t> size;   // nodes of the subtree, itself included
+  std::vector<std::uint32_t> word;   // index into words, or none for a phrase
+
+  // per tree
+  std::vector<std::uint32_t> start{0};  // first node; one more entry than trees
+  std::vector<std::uint64_t> ordinal;   // position in the file, from 1
+  std::vector<std::uint64_t> line;      // line of the opening bracket
+
+  std::vector<TreeProblem> problems;
+  std::uint64_t dropped = 0;       // trees that held nothing but empty elements
+  std::uint64_t many_rooted = 0;   // trees with several nodes below an unlabelled root
+
+  std::size_t tree_count() const { return start.size() - 1; }
+};
+
+// The written form `base [-head] [-GAP] [^parent]`; reserved characters of `head` are escaped.
+void render_label(const StringTable& atoms, const LabelParts& parts, std::string& out);
+
+// One tree per line, single spaces, a newline behind each.
+std::string write_brackets(const PackedTrees& trees);
+
+// Throws Error(argument) unless every index of `trees` is in range and the sizes nest.
+void check_packed(const PackedTrees& trees);
+
+}  // namespace treelm

@@ -1,0 +1,60 @@
+// Strings <-> dense 32-bit ids, ids given in order of first occurrence.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace treelm {
+
+inline constexpr std::uint32_t none = 0xFFFFFFFFu;
+
+// Our own hash of a byte string; the same on every machine, so it may order or seed things.
+inline std::uint64_t hash_bytes(std::string_view text) {
+  constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15ull;
+  std::uint64_t hash = text.size() * multiplier;
+  const char* at = text.data();
+  std::size_t left = text.size();
+  while (left >= 8) {
+    std::uint64_t piece;
+    std::memcpy(&piece, at, 8);
+    hash = (hash ^ piece) * multiplier;
+    hash ^= hash >> 32;
+    at += 8;
+    left -= 8;
+  }
+  std::uint64_t tail = 0;
+  for (std::size_t i = 0; i < left; ++i) tail |= std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i);
+  hash = (hash ^ tail) * multiplier;
+  return hash ^ (hash >> 29);
+}
+
+class Symbols {
+ public:
+  Symbols();
+
+  // The id of `text`, given now if it is new.
+  std::uint32_t intern(std::string_view text);
+  // The id of `text`, or `none`.
+  std::uint32_t find(std::string_view text) const;
+  std::string_view operator[](std::uint32_t id) const {
+    return {bytes_.data() + start_[id], start_[id + 1] - start_[id]};
+  }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(start_.size() - 1); }
+  void clear();
+
+ private:
+  struct Slot {
+    std::uint32_t hash;
+    std::uint32_t id;
+  };
+  void grow();
+
+  std::string bytes_;
+  std::vector<std::uint32_t> start_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace treelm

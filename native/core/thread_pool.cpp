@@ -1,0 +1,109 @@
+#include "thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+#ifdef _WIN32
+#include <process.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace treelm {
+
+long current_process() {
+#ifdef _WIN32
+  return _getpid();
+#else
+  return static_cast<long>(getpid());
+#endif
+}
+
+ThreadPool::ThreadPool(std::size_t threads) : size_(std::max<std::size_t>(threads, 1)) {}
+
+ThreadPool::~ThreadPool() {
+  abandon_after_fork();
+  if (!state_) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+    state_->tasks.clear();
+  }
+  state_->wake.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+// In a forked child the threads do not exist and their mutex may be held for ever: leave both behind.
+void ThreadPool::abandon_after_fork() {
+  if (!state_ || owner_ == current_process()) return;
+  for (std::thread& thread : threads_) thread.detach();
+  threads_.clear();
+  new std::shared_ptr<State>(std::move(state_));  // never freed: its mutex may be locked
+  state_.reset();
+}
+
+void ThreadPool::start() {
+  abandon_after_fork();
+  if (state_) return;
+  state_ = std::make_shared<State>();
+  owner_ = current_process();
+  for (std::size_t worker = 0; worker < size_; ++worker) {
+    threads_.emplace_back([state = state_, worker] {
+      for (;;) {
+        std::function<void(std::size_t)> task;
+        {
+          std::unique_lock lock(state->mutex);
+          state->wake.wait(lock, [&] { return state->stop || !state->tasks.empty(); });
+          if (state->tasks.empty()) return;
+          task = std::move(state->tasks.front());
+          state->tasks.pop_front();
+        }
+        task(worker);
+      }
+    });
+  }
+}
+
+void ThreadPool::submit(std::function<void(std::size_t)> task) {
+  if (size_ == 1) {
+    task(0);
+    return;
+  }
+  start();
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tasks.push_back(std::move(task));
+  }
+  state_->wake.notify_one();
+}
+
+void ThreadPool::map(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
+  std::mutex mutex;
+  std::condition_variable finished;
+  std::size_t running = std::min(size_, count), failed = count;
+  std::exception_ptr failure;
+  std::atomic<std::size_t> next{0};
+  for (std::size_t i = std::min(size_, count); i-- > 0;) {
+    submit([&](std::size_t worker) {
+      for (std::size_t index = next++; index < count; index = next++) {
+        try {
+          body(index, worker);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (index < failed) {
+            failed = index;
+            failure = std::current_exception();
+          }
+        }
+      }
+      const std::lock_guard lock(mutex);
+      if (--running == 0) finished.notify_all();
+    });
+  }
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [&] { return running == 0; });
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace treelm

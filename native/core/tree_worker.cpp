@@ -1,0 +1,232 @@
+#include "tree_worker.h"
+
+#include <algorithm>
+
+#include "unicode.h"
+
+namespace treelm {
+
+namespace {
+
+constexpr std::size_t excerpt_bytes = 40;
+
+// Where a label is cut: at the first - = | that is not its first character.
+std::size_t cut_position(std::string_view label) {
+  if (label.starts_with('-')) return label.size();
+  const std::size_t at = label.find_first_of("-=|", 1);
+  return at == std::string_view::npos ? label.size() : at;
+}
+
+bool has_function(std::string_view label, std::string_view function) {
+  if (function.empty()) return false;
+  std::size_t at = cut_position(label);
+  while (at < label.size()) {
+    const std::size_t end = std::min(label.find_first_of("-=|", at + 1), label.size());
+    if (label.substr(at + 1, end - at - 1) == function) return true;
+    at = end;
+  }
+  return false;
+}
+
+}  // namespace
+
+TreeWorker::TreeWorker(std::shared_ptr<const TreeRecipe> recipe)
+    : recipe_(std::move(recipe)), profile_(*recipe_->profile) {}
+
+void TreeWorker::begin_batch() {
+  atoms_.clear();
+  words_.clear();
+  raw_.clear();
+  labels_.clear();
+  atom_flags_.clear();
+  raw_labels_.clear();
+  word_facts_.clear();
+  const Symbols& fixed = profile_.atoms();
+  for (std::uint32_t i = 0; i < fixed.size(); ++i) atom(fixed[i]);
+}
+
+void TreeWorker::end_batch(PackedTrees& out) {
+  out.atoms = StringTable(atoms_);
+  out.words = StringTable(words_);
+  out.labels = labels_.parts();
+}
+
+std::uint32_t TreeWorker::atom(std::string_view text) {
+  const std::uint32_t id = atoms_.intern(text);
+  if (id == atom_flags_.size()) atom_flags_.push_back(profile_.flags(text));
+  return id;
+}
+
+const TreeWorker::RawLabel& TreeWorker::raw_label(std::string_view text) {
+  const std::uint32_t id = raw_.intern(text);
+  if (id == raw_labels_.size()) {
+    RawLabel label;
+    label.base = atom(recipe_->strip ? text.substr(0, cut_position(text)) : text);
+    // Only a whole label can be that of a root: TOP-1 is not.
+    label.flags = (atom_flags_[label.base] & ~is_root_label) | (profile_.flags(text) & is_root_label);
+    label.temporal_function = has_function(text, profile_.temporal_function());
+    raw_labels_.push_back(label);
+  }
+  return raw_labels_[id];
+}
+
+std::uint32_t TreeWorker::intern_word(std::string_view text) {
+  const std::uint32_t id = words_.intern(text);
+  if (id == word_facts_.size()) word_facts_.emplace_back();
+  return id;
+}
+
+void TreeWorker::mark_punctuation(WorkingTree::Node& node) {
+  node.punctuation = (node.flags & is_punctuation_tag) != 0 ||
+                     (profile_.punctuation_by_word() && node.word != none && word_fact(node.word, punctuation_word));
+}
+
+PackedTrees TreeWorker::process(const Segments& segments) {
+  PackedTrees out;
+  begin_batch();
+  out.problems = segments.problems;
+  for (const TreeSpan& span : segments.spans) {
+    const std::string_view text = std::string_view(segments.text).substr(span.begin, span.end - span.begin);
+    try {
+      parse(text);
+      if (!finish_tree(out)) continue;
+      out.ordinal.push_back(span.ordinal);
+      out.line.push_back(span.line);
+    } catch (const Failure& failure) {
+      const std::string_view before = text.substr(0, failure.at);
+      const std::size_t newline = before.rfind('\n');
+      const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+      const std::uint64_t column =
+          newline == std::string_view::npos ? span.column + failure.at : failure.at - newline;
+      std::string_view excerpt = text.substr(failure.at, excerpt_bytes);
+      excerpt = excerpt.substr(0, std::min(excerpt.find('\n'), excerpt.size()));
+      out.problems.push_back({failure.code, span.ordinal, span.line + lines, column, std::string(excerpt)});
+    }
+  }
+  std::stable_sort(out.problems.begin(), out.problems.end(), [](const TreeProblem& a, const TreeProblem& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
+  end_batch(out);
+  return out;
+}
+
+PackedTrees TreeWorker::process(const PackedTrees& trees) {
+  PackedTrees out;
+  begin_batch();
+  loaded_labels_.assign(trees.labels.size(), {});
+  loaded_words_.assign(trees.words.size(), none);
+  loaded_atoms_.assign(trees.atoms.size(), none);
+  for (std::size_t i = 0; i < trees.tree_count(); ++i) {
+    const std::uint64_t ordinal = i < trees.ordinal.size() ? trees.ordinal[i] : i + 1;
+    const std::uint64_t line = i < trees.line.size() ? trees.line[i] : 0;
+    try {
+      load(trees, i);
+      if (!finish_tree(out)) continue;
+      out.ordinal.push_back(ordinal);
+      out.line.push_back(line);
+    } catch (const Failure& failure) {
+      out.problems.push_back({failure.code, ordinal, line, 0, scratch_});
+    }
+  }
+  end_batch(out);
+  return out;
+}
+
+// Cleans, transforms and packs the scratch tree; false if nothing is left of it.
+bool TreeWorker::finish_tree(PackedTrees& out) {
+  if (many_rooted_) ++out.many_rooted;
+  if (recipe_->strip) {
+    clean(true);
+    if (tree_.nodes[root_].dead) {
+      ++out.dropped;
+      return false;
+    }
+  }
+  if (recipe_->treelet != 0) treelet();
+  emit(out);
+  return true;
+}
+
+void TreeWorker::load(const PackedTrees& trees, std::size_t which) {
+  const auto atom_here = [&](std::uint32_t id) {
+    if (id == none) return none;
+    if (loaded_atoms_[id] == none) loaded_atoms_[id] = atom(trees.atoms[id]);
+    return loaded_atoms_[id];
+  };
+  tree_.clear();
+  root_ = 0;
+  many_rooted_ = false;
+  emit_stack_.clear();
+  const std::uint32_t first = trees.start[which], last = trees.start[which + 1];
+  tree_.nodes.resize(last - first);
+  for (std::uint32_t i = 0; i < last - first; ++i) {
+    WorkingTree::Node& node = tree_.nodes[i];
+    node = {};
+    const LabelParts& parts = trees.labels[trees.label[first + i]];
+    if (recipe_->strip) {
+      RawLabel& label = loaded_labels_[trees.label[first + i]];
+      if (label.base == none) {
+        scratch_.clear();
+        render_label(trees.atoms, parts, scratch_);
+        label = raw_label(scratch_);
+      }
+      node.base = label.base;
+      node.flags = label.flags;
+      node.temporal_function = label.temporal_function;
+    } else {
+      set_base(node, atom_here(parts.base));
+      node.head = atom_here(parts.head);
+      node.parent_mark = atom_here(parts.parent);
+      node.gap = parts.gap != 0;
+    }
+    const std::uint32_t word = trees.word[first + i];
+    if (word != none) {
+      if (loaded_words_[word] == none) loaded_words_[word] = intern_word(trees.words[word]);
+      node.word = loaded_words_[word];
+    }
+    mark_punctuation(node);
+    // emit_stack_ holds (last child seen, end) of the open phrases
+    while (!emit_stack_.empty() && emit_stack_.back().second == i) emit_stack_.pop_back();
+    if (!emit_stack_.empty()) {
+      std::uint32_t& last_child = emit_stack_.back().first;
+      // The parent is the node whose children list is empty so far, directly before its first child.
+      if (last_child == none) {
+        tree_.nodes[i - 1].first = i;
+      } else {
+        tree_.nodes[last_child].next = i;
+      }
+      last_child = i;
+    }
+    if (word == none) emit_stack_.emplace_back(none, i + trees.size[first + i]);
+  }
+}
+
+// Appends the scratch tree in preorder.
+void TreeWorker::emit(PackedTrees& out) {
+  if (out.label.size() + tree_.nodes.size() >= none) throw Error(ErrorCode::too_large);
+  emit_stack_.clear();
+  std::uint32_t node = root_;
+  for (;;) {
+    const WorkingTree::Node& from = tree_.nodes[node];
+    const auto at = static_cast<std::uint32_t>(out.label.size());
+    out.label.push_back(labels_.intern({from.base, from.head, from.parent_mark, from.gap ? 1u : 0u}));
+    out.word.push_back(from.word);
+    out.size.push_back(1);
+    if (from.word == none) {
+      emit_stack_.emplace_back(node, at);
+      node = from.first;
+      continue;
+    }
+    while (node != root_ && tree_.nodes[node].next == none) {
+      const auto [phrase, position] = emit_stack_.back();
+      emit_stack_.pop_back();
+      out.size[position] = static_cast<std::uint32_t>(out.label.size()) - position;
+      node = phrase;
+    }
+    if (node == root_) break;
+    node = tree_.nodes[node].next;
+  }
+  out.start.push_back(static_cast<std::uint32_t>(out.label.size()));
+}
+
+}  // namespace treelm

@@ -1,0 +1,1 @@
+"""Syntactic language models."""

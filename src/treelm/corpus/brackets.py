@@ -1,0 +1,314 @@
+"""Penn brackets: streams of trees out of files, with the place of everything that is wrong."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from treelm import _native
+from treelm.corpus.files import Source, read_blocks, source_name
+from treelm.errors import CorpusFormatError, EngineError, TreelmWarning
+from treelm.parallel.progress import SILENT, Progress
+from treelm.trees.packed import PackedTrees
+from treelm.trees.profile import ProfileSource, load_profile
+from treelm.trees.tree import Tree
+
+OnError = Literal["raise", "skip"]
+
+#: How many problems a report keeps in full; the rest are counted.
+KEPT_PROBLEMS = 1000
+
+_HINTS = {
+    "E_UNBALANCED": "Is a line cut off, or is a bracket inside a word not written -LRB- / -RRB-?",
+    "E_TEXT_OUTSIDE": "Is this a file of bracketed trees? Plain text has no trees to read.",
+    "E_MIXED": "A node holds either one word or bracketed children, never both.",
+    "E_MULTI_WORD": "A tag holds one word; join the words with _ or give each a tag of its own.",
+    "E_NO_WORD": "A parser that found no parse writes such lines.",
+    "E_EMPTY_LABEL": "Only the outermost bracket may have no label.",
+    "E_DEPTH": "A larger max_depth allows it, if the tree is meant.",
+    "E_ENCODING": "Convert the file first, for example: iconv -f latin1 -t utf-8 FILE",
+    "E_RESERVED_CHAR": "Read with labels cut (the default), or rename the category.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a file of trees, and where."""
+
+    code: str
+    path: str
+    tree: int
+    line: int
+    column: int
+    excerpt: str
+
+    @property
+    def message(self) -> str:
+        """Fact with place, likely cause."""
+        place = f"{self.path}:{self.line}"
+        if self.column:
+            place += f":{self.column}"
+        sentence = _native.ERROR_SENTENCES[self.code]
+        near = f', at "{self.excerpt}"' if self.excerpt else ""
+        return f"{place}: tree {self.tree}: {sentence}{near} ({self.code}). {_HINTS[self.code]}"
+
+    def as_error(self) -> CorpusFormatError:
+        """Return the problem as an exception."""
+        advice = f"\nRun `treelm inspect {self.path}` to list every malformed tree."
+        return CorpusFormatError(
+            self.message + ("" if self.path.startswith("<") else advice),
+            code=self.code,
+            path=self.path,
+            line=self.line,
+            column=self.column,
+            tree=self.tree,
+        )
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What became of the trees of one reading; filled while the trees are read."""
+
+    trees: int = 0
+    tokens: int = 0
+    failed: int = 0
+    dropped: int = 0
+    many_rooted: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def failure_rate(self) -> float:
+        """Share of the trees that were malformed."""
+        seen = self.trees + self.dropped + self.failed
+        return self.failed / seen if seen else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How brackets are read.
+
+    Args:
+        profile: Language profile: which tags are empty or dropped, which labels are flattened.
+        strip: Cut labels at function tags, remove empty elements and dropped tags, flatten, collapse
+            ``X -> X``; False keeps every label whole and every node.
+        unescape: Read ``\\/`` as ``/`` and ``\\*`` as ``*``.
+        normalize_root: Put one node ``ROOT`` on top of every tree.
+        max_depth: Deepest nesting accepted.
+    """
+
+    profile: ProfileSource = "english"
+    strip: bool = True
+    unescape: bool = True
+    normalize_root: bool = True
+    max_depth: int = 1000
+
+    def recipe(
+        self, *, treelet: int = 0, lowest_verb_label: bool = True, temporal: Iterable[str] = ()
+    ) -> _native.TreeRecipe:
+        """Return the kernel's recipe: these options, then the treelet transforms of the bit mask."""
+        return _native.TreeRecipe(
+            load_profile(self.profile).native,
+            strip=self.strip,
+            unescape=self.unescape,
+            normalize_root=self.normalize_root,
+            max_depth=self.max_depth,
+            treelet=treelet,
+            lowest_verb_label=lowest_verb_label,
+            temporal_words=sorted(temporal),
+        )
+
+
+DEFAULT_OPTIONS = ReadOptions()
+#: Everything kept as it is written.
+RAW_OPTIONS = ReadOptions(strip=False, unescape=False, normalize_root=False)
+
+
+def _batches(
+    blocks: Iterable[bytes], recipe: _native.TreeRecipe, *, threads: int, as_text: bool, flush: bool
+) -> Iterator[_native.TreeBatch]:
+    """Feed blocks to the kernel and yield finished batches in order."""
+    stream = _native.TreeStream(recipe, threads=threads, as_text=as_text)
+    limit = 8 * threads  # batches in flight: bounds memory, keeps every thread busy
+    try:
+        for block in blocks:
+            stream.feed(block, flush=flush)
+            while (batch := stream.take(wait=stream.in_flight > limit or flush)) is not None:
+                yield batch
+        stream.finish()
+        while (batch := stream.take(wait=True)) is not None:
+            yield batch
+    except _native.KernelError as error:
+        code, message, _, _ = error.args
+        raise EngineError(f"reading trees failed: {message}", code=code) from error
+
+
+def _note(batch: _native.PackedTrees, name: str, report: ReadReport, on_error: OnError) -> None:
+    """Add a batch to the report; raise or warn as asked."""
+    report.dropped += batch.dropped
+    problems = batch.problems
+    report.failed += len(problems)
+    for code, tree, line, column, excerpt in problems:
+        if len(report.problems) >= KEPT_PROBLEMS and on_error == "skip":
+            break
+        text = excerpt.decode("utf-8", "backslashreplace")
+        problem = Problem(code, name, tree, line, column, _printable(text))
+        if on_error == "raise":
+            raise problem.as_error()
+        report.problems.append(problem)
+    if batch.many_rooted and not report.many_rooted:
+        warnings.warn(
+            f"{name}: some trees have several nodes below an unlabelled root; each becomes one ROOT "
+            "with several children.",
+            TreelmWarning,
+            stacklevel=4,
+        )
+    report.many_rooted += batch.many_rooted
+
+
+def _printable(text: str) -> str:
+    """Return the text with everything escaped that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def read_packed(
+    source: Source | Iterable[bytes],
+    options: ReadOptions = DEFAULT_OPTIONS,
+    *,
+    recipe: _native.TreeRecipe | None = None,
+    on_error: OnError = "raise",
+    report: ReadReport | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Iterator[PackedTrees]:
+    """Yield the trees of a file in batches, in order, in constant memory.
+
+    Args:
+        source: File name, ``-`` for standard input, or blocks of bytes.
+        options: How brackets are read.
+        recipe: Kernel recipe that replaces `options`, to transform trees while they are read.
+        on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
+        report: Filled with counts and problems.
+        threads: Kernel threads; the result does not depend on it.
+        progress: Told the number of bytes read.
+
+    Raises:
+        CorpusFormatError: for a malformed tree, with file, line, column and code.
+        InputFileError: for a file that cannot be read.
+    """
+    report = ReadReport() if report is None else report
+    name, blocks = _named_blocks(source)
+    recipe = options.recipe() if recipe is None else recipe
+    with progress.step(f"reading {name}", total=_size(source), unit="B") as step:
+        for batch in _batches(
+            _counted(blocks, step.advance), recipe, threads=threads, as_text=False, flush=False
+        ):
+            packed = PackedTrees(batch.trees)
+            _note(batch.trees, name, report, on_error)
+            report.trees += len(packed)
+            report.tokens += packed.token_count
+            if len(packed):
+                yield packed
+
+
+def rewrite_brackets(
+    source: Source | Iterable[bytes],
+    recipe: _native.TreeRecipe,
+    *,
+    on_error: OnError = "raise",
+    report: ReadReport | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+    line_buffered: bool = False,
+) -> Iterator[bytes]:
+    """Yield the trees of a file as brackets, one a line, after the recipe was applied.
+
+    The arguments are those of `read_packed`; `line_buffered` hands on every tree at once.
+    """
+    report = ReadReport() if report is None else report
+    name, blocks = _named_blocks(source)
+    with progress.step(f"reading {name}", total=_size(source), unit="B") as step:
+        for batch in _batches(
+            _counted(blocks, step.advance),
+            recipe,
+            threads=threads,
+            as_text=True,
+            flush=line_buffered,
+        ):
+            _note(batch.trees, name, report, on_error)
+            report.trees += batch.written
+            if batch.written:
+                yield batch.text
+
+
+def read_trees(
+    source: Source | Iterable[str],
+    options: ReadOptions = DEFAULT_OPTIONS,
+    *,
+    on_error: OnError = "raise",
+    report: ReadReport | None = None,
+    threads: int = 1,
+) -> Iterator[Tree]:
+    """Yield the trees of a file, or of strings that each hold one tree or more.
+
+    Args:
+        source: File name (compressed files by suffix), ``-``, or an iterable of bracket strings such
+            as another parser prints.
+        options: How brackets are read.
+        on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
+        report: Filled with counts and problems.
+        threads: Kernel threads.
+
+    Example:
+        >>> for tree in read_trees(["(S (NP-SBJ (PRP I)) (VP (VBP sleep)))"]):
+        ...     print(tree)
+        (ROOT (S (NP (PRP I)) (VP (VBP sleep))))
+    """
+    blocks: Source | Iterable[bytes]
+    if isinstance(source, (str, os.PathLike)):
+        blocks = source
+    else:
+        blocks = (f"{text}\n".encode("utf-8", "surrogatepass") for text in source)
+    for packed in read_packed(blocks, options, on_error=on_error, report=report, threads=threads):
+        yield from packed
+
+
+def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
+    """Return the one tree written in `text`; everything is kept as written unless `options` differ.
+
+    Raises:
+        CorpusFormatError: if the text is malformed, or holds none or several trees.
+    """
+    trees = list(read_trees([text], options))
+    if len(trees) != 1:
+        raise CorpusFormatError(
+            f"expected one tree and found {len(trees)}; use read_trees for several.",
+            code="E_NOT_ONE_TREE",
+        )
+    return trees[0]
+
+
+def _named_blocks(source: Source | Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
+    if isinstance(source, (str, os.PathLike)):
+        return source_name(source), read_blocks(source)
+    return "<trees>", source
+
+
+def _size(source: Source | Iterable[bytes]) -> int | None:
+    """Return the bytes to come, where they can be known (not for pipes or compressed files)."""
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    path = Path(source)
+    known = path.is_file() and path.suffix not in {".gz", ".bz2", ".xz"}
+    return path.stat().st_size if known else None
+
+
+def _counted(blocks: Iterable[bytes], advance: object) -> Iterator[bytes]:
+    """Yield the blocks and report their sizes."""
+    assert callable(advance)
+    for block in blocks:
+        yield block
+        advance(len(block))

@@ -1,0 +1,206 @@
+"""Corpora: trees or plain text, in documents, that can be read again and again.
+
+A corpus is a list of files. It is read from the start each time it is iterated, in constant
+memory, and knows a fingerprint of what it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
+from treelm.corpus.files import Source, read_blocks, read_lines, source_name
+from treelm.errors import CorpusFormatError
+from treelm.trees.packed import PackedTrees
+from treelm.trees.tree import Tree
+
+_COMPRESSION = (".gz", ".bz2", ".xz")
+
+
+class Fingerprint(NamedTuple):
+    """What a corpus is, in one line of a manifest."""
+
+    sha256: str
+    sentences: int
+    tokens: int
+
+
+class TreeInDocument(NamedTuple):
+    """A tree and the name of the document it belongs to (None: the file is one document)."""
+
+    document: str | None
+    tree: Tree
+
+
+class SentenceInDocument(NamedTuple):
+    """A sentence and the number of its document in the corpus, counted from 0."""
+
+    document: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TreeCorpus:
+    """Files of bracketed trees.
+
+    Args:
+        paths: The files, read in this order; ``X.docs`` beside ``X.mrg`` names the document of each
+            tree and is read by itself.
+        options: How brackets are read.
+        on_error: ``raise`` at the first malformed tree, or ``skip`` it.
+        threads: Kernel threads used for reading.
+    """
+
+    paths: tuple[Source, ...]
+    options: ReadOptions = DEFAULT_OPTIONS
+    on_error: OnError = "raise"
+    threads: int = 1
+
+    def batches(self, report: ReadReport | None = None) -> Iterator[PackedTrees]:
+        """Yield the trees in packed batches."""
+        for path in self.paths:
+            yield from read_packed(
+                path, self.options, on_error=self.on_error, report=report, threads=self.threads
+            )
+
+    def __iter__(self) -> Iterator[Tree]:
+        for batch in self.batches():
+            yield from batch
+
+    def with_documents(self) -> Iterator[TreeInDocument]:
+        """Yield every tree with the name of its document.
+
+        Raises:
+            CorpusFormatError: ``E_DOCUMENTS`` if a ``.docs`` file does not fit its trees.
+        """
+        for path in self.paths:
+            names = document_names(path)
+            report = ReadReport()
+            last = 0
+            for batch in read_packed(
+                path, self.options, on_error=self.on_error, report=report, threads=self.threads
+            ):
+                for ordinal, tree in zip(batch.ordinal.tolist(), batch, strict=True):
+                    last = ordinal
+                    if names is None:
+                        yield TreeInDocument(None, tree)
+                    elif ordinal <= len(names):
+                        yield TreeInDocument(names[ordinal - 1], tree)
+            seen = max(last, report.trees + report.dropped + report.failed)
+            if names is not None and seen != len(names):
+                raise CorpusFormatError(
+                    f"{source_name(path)} holds {seen} trees, but {docs_path(path)} names the "
+                    f"documents of {len(names)}. It needs one line for each tree, malformed ones "
+                    "included; make it anew or move it away.",
+                    code="E_DOCUMENTS",
+                    path=str(docs_path(path)),
+                )
+
+    def check_tags_and_phrases(self) -> None:
+        """Refuse a corpus in which one label is used for words and for phrases.
+
+        Raises:
+            CorpusFormatError: ``E_TAG_IS_PHRASE``; the transform ``disambiguate_tags`` mends it.
+        """
+        clash = self.tags_that_are_phrases()
+        if clash:
+            shown = ", ".join(sorted(clash)[:8])
+            raise CorpusFormatError(
+                f"{len(clash)} labels are used both as tags and as phrases: {shown}. Models need the "
+                "two apart; read with disambiguate (tags become X~T), or rename them.",
+                code="E_TAG_IS_PHRASE",
+                path=source_name(self.paths[0]) if self.paths else None,
+            )
+
+    def tags_that_are_phrases(self) -> frozenset[str]:
+        """Return the labels used both on words and on phrases."""
+        tags: set[str] = set()
+        phrases: set[str] = set()
+        for batch in self.batches():
+            batch_tags, batch_phrases = batch.label_sets()
+            tags |= batch_tags
+            phrases |= batch_phrases
+        return frozenset(tags & phrases)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """SHA-256 of the files' decompressed bytes, and the trees and words read from them."""
+        report = ReadReport()
+        for _ in self.batches(report):
+            pass
+        return Fingerprint(_content_hash(self.paths), report.trees, report.tokens)
+
+
+@dataclass(frozen=True)
+class TextCorpus:
+    """Files of plain text: one tokenized sentence a line, a blank line ends a document.
+
+    Words are split at white space and at nothing else. Blank lines count nowhere.
+    """
+
+    paths: tuple[Source, ...]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        for sentence in self.with_documents():
+            yield sentence.words
+
+    def with_documents(self) -> Iterator[SentenceInDocument]:
+        """Yield every sentence with the number of its document."""
+        document = -1
+        for path in self.paths:
+            starts_document = True
+            for line in read_lines(path):
+                words = tuple(line.split())
+                if not words:
+                    starts_document = True
+                    continue
+                document += starts_document
+                starts_document = False
+                yield SentenceInDocument(document, words)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """SHA-256 of the files' decompressed bytes, and the sentences and words they hold."""
+        sentences = tokens = 0
+        for words in self:
+            sentences += 1
+            tokens += len(words)
+        return Fingerprint(_content_hash(self.paths), sentences, tokens)
+
+
+def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
+    """Yield the sentences of a text file, one a line, as tuples of words; blank lines are skipped."""
+    yield from TextCorpus((source,))
+
+
+def docs_path(path: Source) -> Path:
+    """Return where the document names of a tree file lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
+    tree_file = Path(path)
+    while tree_file.suffix in _COMPRESSION:
+        tree_file = tree_file.with_suffix("")
+    return tree_file.with_suffix(".docs")
+
+
+def document_names(path: Source) -> Sequence[str] | None:
+    """Return the document of each tree of a file, or None if it has no ``.docs`` beside it."""
+    if os.fspath(path) == "-":
+        return None
+    plain = docs_path(path)
+    for candidate in (plain, *(plain.with_name(plain.name + end) for end in _COMPRESSION)):
+        if candidate != Path(path) and candidate.is_file():
+            return list(read_lines(candidate))
+    return None
+
+
+def _content_hash(paths: Sequence[Source]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        for block in read_blocks(path):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,409 @@
+r"""Raw English text to Penn Treebank tokens, sentence by sentence, and back.
+
+What is decided here where the Treebank leaves room:
+
+* A period at the end of a sentence is a token of its own, also after an abbreviation (``Inc .``,
+  ``p.m .``), as in the Treebank. Its two exceptions hold too: ``U.S.`` keeps its period and gets a
+  second one (``U.S. .``), and a title (``Mr.``) keeps its only one. Elsewhere abbreviations,
+  initials and acronyms keep theirs, and any other word loses it even inside a sentence.
+* ``!`` and ``?`` are one token each (``?!`` is two). Runs of one ornament (``--``, ``***``,
+  ``===``, ``~~~``) are one token. Three periods are ``...``, four are ``...`` and ``.``, two or
+  more than four stay as they are.
+* Straight quotes open at the start of a word and close elsewhere; one that stands alone closes
+  what is open. An opening single quote is the Treebank's backtick.
+* A dash, and an en dash that does not join two words, is ``--``.
+* Scripts without spaces are not segmented: a run of letters is one token, with its combining marks.
+* Control characters, soft hyphens and direction marks disappear. Unicode spaces and the zero width
+  space separate.
+
+Every pattern is possessive or bounded, so that time is linear in the length of any input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from treelm.corpus.abbreviations import (
+    BEFORE_NUMBER,
+    CLIPPED_WORDS,
+    CLITIC_STEMS,
+    CLITICS,
+    DOUBLED_FINAL,
+    ELISION_STEMS,
+    NEVER_FINAL,
+    SENTENCE_STARTERS,
+    SOMETIMES_FINAL,
+    SPLIT_WORDS,
+)
+
+#: A paragraph longer than this many characters is emitted before its end is seen.
+PARAGRAPH_LIMIT: Final = 1 << 20
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+)
+
+# Combining marks and joiners are part of a word but not of \w. Blocks of scripts that write their
+# vowels as marks are taken whole, except for the dandas, which end sentences.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u0669\u0670\u06d6-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd"
+    "\u0816-\u082d\u0859-\u085b\u0890-\u0963\u0966-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ece\u0f18-\u0f39"
+    "\u0f3e-\u0f84\u0f86-\u0fbc\u0fc6\u102b-\u1049\u1050-\u109d\u135d-\u135f\u1712-\u1734"
+    "\u1752-\u1773\u17b4-\u17d3\u17dd\u180b-\u180f\u18a9\u1920-\u193b\u1a17-\u1a1b\u1a55-\u1a7f"
+    "\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cfa\u1dc0-\u1dff\u200c\u200d"
+    "\u20d0-\u20f0\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\ua672"
+    "\ua674-\ua67d\ua69e-\ua69f\ua6f0\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff"
+    "\ua926-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5\uaa29-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5"
+    "\uaaf6\uabe3-\uabed\ufb1e\ufe00-\ufe0f\ufe20-\ufe2f\U00011000-\U00011ef6\U000e0100-\U000e01ef"
+)
+_W = rf"[\w{_MARKS}]"
+_EMOJI = "[\u2600-\u27bf\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
+_HOST = rf"(?<!{_W})\w[\w-]{{0,62}}+(?:\.[\w-]{{1,63}}+){{1,8}}+"
+_URL_END = r"\s<>\"()“”‘«»…`"
+_URL_MARK = ".,;:!?'’"
+
+_JOINERS = ".&+'’–‐‑/-"
+
+# Addresses and paths; tried only on chunks with a character that one of them must hold.
+_WEB = rf"""
+    (?:(?:https?|ftps?|file|git|ssh)://|mailto:|(?<!{_W})www\.|{_HOST}/)
+    (?:[^{_URL_END}{_URL_MARK}]++|\([^{_URL_END}]*+\)|[{_URL_MARK}]++(?=[^{_URL_END}{_URL_MARK}]))*+
+  | (?<![\w.+-])[\w+-][\w.+-]{{0,63}}@{_HOST}
+  | (?<![\w@])@\w++
+  | (?<![\w/\\.])(?:~|\.\.?|[A-Za-z]:)?[/\\](?=\w|\.\w)(?:[\w/\\~+%-]++|\.(?=[\w/\\]))++
+"""
+_WORD = rf"""
+    -(?:LRB|RRB|LSB|RSB|LCB|RCB)-
+  | ['’‘](?:(?i:{"|".join(CLITIC_STEMS)})(?!['’]|{_W}))
+  | ['’‘](?:n['’]|(?i:{"|".join(ELISION_STEMS)})|\d\ds?)(?!{_W})
+  | (?<!{_W})(?i:{"|".join(CLIPPED_WORDS).replace("'", "['’]")})(?!{_W})
+  | (?<!{_W})(?:[^\W\d_]\.){{2,}}+(?!{_W}|[-/]{_W})
+  | (?<!{_W})(?:US|HK|NZ|NT|Cdn|[ACRSZ])\$
+  | (?<!{_W})[A-G]\#(?!{_W})
+  | \d++(?:[.,]\d++)*+%-{_W}++(?:-{_W}++)*+
+  | (?:(?<!{_W})(?<![-+−])[-+−]|\#(?=\d*+[^\W\d]))?+(?:(?<![\w.])\.(?=\d))?+{_W}++
+    (?:(?:\.?[-/]|-['’](?=\d\d)|(?<=\d)[,:](?=\d)|[{_JOINERS}]){_W}++)*+
+    (?:-(?!-)|\+\+?+)?+(?:\.(?!\.))?+
+"""
+_MARK = rf"""
+    \.{{5,}}+|\.\.\.|\.\.?+
+  | -++|=++|\*++|~++|\#++|\++
+  | ``|''|’’
+  | °[CFK](?!{_W})
+  | {_EMOJI}(?:[{_MARKS}\U0001f3fb-\U0001f3ff]|(?<=\u200d){_EMOJI})*+
+  | [\U0001f1e6-\U0001f1ff]{{1,2}}+
+  | .
+"""
+_PLAIN_PIECE = re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+_WEB_PIECE = re.compile(f"{_WEB}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}+|(?:[A-Z][a-z]{0,2}+\.){2,}+")
+
+_BRACKETS: Final = dict(zip("()[]{}", "-LRB- -RRB- -LSB- -RSB- -LCB- -RCB-".split(), strict=True))
+_MARK_FORMS: Final = {
+    **{"“": "``", "„": "``", "‟": "``", "”": "''", "‘": "`", "’": "'", "’’": "''"},
+    **{"…": "...", "—": "--", "―": "--", "–": "--"},
+}
+_STRAIGHT_QUOTES: Final = frozenset({'"', "'", "''"})
+_CLOSING_TOKENS: Final = frozenset({"''", "'", "»", ")", "]", "}", "-RRB-", "-RSB-", "-RCB-"})
+
+_BOUNDARY = re.compile(
+    r"""(?<![.!?…؟۔।॥])([.!?…؟۔।॥]++)["'”’»)\]}]*+(?=\ )|[。！？｡]++["'”’»)\]」』）》〉]*+\ ?""",
+    re.VERBOSE,
+)
+_FOLLOWING = re.compile(r"([^\w\s]{0,8}+)([^\W_]{0,32}+)")
+_LIST_ITEM = re.compile(r"\(?(?:[a-z]|\d{1,3}+)\) ")
+_LIST_MARKER = re.compile(r"\(?(?:\d{1,3}+(?:\.\d{1,3}+)*+|[A-Za-z]|[ivxIVX]{2,5}+)\.")
+
+
+def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
+    """Return the Penn Treebank tokens of one sentence of raw text.
+
+    Tokenizing the tokens again, joined by spaces, changes nothing.
+
+    Args:
+        sentence: Raw text of one sentence.
+        brackets: Whether to write brackets as ``-LRB-``, ``-RRB-`` and so on.
+
+    Returns:
+        The tokens, none of them empty and none with white space in it.
+
+    Example:
+        >>> print(*tokenize('"It\'s $4.50 (50% off)," Mr. O\'Neill said.'))
+        `` It 's $ 4.50 -LRB- 50 % off -RRB- , '' Mr. O'Neill said .
+        >>> print(*tokenize("They can't sell the dogs' food in the U.S."))
+        They ca n't sell the dogs ' food in the U.S. .
+    """
+    chunks = _drop_invisible(sentence).split()
+    forms = _MARK_FORMS | _BRACKETS if brackets else _MARK_FORMS
+    tokens: list[str] = []
+    for index, chunk in enumerate(chunks, 1):
+        if chunk.isalpha():
+            _append_word(tokens, chunk)
+        else:
+            _append_chunk(tokens, chunk, chunks[index] if index < len(chunks) else "", forms)
+    _settle_final_period(tokens)
+    return tokens
+
+
+def _drop_invisible(text: str) -> str:
+    return text if text.isprintable() else _INVISIBLE.sub("", text.replace("\u200b", " "))
+
+
+def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[str, str]) -> None:
+    is_web = "/" in chunk or "@" in chunk or "\\" in chunk or "www." in chunk or "mailto" in chunk
+    pieces: list[str] = (_WEB_PIECE if is_web else _PLAIN_PIECE).findall(chunk)
+    last = len(pieces) - 1
+    for index, piece in enumerate(pieces):
+        form = forms.get(piece)
+        if form is not None:
+            tokens.append(form)
+        elif piece in _STRAIGHT_QUOTES:
+            before = tokens[-1] if index else ""
+            after = pieces[index + 1] if index < last else ""
+            opens = _quote_opens(piece, before, after, tokens)
+            tokens.append(("`" if opens else "'") if piece == "'" else ("``" if opens else "''"))
+        elif len(piece) == 1:
+            tokens.append(piece)
+        elif piece[-1] == "." and piece.strip("."):
+            if _keeps_period(piece, pieces[index + 1] if index < last else next_chunk):
+                tokens.append(piece)
+            else:
+                _append_word(tokens, piece[:-1])
+                tokens.append(".")
+        else:
+            _append_word(tokens, piece)
+
+
+def _append_word(tokens: list[str], word: str) -> None:
+    if not word.isascii():
+        word = word.replace("’", "'").replace("‘", "'")
+    clitics: list[str] = []
+    end = len(word)
+    # Positions, not slices of the rest: a word of a million clitics must not be copied each time.
+    while size := _clitic_size(word, end):
+        clitics.append(word[end - size : end])
+        end -= size
+    stem = word[:end]
+    cut = SPLIT_WORDS.get(stem.lower(), end)
+    tokens.append(stem[:cut])
+    if cut < end:
+        tokens.append(stem[cut:])
+    tokens += reversed(clitics)
+
+
+def _clitic_size(word: str, end: int) -> int:
+    """Return the length of the clitic that ends at `end`, 0 if there is none after a stem."""
+    if "'" in word[max(end - 3, 1) : end]:
+        for size in (3, 2):
+            if size < end and word[end - size : end].lower() in CLITICS:
+                return size if word[end - size - 1] not in _JOINERS else 0
+    return 0
+
+
+def _quote_opens(quote: str, before: str, after: str, tokens: Sequence[str]) -> bool:
+    """Tell the direction of a straight quote from its neighbours inside its chunk."""
+    if quote == '"' and not before and not after:
+        return not _is_inside_quotes(tokens)
+    starts_something = after != "" and (
+        after[0] not in ".,;:!?)]}%»”’–—-" or after in ("...", "…") or after[1:2].isalnum()
+    )
+    if not before or (before[-1] in "`([{<«-=/¿¡" and before not in _CLOSING_TOKENS):
+        return starts_something
+    return quote == '"' and before in ",;:" and starts_something and not _is_inside_quotes(tokens)
+
+
+def _is_inside_quotes(tokens: Sequence[str]) -> bool:
+    # Each call is followed by a quote token, where the next search stops: linear in total.
+    return next((token == "``" for token in reversed(tokens) if token in ("``", "''")), False)
+
+
+def _is_listed(word: str, words: frozenset[str]) -> bool:
+    return word in words or (word.isupper() and word.capitalize() in words)
+
+
+def _after_joiner(word: str) -> str:
+    return word[max(word.rfind("-"), word.rfind("/")) + 1 :]
+
+
+def _keeps_period(word: str, following: str) -> bool:
+    """Tell whether `word`, which ends in a period, owns it when the sentence goes on."""
+    tail = _after_joiner(word)
+    if _is_listed(tail, BEFORE_NUMBER):
+        return following[:1].isdigit()
+    if len(tail) == 2:
+        return (tail[0].isupper() and tail != "I.") or tail in NEVER_FINAL
+    return (
+        _is_listed(tail, NEVER_FINAL)
+        or _is_listed(tail, SOMETIMES_FINAL)
+        or _ACRONYM.fullmatch(tail) is not None
+    )
+
+
+def _settle_final_period(tokens: list[str]) -> None:
+    """Give the sentence its final period when its last word is an abbreviation."""
+    last = len(tokens) - 1
+    while last >= 0 and tokens[last] in _CLOSING_TOKENS:
+        last -= 1
+    word = tokens[last] if last >= 0 else ""
+    if not word.endswith(".") or not word.strip(".") or _is_listed(word, NEVER_FINAL):
+        return
+    tokens[last : last + 1] = [word if word in DOUBLED_FINAL else word[:-1], "."]
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a paragraph, by rules and lists of abbreviations.
+
+    A sentence ends at a period, question or exclamation mark, with any closing quotes and brackets,
+    when a space and something other than a lower case letter follow. A period after an abbreviation,
+    an acronym or an initial ends it only before a word that commonly begins sentences; after a title
+    or a list marker it never does. A Chinese or Japanese full stop always ends it.
+
+    Args:
+        text: One paragraph; newlines in it count as spaces.
+
+    Returns:
+        The sentences, stripped, with single spaces between words.
+
+    Example:
+        >>> split_sentences("Dr. No left the U.S. in Jan. 1962. He didn't return.")
+        ['Dr. No left the U.S. in Jan. 1962.', "He didn't return."]
+        >>> split_sentences('"Stop!" he said. "Why?" She left.')
+        ['"Stop!" he said.', '"Why?"', 'She left.']
+    """
+    text = " ".join(_drop_invisible(text).split())
+    sentences: list[str] = []
+    start = 0
+    for match in _BOUNDARY.finditer(text):
+        if match[1] is None or _ends_sentence(text, start, match):
+            sentences.append(text[start : match.end()].rstrip())
+            start = match.end() + (match[1] is not None)
+    return sentences + [text[start:]] if start < len(text) else sentences
+
+
+def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
+    """Decide one candidate: marks, perhaps closing quotes, then a space."""
+    marks = match[1]
+    following = _FOLLOWING.match(text, match.end() + 1)
+    punctuation, word = following.groups() if following else ("", "")
+    if not word:
+        return punctuation != "" and punctuation[0] not in ".,;:!?)]}'\"…”’»-–—*"
+    if word[0].islower():
+        return _LIST_ITEM.match(text, match.end() + 1) is not None
+    if marks in ("...", "…"):
+        return bool(word != "I")
+    if marks != ".":
+        return True
+    chunk_start = max(start, text.rfind(" ", start, match.start()) + 1)
+    chunk = text[chunk_start : match.end(1)]
+    if chunk_start == start and _LIST_MARKER.fullmatch(chunk):
+        return False
+    chunk = chunk.lstrip("\"'“‘`([{«")
+    if _is_listed(_after_joiner(chunk), NEVER_FINAL):
+        return False
+    return not _keeps_period(chunk, word) or word in SENTENCE_STARTERS
+
+
+def tokenize_stream(lines: Iterable[str], *, split: bool = True) -> Iterator[list[str]]:
+    """Yield the tokens of each sentence of a stream of raw text.
+
+    With `split`, the lines up to a blank line are one paragraph, which is split into sentences. A
+    paragraph longer than `PARAGRAPH_LIMIT` is emitted in parts, cut between sentences (or between
+    lines, where a single sentence is that long), so that memory stays bounded. Without `split`,
+    each line is one sentence and lines of input and output correspond one to one.
+
+    Args:
+        lines: Lines of text, with or without their newline.
+        split: Whether to look for sentences.
+
+    Yields:
+        The tokens of a sentence, or an empty list between two documents (with `split`, one for any
+        number of blank lines and none at either end; without it, one for every blank line).
+
+    Example:
+        >>> list(tokenize_stream(["It rains. We", "stay.", "", "", "Why?"]))
+        [['It', 'rains', '.'], ['We', 'stay', '.'], [], ['Why', '?']]
+    """
+    if not split:
+        yield from map(tokenize, lines)
+        return
+    between_documents = False
+    something_written = False
+    for sentence in _stream_sentences(lines):
+        tokens = tokenize(sentence)
+        if not tokens:
+            between_documents = something_written
+            continue
+        if between_documents:
+            yield []
+        yield tokens
+        between_documents, something_written = False, True
+
+
+def _stream_sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of each paragraph, and an empty string after it."""
+    buffer: list[str] = []
+    size = 0
+    for line in lines:
+        if not line.strip():
+            yield from split_sentences(" ".join(buffer))
+            yield ""
+            buffer, size = [], 0
+            continue
+        buffer.append(line)
+        size += len(line)
+        if size > PARAGRAPH_LIMIT:
+            *complete, rest = split_sentences(" ".join(buffer)) or [""]
+            yield from complete
+            # Keeping a long rest would split the same text again for every line that follows.
+            if len(rest) > PARAGRAPH_LIMIT // 2:
+                yield from [rest] if rest else []
+                rest = ""
+            buffer, size = [rest], len(rest)
+    yield from split_sentences(" ".join(buffer))
+
+
+_PLAIN_FORMS: Final = {escape: mark for mark, escape in _BRACKETS.items()} | {"`": "'"}
+_PLAIN_FORMS.update({"``": '"', "''": '"'})
+_GLUED_LEFT: Final = frozenset({*",.;:?!", "...", *_CLOSING_TOKENS, *CLITICS})
+_GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"})
+_GLUED_PAIRS: Final = frozenset((word[:cut], word[cut:]) for word, cut in SPLIT_WORDS.items())
+
+
+def detokenize(tokens: Sequence[str]) -> str:
+    """Return readable text for Penn Treebank tokens, the inverse of `tokenize` for plain English.
+
+    Args:
+        tokens: Tokens of one sentence.
+
+    Returns:
+        Text with straight quotes and plain brackets, and spaces where English has them.
+
+    Example:
+        >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .".split())
+        '"It\'s (almost) $5," he said.'
+    """
+    text: list[str] = []
+    previous = ""
+    for token in tokens:
+        if token == "." and previous.endswith(".") and previous.strip("."):
+            continue  # PTB's second period after "U.S." at the end of a sentence
+        if previous and not _is_glued(previous, token):
+            text.append(" ")
+        text.append(_PLAIN_FORMS.get(token, token))
+        previous = token
+    return "".join(text)
+
+
+def _is_glued(previous: str, token: str) -> bool:
+    if token == "..." and previous.endswith("."):
+        return False
+    if previous in _GLUED_RIGHT or token in _GLUED_LEFT or token.lower() in CLITICS:
+        return True
+    if previous[-1] in "$£€¥#" and len(previous) <= 4:
+        return token[0].isdigit() or token[0] == "."
+    return (token == "%" and previous[-1].isdigit()) or (
+        (previous.lower(), token.lower()) in _GLUED_PAIRS
+    )

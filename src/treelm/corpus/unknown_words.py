@@ -1,0 +1,63 @@
+"""Unknown-word signatures: the shape of a word in place of the word (Berkeley level 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from functools import cached_property
+from typing import Literal
+
+from treelm import _native
+from treelm.errors import UsageError
+from treelm.trees.profile import ProfileSource, load_profile
+
+SignatureStyle = Literal["full", "paper"]
+
+#: Stands for a word without any shape to speak of.
+UNKNOWN = "<unk>"
+
+
+class Signatures:
+    """Gives signatures by the rules of a language profile.
+
+    Args:
+        profile: Its `unknown_words` say which endings count; the neutral profile takes the last
+            character instead.
+        style: ``full``, or ``paper`` for the form printed by Pauls & Klein (without ``-LC``).
+
+    Example:
+        >>> signatures = Signatures("english")
+        >>> signatures("vexing", 3), signatures("B-52", 1), signatures("%", 4)
+        ('UNK-LC-ing', 'UNK-CAPS-NUM-DASH', '<unk>')
+        >>> signatures("Vexing", 0, known={"vexing"})
+        'UNK-INITC-KNOWNLC-ing'
+    """
+
+    def __init__(
+        self, profile: ProfileSource = "english", *, style: SignatureStyle = "full"
+    ) -> None:
+        if style not in ("full", "paper"):
+            raise UsageError(f'unknown signature style "{style}"; there are: full, paper.')
+        self.profile = load_profile(profile)
+        self.style: SignatureStyle = style
+
+    @cached_property
+    def _rules(self) -> _native.SignatureRules:
+        rules = self.profile.unknown_words
+        return _native.SignatureRules(
+            suffixes=list(rules.suffixes),
+            plural=rules.plural,
+            plural_blocked=rules.plural_blocked,
+            lower_case_mark=self.style == "full",
+            last_character=rules.last_character,
+        )
+
+    def __call__(self, word: str, position: int, *, known: Container[str] = ()) -> str:
+        """Return the signature of `word` at `position` of its sentence (0 is the first).
+
+        Args:
+            word: The word as it stands.
+            position: Counted from 0; only the first position is special.
+            known: The vocabulary so far, asked for the lower-cased word.
+        """
+        known_lower = position == 0 and word[:1] != word[:1].lower() and word.lower() in known
+        return self._rules.signature(word, position, known_lower=known_lower)

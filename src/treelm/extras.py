@@ -1,0 +1,43 @@
+"""Optional packages: imported when used, and asked for by name when missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from treelm.errors import MissingExtra
+
+#: Which extra of treelm brings which package.
+EXTRAS = {
+    "ray": "cluster",
+    "sklearn": "svm",
+    "sacrebleu": "mt",
+    "matplotlib": "plot",
+    "fastapi": "web",
+    "uvicorn": "web",
+    "jinja2": "web",
+    "polars": "frames",
+    "nltk": "nltk",
+}
+
+
+def import_extra(module: str, purpose: str) -> ModuleType:
+    """Return an optional module, imported now.
+
+    Args:
+        module: Its name, for example ``nltk.tree``.
+        purpose: What the user wanted, as the start of a sentence: ``"Converting to nltk.Tree"``.
+
+    Raises:
+        MissingExtra: if it is not installed; the message holds the pip command.
+    """
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise MissingExtra(
+            f'{purpose} needs the optional package "{package}", which is not installed. '
+            f'Install it with: pip install "treelm[{EXTRAS[package]}]"'
+        ) from error

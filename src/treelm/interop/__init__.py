@@ -1,0 +1,1 @@
+"""Other people's types, each imported only when used."""

@@ -1,0 +1,52 @@
+"""Progress of long work: one small protocol, silent unless a caller shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, runtime_checkable
+
+
+class Step(Protocol):
+    """One piece of work under way."""
+
+    def advance(self, amount: float, *, note: str | None = None) -> None:
+        """Say that `amount` more units are done, and perhaps what is seen meanwhile."""
+        ...
+
+
+@runtime_checkable
+class Progress(Protocol):
+    """Shows how far work has come; kernels and models report through it and never print."""
+
+    def step(
+        self, description: str, *, total: float | None = None, unit: str = ""
+    ) -> AbstractContextManager[Step]:
+        """Open a piece of work of `total` units (None: unknown)."""
+        ...
+
+
+class _SilentStep:
+    def advance(self, amount: float, *, note: str | None = None) -> None:
+        pass
+
+
+class SilentProgress:
+    """Shows nothing.
+
+    Example:
+        >>> with SILENT.step("counting", total=10) as step:
+        ...     step.advance(10)
+    """
+
+    @contextmanager
+    def step(
+        self, description: str, *, total: float | None = None, unit: str = ""
+    ) -> Iterator[Step]:
+        """Open a piece of work that nobody watches."""
+        del description, total, unit
+        yield _SilentStep()
+
+
+#: The progress used where none is given.
+SILENT: Progress = SilentProgress()

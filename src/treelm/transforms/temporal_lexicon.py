@@ -1,0 +1,92 @@
+"""The temporal lexicon: nouns that head temporal noun phrases in a treebank with function tags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from treelm.corpus.brackets import OnError, ReadOptions, read_packed
+from treelm.corpus.files import Source, read_lines, write_atomically
+from treelm.errors import CorpusFormatError
+from treelm.trees.profile import ProfileSource
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalLexicon:
+    """Lower-cased nouns with how often each heads a temporal phrase, and any noun phrase.
+
+    Example:
+        >>> lexicon = TemporalLexicon({"monday": (9, 10), "time": (1, 80)})
+        >>> sorted(lexicon.words()), sorted(lexicon.words(min_share=0.1))
+        (['monday', 'time'], ['monday'])
+    """
+
+    counts: dict[str, tuple[int, int]]
+
+    @classmethod
+    def collect(
+        cls,
+        sources: Iterable[Source],
+        profile: ProfileSource = "english",
+        *,
+        on_error: OnError = "skip",
+        threads: int = 1,
+    ) -> TemporalLexicon:
+        """Return the lexicon of treebank files that still have their function tags."""
+        temporal: Counter[str] = Counter()
+        total: Counter[str] = Counter()
+        recipe = ReadOptions(profile=profile).recipe()
+        raw = ReadOptions(profile=profile, strip=False)
+        for source in sources:
+            for batch in read_packed(source, raw, on_error=on_error, threads=threads):
+                for word, as_temporal, as_any in recipe.count_temporal_heads(batch.native):
+                    temporal[word] += as_temporal
+                    total[word] += as_any
+        return cls({word: (temporal[word], total[word]) for word in sorted(total) if temporal[word]})
+
+    def words(self, *, min_count: int = 1, min_share: float = 0.0) -> frozenset[str]:
+        """Return the nouns that count as temporal.
+
+        Args:
+            min_count: Smallest number of temporal phrases headed (1: every one, as Pauls & Klein).
+            min_share: Smallest share of a noun's phrases that are temporal; 0.1 with a `min_count`
+                of 2 removes noise such as *time* and *may*.
+        """
+        return frozenset(
+            word
+            for word, (temporal, total) in self.counts.items()
+            if temporal >= min_count and temporal >= min_share * total
+        )
+
+    def save(self, path: Source) -> None:
+        """Write the lexicon as text: word, count as temporal head, count as any head."""
+        with write_atomically(path) as file:
+            for word, (temporal, total) in sorted(self.counts.items()):
+                file.write(f"{word}\t{temporal}\t{total}\n".encode())
+
+    @classmethod
+    def load(cls, path: Source) -> TemporalLexicon:
+        """Read what `save` wrote; a bare list of words, one a line, will do."""
+        counts: dict[str, tuple[int, int]] = {}
+        for number, line in enumerate(read_lines(path), 1):
+            fields = line.split("\t")
+            if not fields[0]:
+                continue
+            try:
+                temporal, total = (int(fields[1]), int(fields[2])) if len(fields) > 1 else (1, 1)
+            except (ValueError, IndexError) as error:
+                raise CorpusFormatError(
+                    f"{path}:{number}: expected word TAB count TAB count, or a word alone.",
+                    code="E_LEXICON",
+                    path=str(path),
+                    line=number,
+                ) from error
+            counts[fields[0]] = (temporal, total)
+        return cls(counts)
+
+
+def is_treebank(path: Source) -> bool:
+    """Return whether a file looks like brackets rather than a saved lexicon, by its suffixes."""
+    return any(suffix in {".mrg", ".ptb", ".tree", ".trees"} for suffix in Path(path).suffixes)

@@ -1,0 +1,91 @@
+"""The nine transforms of the treelet model (Pauls & Klein 2012), by name and in order.
+
+The work is done in the kernel, driven by the language profile; slow Python versions live in the
+tests as an oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from treelm.corpus.brackets import ReadOptions
+from treelm.transforms.clean import KernelTransform
+from treelm.transforms.transform import check_choice, register
+from treelm.trees.profile import ProfileSource
+from treelm.trees.tree import Tree
+
+VerbLabel = Literal["lowest", "highest"]
+
+#: T1 to T9, in the order in which they are applied.
+TREELET_TRANSFORMS = (
+    "temporal_nouns",
+    "head_annotation",
+    "np_flattening",
+    "number_classes",
+    "sbar_flattening",
+    "vp_flattening",
+    "gapped_sentences",
+    "parent_annotation",
+    "unary_deletion",
+)
+
+
+def treelet(
+    tree: Tree,
+    *,
+    profile: ProfileSource = "english",
+    temporal: Collection[str] = (),
+    transforms: Collection[str] = TREELET_TRANSFORMS,
+    vp_label: VerbLabel = "lowest",
+) -> Tree:
+    """Return the tree after the treelet transforms.
+
+    Args:
+        tree: A clean tree with ``ROOT`` on top.
+        profile: Language profile that names the categories.
+        temporal: Lower-cased temporal nouns for T1; see `TemporalLexicon`.
+        transforms: Which of `TREELET_TRANSFORMS` to apply; their order is fixed.
+        vp_label: Whether a flattened verb phrase keeps the annotation of the lowest or the highest.
+
+    Example:
+        >>> tree = Tree.from_string("(ROOT (S (NP (PRP He)) (VP (MD will) (VP (VB go))) (. .)))")
+        >>> print(treelet(tree))
+        (ROOT (S-MD^ROOT (PRP-he He) (VP-VB^S (MD will) (VB go)) (. .)))
+    """
+    return Treelet(
+        profile=profile,
+        temporal=frozenset(temporal),
+        transforms=frozenset(transforms),
+        vp_label=vp_label,
+    ).apply(tree)
+
+
+@register
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Treelet(KernelTransform):
+    """`treelet` with its options fixed."""
+
+    name: ClassVar[str] = "treelet"
+
+    temporal: frozenset[str] = frozenset()
+    transforms: frozenset[str] = frozenset(TREELET_TRANSFORMS)
+    vp_label: VerbLabel = "lowest"
+    read_options: ReadOptions | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("temporal", "transforms"):
+            object.__setattr__(self, option, frozenset(getattr(self, option)))
+        for transform in self.transforms:
+            check_choice("transforms", transform, TREELET_TRANSFORMS)
+        check_choice("vp_label", self.vp_label, get_args(VerbLabel))
+        options = self.read_options or ReadOptions(profile=self.profile, strip=False)
+        recipe = options.recipe(
+            treelet=sum(
+                1 << bit for bit, name in enumerate(TREELET_TRANSFORMS) if name in self.transforms
+            ),
+            lowest_verb_label=self.vp_label == "lowest",
+            temporal=self.temporal,
+        )
+        object.__setattr__(self, "recipe", recipe)

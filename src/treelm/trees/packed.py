@@ -1,0 +1,166 @@
+"""Trees in bulk: flat arrays that kernels and numpy read without a Python object per node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.trees.label import Label
+from treelm.trees.tree import Tree
+
+Ids = npt.NDArray[np.uint32]
+Positions = npt.NDArray[np.uint64]
+
+#: Stands in `node_word` for "this node is a phrase".
+NO_WORD = 0xFFFFFFFF
+
+
+class PackedTrees:
+    """An immutable batch of trees, nodes in preorder, a preterminal and its word one node.
+
+    Args:
+        native: The kernel's handle; use `PackedTrees.from_trees` to pack trees of your own.
+
+    Example:
+        >>> batch = PackedTrees.from_trees([Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])])
+        >>> batch.node_size.tolist(), batch.words
+        ([3, 1, 1], ('the', 'dog'))
+        >>> print(next(iter(batch)))
+        (NP (DT the) (NN dog))
+    """
+
+    def __init__(self, native: _native.PackedTrees) -> None:
+        self.native = native
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree]) -> PackedTrees:
+        """Return the given trees as one batch."""
+        labels: dict[tuple[str, str | None, bool, str | None], int] = {}
+        words: dict[str, int] = {}
+        node_label: list[int] = []
+        node_word: list[int] = []
+        node_size: list[int] = []
+        start = [0]
+        for tree in trees:
+            first = len(node_label)
+            nodes = list(tree.preorder())
+            sizes: list[int] = []
+            for node in reversed(nodes):
+                count = len(node.children)
+                below = sum(sizes[len(sizes) - count :]) if count else 0
+                del sizes[len(sizes) - count :]
+                sizes.append(1 + below)
+                node_size.append(1 + below)
+                label = node.label
+                parts = (label.base, label.head, label.gap, label.parent)
+                node_label.append(labels.setdefault(parts, len(labels)))
+                word = node.word
+                node_word.append(NO_WORD if word is None else words.setdefault(word, len(words)))
+            for column in (node_size, node_label, node_word):
+                column[first:] = column[first:][::-1]
+            start.append(len(node_label))
+        return cls(
+            _native.PackedTrees(
+                list(labels),
+                list(words),
+                np.array(node_label, dtype=np.uint32),
+                np.array(node_size, dtype=np.uint32),
+                np.array(node_word, dtype=np.uint32),
+                np.array(start, dtype=np.uint32),
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.native)
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The distinct labels; `node_label` indexes them."""
+        return tuple(
+            Label(base, head, gap=gap, parent=parent)
+            for base, head, gap, parent in self.native.labels
+        )
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words; `node_word` indexes them."""
+        return tuple(self.native.words)
+
+    @property
+    def node_label(self) -> Ids:
+        """Per node, the index of its label."""
+        return self.native.node_label
+
+    @property
+    def node_size(self) -> Ids:
+        """Per node, the number of nodes of its subtree, itself included."""
+        return self.native.node_size
+
+    @property
+    def node_word(self) -> Ids:
+        """Per node, the index of its word, or `NO_WORD`."""
+        return self.native.node_word
+
+    @property
+    def tree_start(self) -> Ids:
+        """The first node of every tree, and the number of nodes at the end."""
+        return self.native.tree_start
+
+    @property
+    def ordinal(self) -> Positions:
+        """Per tree, its position in its file, counted from 1; empty if it came from no file."""
+        return self.native.ordinal
+
+    @property
+    def line(self) -> Positions:
+        """Per tree, the line of its opening bracket."""
+        return self.native.line
+
+    @property
+    def token_count(self) -> int:
+        """Number of words in the batch."""
+        return int(np.count_nonzero(self.node_word != NO_WORD))
+
+    def label_sets(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the labels used on preterminals and the labels used on phrases."""
+        is_tag = self.node_word != NO_WORD
+        tags = np.unique(self.node_label[is_tag])
+        phrases = np.unique(self.node_label[~is_tag])
+        labels = self.labels
+        return (
+            frozenset(str(labels[i]) for i in tags),
+            frozenset(str(labels[i]) for i in phrases),
+        )
+
+    def to_brackets(self) -> bytes:
+        """Return the trees as UTF-8 brackets, one a line."""
+        return self.native.to_brackets()
+
+    def __iter__(self) -> Iterator[Tree]:
+        return self.trees()
+
+    def trees(self, heads: Ids | None = None) -> Iterator[Tree]:
+        """Yield the trees as objects, with head children where `heads` gives them per node."""
+        labels, words = self.labels, self.words
+        node_label, node_word = self.node_label.tolist(), self.node_word.tolist()
+        node_size, starts = self.node_size.tolist(), self.tree_start.tolist()
+        head_of = None if heads is None else heads.tolist()
+        for first, last in zip(starts, starts[1:], strict=False):
+            stack: list[tuple[int, Tree]] = []  # (first node, tree), leftmost on top
+            for node in range(last - 1, first - 1, -1):
+                label = labels[node_label[node]]
+                word = node_word[node]
+                if word != NO_WORD:
+                    stack.append((node, Tree(label, words[word])))
+                    continue
+                end = node + node_size[node]
+                children = []
+                while stack and stack[-1][0] < end:
+                    children.append(stack.pop()[1])
+                head = None if head_of is None else head_of[node]
+                stack.append((node, Tree(label, children, head=head)))
+            yield stack[0][1]

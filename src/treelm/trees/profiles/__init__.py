@@ -1,0 +1,1 @@
+"""Language profiles: what treelm knows about a language, as data."""
