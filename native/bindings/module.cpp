@@ -22,6 +22,7 @@ void translate(const std::exception_ptr& pointer, void*) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+  nb::set_leak_warnings(false);  // profiles cached for the life of the process are no leak
   module.doc() = "C++ kernels of treelm; imported only by the modules that wrap them.";
   module.attr("CORE_VERSION") = treelm::core_version;
   kernel_error = PyErr_NewException("treelm._native.KernelError", PyExc_RuntimeError, nullptr);

@@ -19,6 +19,8 @@ BYTE_ORDER_MARK = "\ufeff"
 # Whitespace is ASCII only; a no-break space is part of a word.
 TOKEN = re.compile(r"[()]|[^() \t\r\n\v\f]+")
 ESCAPED = re.compile(r"\\+([/*])")
+# Bytes that are no UTF-8 come as lone surrogates (decoded with surrogateescape).
+UNDECODABLE = re.compile(r"[\ud800-\udfff]")
 
 
 class ReadError(NamedTuple):
@@ -31,9 +33,19 @@ class ReadError(NamedTuple):
 
 
 class ReadResult(tuple[list[Node], list[ReadError]]):
-    """The pair (trees, errors); `dropped` counts trees of nothing but empties."""
+    """The pair (trees, errors).
+
+    `dropped` counts trees of nothing but empties, `many_rooted` those with several nodes below an
+    unlabelled root; `places` holds the ordinal and the line of every good tree.
+    """
 
     dropped: int = 0
+    many_rooted: int = 0
+    places: list[tuple[int, int]]
+
+    def __init__(self, _pair: tuple[list[Node], list[ReadError]]) -> None:
+        """Start with no places."""
+        self.places = []
 
     @property
     def trees(self) -> list[Node]:
@@ -159,15 +171,32 @@ def close(node: OpenNode) -> Node:
     return Node(node.label, [e.content for e in node.elements if isinstance(e.content, Node)])
 
 
+def label_of(tokens: list[Token], opening: int) -> str:
+    """The label behind the `(` at this index; empty if a bracket follows."""
+    following = tokens[opening + 1]
+    return "" if following.is_bracket else following.text
+
+
+def check_encoding(text: str, start: int, end: int) -> None:
+    """Refuse bytes that are no UTF-8; comes before every other error of the tree."""
+    bad = UNDECODABLE.search(text, start, end)
+    if bad is not None:
+        raise BadTreeError("E_ENCODING", bad.start())
+
+
 def build(tokens: list[Token], max_depth: int) -> Node:
-    """Build the tree of a balanced token list; raises BadTreeError at the first error."""
+    """Build the tree of a balanced token list; raises BadTreeError at the first error.
+
+    An outermost root bracket does not count as depth, so that a tree written with the ROOT that
+    the reader has added can be read again.
+    """
     stack: list[OpenNode] = []
+    allowed = max_depth + (label_of(tokens, 0) in ROOT_NAMES)
     for index, token in enumerate(tokens):
         if token.text == "(":
-            if len(stack) == max_depth:
+            if len(stack) == allowed:
                 raise BadTreeError("E_DEPTH", token.start)
-            following = tokens[index + 1]
-            label = "" if following.is_bracket else following.text
+            label = label_of(tokens, index)
             if not label and stack:
                 raise BadTreeError("E_EMPTY_LABEL", token.start)
             stack.append(OpenNode(label, token.start))
@@ -182,8 +211,14 @@ def build(tokens: list[Token], max_depth: int) -> Node:
     raise AssertionError("token list is not balanced")
 
 
-def rooted(tree: Node) -> Node:
-    """Rename the outer label to ROOT or wrap the tree in a new ROOT."""
+def rooted(tree: Node, normalize_root: bool) -> Node:
+    """Rename the outer label to ROOT or wrap the tree in a new ROOT.
+
+    Without `normalize_root` only an empty outer label is renamed.
+    """
+    if not normalize_root:
+        tree.base = tree.base or ROOT
+        return tree
     if tree.is_phrasal and tree.base in ROOT_NAMES:
         tree.base = ROOT
         return tree
@@ -228,10 +263,13 @@ def is_nml(node: Node) -> bool:
 
 
 def flatten_nml_phrases(tree: Node) -> None:
-    """Splice NML phrases into their parents; directly under the top node rename them NP."""
+    """Splice NML phrases into their parents; directly under ROOT rename them NP.
+
+    Renaming keeps the function tags: NML-TMP becomes NP-TMP.
+    """
     for child in tree.children:
-        if is_nml(child):
-            child.base = "NP"
+        if cut(tree.base) == ROOT and is_nml(child):
+            child.base = "NP" + child.base.removeprefix("NML")
     for node in postorder(tree):
         flat: list[Node] = []
         for child in node.children:
@@ -278,6 +316,7 @@ def read(
     unescape: bool = True,
     drop_tags: Collection[str] = ENGLISH_DROP_TAGS,
     flatten_nml: bool = True,
+    normalize_root: bool = True,
     max_depth: int = 1000,
 ) -> ReadResult:
     """Read all trees of a text as `on_error=skip` does; `raise` would stop at errors[0]."""
@@ -308,14 +347,17 @@ def read(
         else:
             position = tokens[-1].end
             try:
-                tree = rooted(build(tokens, max_depth))
+                check_encoding(text, token.start, position)
+                tree = rooted(build(tokens, max_depth), normalize_root)
             except BadTreeError as bad:
                 report(bad.code, bad.position)
             else:
+                result.many_rooted += not label_of(tokens, 0) and len(tree.children) > 1
                 if unescape:
                     unescape_words(tree)
                 if not strip or strip_tree(tree, drop_tags, flatten_nml):
                     result.trees.append(tree)
+                    result.places.append((ordinal, line_and_column(text, token.start)[0]))
                 else:
                     result.dropped += 1
         ordinal += 1

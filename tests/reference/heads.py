@@ -8,15 +8,20 @@ from typing import Literal
 
 from .nodes import Node
 
-PUNCTUATION = frozenset(", . : `` '' -LRB- -RRB- -LSB- -RSB- -LCB- -RCB- NFP".split())
-BRACKET_TOKENS = frozenset("-LRB- -RRB- -LCB- -RCB- -LSB- -RSB-".split())
+
+def names(text: str) -> frozenset[str]:
+    """The set of the names in a text."""
+    return frozenset(text.split())
+
+
+PUNCTUATION = names(", . : `` '' -LRB- -RRB- -LSB- -RSB- -LCB- -RCB- NFP")
+BRACKET_TOKENS = names("-LRB- -RRB- -LCB- -RCB- -LSB- -RSB-")
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
 TEMPORAL_SOURCE = {"NNT": "NN", "NNTS": "NNS", "NNTP": "NNP", "NNTPS": "NNPS"}
 
-CLOSED_TAGS = frozenset("IN WDT PDT WP WP$ TO WRB RP DT SYM EX POS PRP AUX CC".split())
-CLOSED_VERBS = frozenset(
-    "do does did done doing be am is are was were been being have has had having"
-    " 's 're 'm 've 'd".split()
+CLOSED_TAGS = names("IN WDT PDT WP WP$ TO WRB RP DT SYM EX POS PRP AUX CC")
+CLOSED_VERBS = names(
+    "do does did done doing be am is are was were been being have has had having 's 're 'm 've 'd"
 )
 
 

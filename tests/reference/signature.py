@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection
 from typing import Literal
 
@@ -11,18 +10,18 @@ SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def is_letter(char: str) -> bool:
-    """Unicode general category L*."""
-    return unicodedata.category(char).startswith("L")
+    """Letter as Python knows it."""
+    return char.isalpha()
 
 
 def is_lower(char: str) -> bool:
-    """Unicode general category Ll."""
-    return unicodedata.category(char) == "Ll"
+    """Lower case as Python knows it."""
+    return char.islower()
 
 
 def is_upper_or_title(char: str) -> bool:
-    """Unicode general category Lu or Lt."""
-    return unicodedata.category(char) in ("Lu", "Lt")
+    """Upper or title case as Python knows them."""
+    return char.isupper() or char.istitle()
 
 
 def count_capitals(word: str) -> int:

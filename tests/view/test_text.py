@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treelm.characters import display_width, visible
 from treelm.errors import UsageError
 from treelm.trees.tree import Tree
-from treelm.view.text import display_width, draw_text, visible
+from treelm.view.text import draw_text
 
 DOG = Tree(
     "S",

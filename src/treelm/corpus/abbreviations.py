@@ -1,6 +1,11 @@
-"""English word lists for the tokenizer: contractions, elisions, abbreviations, sentence starters."""
+"""English word lists of the tokenizer: contractions, abbreviations, sentence starters."""
 
 from __future__ import annotations
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 #: Words the Penn Treebank writes as two tokens (lower case), with the length of the first one.
 #: The list and the place of each cut are those of the Treebank's own ``tokenizer.sed``.
@@ -38,40 +43,40 @@ CLIPPED_WORDS = (
 )
 
 #: Abbreviations that always have something after them, so they never end a sentence.
-NEVER_FINAL = frozenset(
+NEVER_FINAL = _word_set(
     """
     Adm. Amb. Atty. Brig. Capt. Cmdr. Col. Cpl. Dr. Fr. Gen. Gov. Hon. Lt. Maj. Messrs. Mlle. Mme.
     Mmes. Mr. Mrs. Ms. Mt. Mx. Pfc. Pres. Prof. Pvt. Rep. Reps. Rev. Sen. Sens. Sgt. Spc. Ste.
     Supt. Fig. Figs. Eq. Eqs. Mssrs. Msgr. Pte.
     cf. e.g. eg. i.e. ie. viz. vs. Vs. v. ca. c. approx. esp. incl. resp.
-    """.split()
+    """
 )
 
 #: Abbreviations that may end a sentence; the word after them decides.
-SOMETIMES_FINAL = frozenset(
+SOMETIMES_FINAL = _word_set(
     """
     Jan. Feb. Apr. Jul. Aug. Sep. Sept. Oct. Nov. Dec.
     Tue. Tues. Wed. Thu. Thur. Thurs. Fri.
-    Assn. Assoc. Bancorp. Bros. Cia. Cie. Co. Corp. Cos. Ctr. Dept. Dist. Div. Est. Inc. Inst. Intl.
-    Ltd. Ltda. Mfg. Natl. Ph.D. Ph. Plc. Pty. Univ. Esq. Jr. Sr.
+    Assn. Assoc. Bancorp. Bros. Cia. Cie. Co. Corp. Cos. Ctr. Dept. Dist. Div. Est. Inc. Inst.
+    Intl. Ltd. Ltda. Mfg. Natl. Ph.D. Ph. Plc. Pty. Univ. Esq. Jr. Sr.
     Chas. Geo. Jas. Thos. Wm.
     Ave. Bldg. Blvd. Ct. Ft. Hwy. Ln. Pkwy. Pl. Pt. Rd. Rte. Sq. St.
-    Ala. Ariz. Ark. Calif. Colo. Conn. Del. Fla. Ga. Ill. Ind. Kan. Kans. Ky. La. Mass. Md. Mich. Minn.
-    Miss. Mo. Mont. Neb. Nebr. Nev. Okla. Ont. Ore. Pa. Penn. Que. Tenn. Tex. Va. Vt. Wash. Wis. Wisc. Wyo.
-    abbr. al. amt. anon. appt. apt. avg. bbl. bros. coll. cont. cwt. dept. dlr. dlrs. ed. eds. est.
-    etc. ext. ft. govt. hr. hrs. ibid. kg. km. lb. lbs. max. mi. min. misc. mln. mm. mo. mos. oz.
-    pct. pkg. pl. qt. qtr. repr. rev. sec. seq. sq. stg. tbsp. tel. temp. tr. trans. tsp. univ. yd.
-    yds. yr. yrs.
-    """.split()
+    Ala. Ariz. Ark. Calif. Colo. Conn. Del. Fla. Ga. Ill. Ind. Kan. Kans. Ky. La. Mass. Md. Mich.
+    Minn. Miss. Mo. Mont. Neb. Nebr. Nev. Okla. Ont. Ore. Pa. Penn. Que. Tenn. Tex. Va. Vt. Wash.
+    Wis. Wisc. Wyo.
+    abbr. al. amt. anon. appt. apt. avg. bbl. bros. coll. cont. cwt. dept. ed. eds. est. etc. ext.
+    ft. govt. hr. hrs. ibid. lb. lbs. max. mi. min. misc. mo. mos. oz. pkg. pl. qt. qtr. repr.
+    rev. sec. seq. sq. tbsp. tel. temp. tr. trans. tsp. univ. yd. yds. yr. yrs.
+    """
 )
 
 #: Abbreviations only where a number follows; elsewhere ``no.`` and ``art.`` are plain words.
-BEFORE_NUMBER = frozenset(
+BEFORE_NUMBER = _word_set(
     """
     No. Nos. no. nos. Nr. nr. Art. Arts. art. arts. Bk. bk. Ch. Chs. ch. chs. Ex. ex. Op. op. p.
     Pp. pp. Par. par. Sec. Secs. secs. Vol. Vols. vol. vols. fig. figs. ll. ver.
     Mar. Jun. Mon. Sat. Sun.
-    """.split()
+    """
 )
 
 #: The one abbreviation after which the Treebank writes a second period at the end of a sentence.
@@ -79,15 +84,15 @@ DOUBLED_FINAL = frozenset({"U.S."})
 
 #: Capitalized words that, after an abbreviation, much more often begin a sentence than go on with a
 #: name.
-SENTENCE_STARTERS = frozenset(
+SENTENCE_STARTERS = _word_set(
     """
     A After All Also Although An And Another Any Are As At Because Before Besides Both But By Can
-    Could Despite Did Do Does During Each Earlier Even Every Finally For From Given Had Has
-    Have He Her Here His How However I If In Indeed Instead Is It Its Later Many Maybe Meanwhile
-    More Moreover Most Much My Neither Never Nevertheless No Nobody None Nor Not Nothing Now Of On
-    Once One Only Or Other Others Our Perhaps Separately She Should Since So Some Soon Still Such
-    That The Their Then There Therefore These They This Those Though Thus To Today Together Two
-    Unlike Until Was We Were What When Where Whether Which While Who Why With Without Would Yes
-    Yesterday Yet You Your
-    """.split()
+    Could Despite Did Do Does During Each Earlier Even Every Finally For From Given Had Has Have
+    He Her Here His How However I If In Indeed Instead Is It Its Later Many Maybe Meanwhile More
+    Moreover Most Much My Neither Never Nevertheless No Nobody None Nor Not Nothing Now Of On Once
+    One Only Or Other Others Our Perhaps Separately She Should Since So Some Soon Still Such That
+    The Their Then There Therefore These They This Those Though Thus To Today Together Two Unlike
+    Until Was We Were What When Where Whether Which While Who Why With Without Would Yes Yesterday
+    Yet You Your
+    """
 )

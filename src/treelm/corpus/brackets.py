@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from treelm import _native
+from treelm.characters import visible
 from treelm.corpus.files import Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning
 from treelm.parallel.progress import SILENT, Progress
@@ -89,13 +90,13 @@ class ReadReport:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How brackets are read.
+    r"""How brackets are read.
 
     Args:
         profile: Language profile: which tags are empty or dropped, which labels are flattened.
-        strip: Cut labels at function tags, remove empty elements and dropped tags, flatten, collapse
-            ``X -> X``; False keeps every label whole and every node.
-        unescape: Read ``\\/`` as ``/`` and ``\\*`` as ``*``.
+        strip: Cut labels at function tags, remove empty elements and dropped tags, flatten,
+            collapse ``X -> X``; False keeps every label whole and every node.
+        unescape: Read ``\/`` as ``/`` and ``\*`` as ``*``.
         normalize_root: Put one node ``ROOT`` on top of every tree.
         max_depth: Deepest nesting accepted.
     """
@@ -109,7 +110,7 @@ class ReadOptions:
     def recipe(
         self, *, treelet: int = 0, lowest_verb_label: bool = True, temporal: Iterable[str] = ()
     ) -> _native.TreeRecipe:
-        """Return the kernel's recipe: these options, then the treelet transforms of the bit mask."""
+        """Return the kernel's recipe: these options, then the treelet transforms of the mask."""
         return _native.TreeRecipe(
             load_profile(self.profile).native,
             strip=self.strip,
@@ -155,23 +156,18 @@ def _note(batch: _native.PackedTrees, name: str, report: ReadReport, on_error: O
         if len(report.problems) >= KEPT_PROBLEMS and on_error == "skip":
             break
         text = excerpt.decode("utf-8", "backslashreplace")
-        problem = Problem(code, name, tree, line, column, _printable(text))
+        problem = Problem(code, name, tree, line, column, visible(text))
         if on_error == "raise":
             raise problem.as_error()
         report.problems.append(problem)
     if batch.many_rooted and not report.many_rooted:
         warnings.warn(
-            f"{name}: some trees have several nodes below an unlabelled root; each becomes one ROOT "
-            "with several children.",
+            f"{name}: some trees have several nodes below an unlabelled root; each becomes one "
+            "ROOT with several children.",
             TreelmWarning,
             stacklevel=4,
         )
     report.many_rooted += batch.many_rooted
-
-
-def _printable(text: str) -> str:
-    """Return the text with everything escaped that a terminal would obey."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def read_packed(
@@ -255,8 +251,8 @@ def read_trees(
     """Yield the trees of a file, or of strings that each hold one tree or more.
 
     Args:
-        source: File name (compressed files by suffix), ``-``, or an iterable of bracket strings such
-            as another parser prints.
+        source: File name (compressed files by suffix), ``-``, or an iterable of bracket strings
+            such as another parser prints.
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.

@@ -112,8 +112,8 @@ class TreeCorpus:
         if clash:
             shown = ", ".join(sorted(clash)[:8])
             raise CorpusFormatError(
-                f"{len(clash)} labels are used both as tags and as phrases: {shown}. Models need the "
-                "two apart; read with disambiguate (tags become X~T), or rename them.",
+                f"{len(clash)} labels are used both as tags and as phrases: {shown}. Models need "
+                "the two apart: apply the transform disambiguate_tags (tags become X~T).",
                 code="E_TAG_IS_PHRASE",
                 path=source_name(self.paths[0]) if self.paths else None,
             )
@@ -175,12 +175,12 @@ class TextCorpus:
 
 
 def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
-    """Yield the sentences of a text file, one a line, as tuples of words; blank lines are skipped."""
+    """Yield the sentences of a text file as tuples of words; blank lines are skipped."""
     yield from TextCorpus((source,))
 
 
 def docs_path(path: Source) -> Path:
-    """Return where the document names of a tree file lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
+    """Return where document names lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
     tree_file = Path(path)
     while tree_file.suffix in _COMPRESSION:
         tree_file = tree_file.with_suffix("")

@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 from treelm.errors import CorpusFormatError, InputFileError, TreelmError
 
@@ -20,8 +20,18 @@ from treelm.errors import CorpusFormatError, InputFileError, TreelmError
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+
+
+def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
+    """Open a file as the suffix says, which may be another than that of its name."""
+    if suffix == ".gz":
+        return cast("BinaryIO", gzip.open(name, mode))
+    if suffix == ".bz2":
+        return cast("BinaryIO", bz2.open(name, mode))
+    if suffix == ".xz":
+        return cast("BinaryIO", lzma.open(name, mode))
+    return Path(name).open(mode)
 
 
 def source_name(source: Source) -> str:
@@ -41,8 +51,7 @@ def open_input(source: Source) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        opener = _OPENERS.get(Path(name).suffix)
-        file = cast("BinaryIO", opener(name, "rb") if opener else Path(name).open("rb"))
+        file = _open(name, Path(name).suffix, "rb")
     except (OSError, ValueError) as error:
         raise input_error(name, error) from error
     with file:
@@ -127,7 +136,7 @@ def _decode(line: bytes, source: Source, number: int) -> str:
 
 
 @contextlib.contextmanager
-def write_atomically(target: Source) -> Iterator[IO[bytes]]:
+def write_atomically(target: Source) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a temporary file in the same folder, which is renamed at the end and removed on
@@ -148,9 +157,7 @@ def write_atomically(target: Source) -> Iterator[IO[bytes]]:
             code="E_OUTPUT",
         ) from error
     try:
-        opener = _OPENERS.get(path.suffix)
-        raw = cast("IO[bytes]", opener(temporary, "wb") if opener else Path(temporary).open("wb"))
-        with raw as file:
+        with _open(temporary, path.suffix, "wb") as file:
             yield file
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)

@@ -3,9 +3,10 @@ r"""Raw English text to Penn Treebank tokens, sentence by sentence, and back.
 What is decided here where the Treebank leaves room:
 
 * A period at the end of a sentence is a token of its own, also after an abbreviation (``Inc .``,
-  ``p.m .``), as in the Treebank. Its two exceptions hold too: ``U.S.`` keeps its period and gets a
-  second one (``U.S. .``), and a title (``Mr.``) keeps its only one. Elsewhere abbreviations,
-  initials and acronyms keep theirs, and any other word loses it even inside a sentence.
+  ``p.m .``), as in the Treebank. ``U.S.`` alone keeps its period and gets a second one
+  (``U.S. .``), again as there. A title or a connective (``Mr.``, ``vs.``) cannot end a sentence, so
+  at the end of the text it keeps its only one. Elsewhere abbreviations, initials and acronyms keep
+  theirs, and any other word loses it even inside a sentence.
 * ``!`` and ``?`` are one token each (``?!`` is two). Runs of one ornament (``--``, ``***``,
   ``===``, ``~~~``) are one token. Three periods are ``...``, four are ``...`` and ``.``, two or
   more than four stay as they are.
@@ -50,41 +51,41 @@ _INVISIBLE = re.compile(
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u0669\u0670\u06d6-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd"
-    "\u0816-\u082d\u0859-\u085b\u0890-\u0963\u0966-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ece\u0f18-\u0f39"
-    "\u0f3e-\u0f84\u0f86-\u0fbc\u0fc6\u102b-\u1049\u1050-\u109d\u135d-\u135f\u1712-\u1734"
-    "\u1752-\u1773\u17b4-\u17d3\u17dd\u180b-\u180f\u18a9\u1920-\u193b\u1a17-\u1a1b\u1a55-\u1a7f"
-    "\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cfa\u1dc0-\u1dff\u200c\u200d"
-    "\u20d0-\u20f0\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\ua672"
-    "\ua674-\ua67d\ua69e-\ua69f\ua6f0\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff"
-    "\ua926-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5\uaa29-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5"
-    "\uaaf6\uabe3-\uabed\ufb1e\ufe00-\ufe0f\ufe20-\ufe2f\U00011000-\U00011ef6\U000e0100-\U000e01ef"
+    "\u0816-\u082d\u0859-\u085b\u0890-\u0963\u0966-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ece"
+    "\u0f18-\u0f39\u0f3e-\u0f84\u0f86-\u0fbc\u0fc6\u102b-\u1049\u1050-\u109d\u135d-\u135f"
+    "\u1712-\u1734\u1752-\u1773\u17b4-\u17d3\u17dd\u180b-\u180f\u1885\u1886\u18a9\u1920-\u193b"
+    "\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cfa"
+    "\u1dc0-\u1dff\u200c\u200d\u20d0-\u20f0\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099"
+    "\u309a\ua66f-\ua672\ua674-\ua67d\ua69e-\ua69f\ua6f0\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5"
+    "\ua8e0-\ua8f1\ua8ff\ua926-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5\uaa29-\uaa4d\uaa7b-\uaac1"
+    "\uaaeb-\uaaef\uaaf5\uaaf6\uabe3-\uabed\ufb1e\ufe00-\ufe0f\ufe20-\ufe2f\U00011000-\U00011ef6"
+    "\U000e0100-\U000e01ef"
 )
 _W = rf"[\w{_MARKS}]"
 _EMOJI = "[\u2600-\u27bf\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
 _HOST = rf"(?<!{_W})\w[\w-]{{0,62}}+(?:\.[\w-]{{1,63}}+){{1,8}}+"
 _URL_END = r"\s<>\"()“”‘«»…`"
 _URL_MARK = ".,;:!?'’"
-
 _JOINERS = ".&+'’–‐‑/-"
 
 # Addresses and paths; tried only on chunks with a character that one of them must hold.
 _WEB = rf"""
     (?:(?:https?|ftps?|file|git|ssh)://|mailto:|(?<!{_W})www\.|{_HOST}/)
     (?:[^{_URL_END}{_URL_MARK}]++|\([^{_URL_END}]*+\)|[{_URL_MARK}]++(?=[^{_URL_END}{_URL_MARK}]))*+
-  | (?<![\w.+-])[\w+-][\w.+-]{{0,63}}@{_HOST}
+  | (?<![\w.+-])[\w+-][\w.+-]{{0,63}}+@{_HOST}
   | (?<![\w@])@\w++
   | (?<![\w/\\.])(?:~|\.\.?|[A-Za-z]:)?[/\\](?=\w|\.\w)(?:[\w/\\~+%-]++|\.(?=[\w/\\]))++
 """
 _WORD = rf"""
-    -(?:LRB|RRB|LSB|RSB|LCB|RCB)-
+    -[LR][RSC]B-
   | ['’‘](?:(?i:{"|".join(CLITIC_STEMS)})(?!['’]|{_W}))
   | ['’‘](?:n['’]|(?i:{"|".join(ELISION_STEMS)})|\d\ds?)(?!{_W})
-  | (?<!{_W})(?i:{"|".join(CLIPPED_WORDS).replace("'", "['’]")})(?!{_W})
+  | (?<!{_W})(?<!['’‘`])(?i:{"|".join(CLIPPED_WORDS).replace("'", "['’]")})(?!{_W})
   | (?<!{_W})(?:[^\W\d_]\.){{2,}}+(?!{_W}|[-/]{_W})
   | (?<!{_W})(?:US|HK|NZ|NT|Cdn|[ACRSZ])\$
   | (?<!{_W})[A-G]\#(?!{_W})
   | \d++(?:[.,]\d++)*+%-{_W}++(?:-{_W}++)*+
-  | (?:(?<!{_W})(?<![-+−])[-+−]|\#(?=\d*+[^\W\d]))?+(?:(?<![\w.])\.(?=\d))?+{_W}++
+  | (?:(?<!{_W})(?<![-+−])[-+−]|\#(?=\d*+[^\W\d]))?+(?:\A\.|(?<![\w.])\.(?=\d))?+{_W}++
     (?:(?:\.?[-/]|-['’](?=\d\d)|(?<=\d)[,:](?=\d)|[{_JOINERS}]){_W}++)*+
     (?:-(?!-)|\+\+?+)?+(?:\.(?!\.))?+
 """
@@ -101,11 +102,14 @@ _PLAIN_PIECE = re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
 _WEB_PIECE = re.compile(f"{_WEB}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
 _ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}+|(?:[A-Z][a-z]{0,2}+\.){2,}+")
 
-_BRACKETS: Final = dict(zip("()[]{}", "-LRB- -RRB- -LSB- -RSB- -LCB- -RCB-".split(), strict=True))
-_MARK_FORMS: Final = {
-    **{"“": "``", "„": "``", "‟": "``", "”": "''", "‘": "`", "’": "'", "’’": "''"},
-    **{"…": "...", "—": "--", "―": "--", "–": "--"},
-}
+_BRACKET_NAMES = ("LR", "RR", "LS", "RS", "LC", "RC")
+_BRACKETS: Final = {mark: f"-{name}B-" for mark, name in zip("()[]{}", _BRACKET_NAMES, strict=True)}
+_OPEN_QUOTE_FORMS = dict.fromkeys("“„‟", "``") | {"‘": "`"}
+_CLOSE_QUOTE_FORMS = {"”": "''", "’’": "''", "’": "'"}
+_MARK_FORMS: Final = (
+    _OPEN_QUOTE_FORMS | _CLOSE_QUOTE_FORMS | dict.fromkeys("—―–", "--") | {"…": "..."}
+)
+_ESCAPED_FORMS: Final = _MARK_FORMS | _BRACKETS
 _STRAIGHT_QUOTES: Final = frozenset({'"', "'", "''"})
 _CLOSING_TOKENS: Final = frozenset({"''", "'", "»", ")", "]", "}", "-RRB-", "-RSB-", "-RCB-"})
 
@@ -113,13 +117,13 @@ _BOUNDARY = re.compile(
     r"""(?<![.!?…؟۔।॥])([.!?…؟۔।॥]++)["'”’»)\]}]*+(?=\ )|[。！？｡]++["'”’»)\]」』）》〉]*+\ ?""",
     re.VERBOSE,
 )
-_FOLLOWING = re.compile(r"([^\w\s]{0,8}+)([^\W_]{0,32}+)")
+_FOLLOWING = re.compile(r"(?:[-–—•*·]{1,3}+ )?+([^\w\s]{0,8}+)([^\W_]{0,32}+)")
 _LIST_ITEM = re.compile(r"\(?(?:[a-z]|\d{1,3}+)\) ")
 _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}+(?:\.\d{1,3}+)*+|[A-Za-z]|[ivxIVX]{2,5}+)\.")
 
 
 def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
-    """Return the Penn Treebank tokens of one sentence of raw text.
+    r"""Return the Penn Treebank tokens of one sentence of raw text.
 
     Tokenizing the tokens again, joined by spaces, changes nothing.
 
@@ -137,7 +141,7 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
         They ca n't sell the dogs ' food in the U.S. .
     """
     chunks = _drop_invisible(sentence).split()
-    forms = _MARK_FORMS | _BRACKETS if brackets else _MARK_FORMS
+    forms = _ESCAPED_FORMS if brackets else _MARK_FORMS
     tokens: list[str] = []
     for index, chunk in enumerate(chunks, 1):
         if chunk.isalpha():
@@ -199,7 +203,7 @@ def _clitic_size(word: str, end: int) -> int:
     if "'" in word[max(end - 3, 1) : end]:
         for size in (3, 2):
             if size < end and word[end - size : end].lower() in CLITICS:
-                return size if word[end - size - 1] not in _JOINERS else 0
+                return size if word[end - size - 1] not in _JOINERS + _URL_MARK else 0
     return 0
 
 
@@ -257,9 +261,10 @@ def split_sentences(text: str) -> list[str]:
     """Return the sentences of a paragraph, by rules and lists of abbreviations.
 
     A sentence ends at a period, question or exclamation mark, with any closing quotes and brackets,
-    when a space and something other than a lower case letter follow. A period after an abbreviation,
-    an acronym or an initial ends it only before a word that commonly begins sentences; after a title
-    or a list marker it never does. A Chinese or Japanese full stop always ends it.
+    when a space and something other than a lower case letter follow. A period after an
+    abbreviation, an acronym or an initial ends it only before a word that commonly begins
+    sentences; after a title or a list marker it never does. A Chinese or Japanese full stop always
+    ends it.
 
     Args:
         text: One paragraph; newlines in it count as spaces.
@@ -280,7 +285,7 @@ def split_sentences(text: str) -> list[str]:
         if match[1] is None or _ends_sentence(text, start, match):
             sentences.append(text[start : match.end()].rstrip())
             start = match.end() + (match[1] is not None)
-    return sentences + [text[start:]] if start < len(text) else sentences
+    return [*sentences, text[start:]] if start < len(text) else sentences
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
@@ -300,10 +305,13 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     chunk = text[chunk_start : match.end(1)]
     if chunk_start == start and _LIST_MARKER.fullmatch(chunk):
         return False
-    chunk = chunk.lstrip("\"'“‘`([{«")
-    if _is_listed(_after_joiner(chunk), NEVER_FINAL):
+    abbreviation = _after_joiner(chunk).lstrip("\"'“‘`([{«")
+    if _is_listed(abbreviation, NEVER_FINAL):
         return False
-    return not _keeps_period(chunk, word) or word in SENTENCE_STARTERS
+    if word in SENTENCE_STARTERS or not _keeps_period(abbreviation, word):
+        return True
+    # A quotation, unless it is the nickname after an initial.
+    return punctuation[:1] in ('"', "“") and len(abbreviation) > 2
 
 
 def tokenize_stream(lines: Iterable[str], *, split: bool = True) -> Iterator[list[str]]:
@@ -359,7 +367,7 @@ def _stream_sentences(lines: Iterable[str]) -> Iterator[str]:
             yield from complete
             # Keeping a long rest would split the same text again for every line that follows.
             if len(rest) > PARAGRAPH_LIMIT // 2:
-                yield from [rest] if rest else []
+                yield rest
                 rest = ""
             buffer, size = [rest], len(rest)
     yield from split_sentences(" ".join(buffer))
@@ -367,13 +375,13 @@ def _stream_sentences(lines: Iterable[str]) -> Iterator[str]:
 
 _PLAIN_FORMS: Final = {escape: mark for mark, escape in _BRACKETS.items()} | {"`": "'"}
 _PLAIN_FORMS.update({"``": '"', "''": '"'})
-_GLUED_LEFT: Final = frozenset({*",.;:?!", "...", *_CLOSING_TOKENS, *CLITICS})
+_GLUED_LEFT: Final = frozenset({*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS})
 _GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"})
 _GLUED_PAIRS: Final = frozenset((word[:cut], word[cut:]) for word, cut in SPLIT_WORDS.items())
 
 
 def detokenize(tokens: Sequence[str]) -> str:
-    """Return readable text for Penn Treebank tokens, the inverse of `tokenize` for plain English.
+    r"""Return readable text for Penn Treebank tokens: `tokenize` undone, for plain English.
 
     Args:
         tokens: Tokens of one sentence.
@@ -403,7 +411,7 @@ def _is_glued(previous: str, token: str) -> bool:
     if previous in _GLUED_RIGHT or token in _GLUED_LEFT or token.lower() in CLITICS:
         return True
     if previous[-1] in "$£€¥#" and len(previous) <= 4:
-        return token[0].isdigit() or token[0] == "."
+        return token[:1].isdigit() or token[:1] == "."
     return (token == "%" and previous[-1].isdigit()) or (
         (previous.lower(), token.lower()) in _GLUED_PAIRS
     )

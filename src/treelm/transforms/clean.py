@@ -78,14 +78,8 @@ class KernelTransform(Transform):
 
     def to_config(self) -> dict[str, object]:
         """Return the name and the options; the profile by name, or whole if it is your own."""
-        config = {
-            key: sorted(value) if isinstance(value, frozenset) else value
-            for key in self.__dataclass_fields__
-            if key not in ("profile", "recipe")
-            for value in [getattr(self, key)]
-        }
-        profile = load_profile(self.profile).to_config()
-        return {"name": self.name, "profile": profile, **config}
+        config = Transform.to_config(self)
+        return config | {"profile": load_profile(self.profile).to_config()}
 
 
 @register

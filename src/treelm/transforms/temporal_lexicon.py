@@ -44,7 +44,9 @@ class TemporalLexicon:
                 for word, as_temporal, as_any in recipe.count_temporal_heads(batch.native):
                     temporal[word] += as_temporal
                     total[word] += as_any
-        return cls({word: (temporal[word], total[word]) for word in sorted(total) if temporal[word]})
+        return cls(
+            {word: (temporal[word], total[word]) for word in sorted(total) if temporal[word]}
+        )
 
     def words(self, *, min_count: int = 1, min_share: float = 0.0) -> frozenset[str]:
         """Return the nouns that count as temporal.

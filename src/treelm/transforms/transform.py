@@ -22,7 +22,15 @@ from treelm.trees.tree import Tree
 CATEGORY_MARKS = RESERVED_CHARACTERS + "~"
 
 _ESCAPABLE = CATEGORY_MARKS + "[]/"
-_BUILT_IN = ("clean", "treelet", "unary_chains", "binarize", "markovize", "right_corner", "lexicalize")
+_BUILT_IN = (
+    "clean",
+    "treelet",
+    "unary_chains",
+    "binarize",
+    "markovize",
+    "right_corner",
+    "lexicalize",
+)
 
 # -- marks in labels ------------------------------------------------------------------------
 
@@ -177,6 +185,8 @@ class Transform(ABC):
         """Return the name and the options as they are stored in a manifest."""
         config: dict[str, object] = {"name": self.name}
         for field in fields(self):
+            if not field.init:
+                continue
             value = getattr(self, field.name)
             config[field.name] = sorted(value) if isinstance(value, frozenset) else value
         return config
@@ -222,6 +232,7 @@ def transform_from_config(config: Mapping[str, object]) -> Transform:
     known = {
         field.name: field.default is MISSING and field.default_factory is MISSING
         for field in fields(TRANSFORMS[name])
+        if field.init
     }
     _check_options(name, options.keys(), known)
     make: Callable[..., Transform] = TRANSFORMS[name]
@@ -278,9 +289,10 @@ class Pipeline:
         return tree
 
     def apply_all(self, trees: Iterable[Tree]) -> Iterator[Tree]:
-        """Yield the trees after all steps one by one."""
-        for tree in trees:
-            yield self.apply(tree)
+        """Yield the trees after all steps; kernels among them take many trees a call."""
+        for step in self.steps:
+            trees = step.apply_all(trees)
+        yield from trees
 
     def to_config(self) -> list[dict[str, object]]:
         """Return the steps' names and options in order."""

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
+from treelm import _native
 from treelm.corpus.brackets import ReadOptions
 from treelm.transforms.clean import KernelTransform
 from treelm.transforms.transform import check_choice, register
@@ -72,7 +73,6 @@ class Treelet(KernelTransform):
     temporal: frozenset[str] = frozenset()
     transforms: frozenset[str] = frozenset(TREELET_TRANSFORMS)
     vp_label: VerbLabel = "lowest"
-    read_options: ReadOptions | None = None
 
     def __post_init__(self) -> None:
         for option in ("temporal", "transforms"):
@@ -80,12 +80,15 @@ class Treelet(KernelTransform):
         for transform in self.transforms:
             check_choice("transforms", transform, TREELET_TRANSFORMS)
         check_choice("vp_label", self.vp_label, get_args(VerbLabel))
-        options = self.read_options or ReadOptions(profile=self.profile, strip=False)
-        recipe = options.recipe(
+        recipe = self.recipe_with(ReadOptions(profile=self.profile, strip=False))
+        object.__setattr__(self, "recipe", recipe)
+
+    def recipe_with(self, options: ReadOptions) -> _native.TreeRecipe:
+        """Return the kernel's recipe that reads with `options` and then applies this transform."""
+        return options.recipe(
             treelet=sum(
                 1 << bit for bit, name in enumerate(TREELET_TRANSFORMS) if name in self.transforms
             ),
             lowest_verb_label=self.vp_label == "lowest",
             temporal=self.temporal,
         )
-        object.__setattr__(self, "recipe", recipe)

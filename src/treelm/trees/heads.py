@@ -24,9 +24,7 @@ def find_heads(tree: Tree, profile: ProfileSource = "english") -> Tree:
     return next(find_heads_all([tree], profile))
 
 
-def find_heads_all(
-    trees: Iterable[Tree], profile: ProfileSource = "english"
-) -> Iterator[Tree]:
+def find_heads_all(trees: Iterable[Tree], profile: ProfileSource = "english") -> Iterator[Tree]:
     """Yield each tree with head children filled in; faster than one call a tree."""
     packed = PackedTrees.from_trees(trees)
     heads = packed.native.find_heads(load_profile(profile).native)

@@ -40,7 +40,7 @@ class Label(str):
     gap: bool
     parent: str | None
 
-    def __new__(
+    def __new__(  # noqa: D102 (the class says it)
         cls, base: str, head: str | None = None, *, gap: bool = False, parent: str | None = None
     ) -> Label:
         text = base if head is None else f"{base}-{escape_reserved(head)}"

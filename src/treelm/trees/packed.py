@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +150,7 @@ class PackedTrees:
         node_label, node_word = self.node_label.tolist(), self.node_word.tolist()
         node_size, starts = self.node_size.tolist(), self.tree_start.tolist()
         head_of = None if heads is None else heads.tolist()
-        for first, last in zip(starts, starts[1:], strict=False):
+        for first, last in pairwise(starts):
             stack: list[tuple[int, Tree]] = []  # (first node, tree), leftmost on top
             for node in range(last - 1, first - 1, -1):
                 label = labels[node_label[node]]

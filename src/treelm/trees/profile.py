@@ -227,8 +227,8 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
     """Return a language profile.
 
     Args:
-        source: Name of a packaged profile, path of a TOML file, what `Profile.to_config` returned, a
-            `Profile` (returned as it is), or None for the neutral one.
+        source: Name of a packaged profile, path of a TOML file, what `Profile.to_config` returned,
+            a `Profile` (returned as it is), or None for the neutral one.
 
     Raises:
         ProfileError: if there is no such profile, or it does not say what a profile must say.
@@ -248,8 +248,8 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
     if path.suffix != ".toml":
         raise ProfileError(
             f'there is no language profile "{name}". Packaged profiles: '
-            f"{', '.join(packaged_profiles())}; a profile of your own is a .toml file, given by its "
-            "path.",
+            f"{', '.join(packaged_profiles())}; a profile of your own is a .toml file, given by "
+            "its path.",
             code="E_NO_PROFILE",
         )
     try:

@@ -62,7 +62,9 @@ class Tree:
         set_field(self, "_hash", hash((str(self.label), self.word, self.children)))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Tree is immutable; use tree.replace({name}=...) for a changed copy")
+        raise AttributeError(
+            f"a Tree is immutable; use tree.replace({name}=...) for a changed copy"
+        )
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tree is immutable")
@@ -92,7 +94,7 @@ class Tree:
     @property
     def height(self) -> int:
         """Number of nodes on the longest path down; a preterminal has height 1."""
-        return self.fold(lambda node, heights: 1 + max(heights, default=0))
+        return self.fold(lambda _, heights: 1 + max(heights, default=0))
 
     def __len__(self) -> int:
         return len(self.children)
@@ -198,9 +200,7 @@ class Tree:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        flat = [
-            (node.label, node.word, len(node.children), node.head) for node in self.preorder()
-        ]
+        flat = [(node.label, node.word, len(node.children), node.head) for node in self.preorder()]
         return _from_preorder, (flat,)
 
     # -- text -------------------------------------------------------------------------------

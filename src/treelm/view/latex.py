@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from treelm.characters import visible
 from treelm.trees.tree import Tree
-from treelm.view.text import EMPTY_LABEL, visible
+from treelm.view.text import EMPTY_LABEL
 
 _BEGIN = r"""\begin{forest}
   for tree={parent anchor=south, child anchor=north, align=center},

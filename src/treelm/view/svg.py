@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -33,6 +34,14 @@ width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-size="{fon
 </g>
 </svg>
 """
+
+_STACK = """\
+<svg xmlns="http://www.w3.org/2000/svg" class="treelm" role="img" \
+width="{width}" height="{height}" viewBox="0 0 {width} {height}">
+<title>Syntax trees</title>
+{pictures}</svg>
+"""
+_SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 
 # Class names carry the prefix because an SVG set inside an HTML page shares its style sheet.
 _STYLE = """
@@ -247,6 +256,28 @@ def _shown(node: Tree) -> str:
 
 
 # -- drawing --------------------------------------------------------------------------------
+
+
+def stack_svg(pictures: Sequence[str]) -> str:
+    """Return one picture with several of `draw_svg` below each other.
+
+    Example:
+        >>> one = draw_svg(Tree("NN", "dog"))
+        >>> stack_svg([one, one]).count("<svg")
+        3
+    """
+    if len(pictures) == 1:
+        return pictures[0]
+    width = height = 0.0
+    placed = []
+    for picture in pictures:
+        size = _SIZE.search(picture)
+        if size is None:
+            raise ValueError("stack_svg takes pictures made by draw_svg")
+        placed.append(picture.replace("<svg ", f'<svg y="{height:g}" ', 1))
+        width = max(width, float(size[1]))
+        height += float(size[2])
+    return _STACK.format(width=f"{width:g}", height=f"{height:g}", pictures="".join(placed))
 
 
 @dataclass(slots=True)

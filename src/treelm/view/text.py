@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from operator import sub
 from typing import NamedTuple
 
+from treelm.characters import character_width, display_width, visible
 from treelm.errors import UsageError
 from treelm.trees.tree import Tree
 
@@ -17,7 +16,6 @@ LAYOUTS = ("auto", "vertical", "indented")
 #: What stands for the empty label that the Penn Treebank gives to its outermost bracket.
 EMPTY_LABEL = "()"
 
-_JOINERS = "\u200c\u200d"
 _DOTTED_CIRCLE = "\u25cc"
 
 
@@ -73,69 +71,11 @@ def draw_text(
     return "\n".join(lines)
 
 
-# -- characters -----------------------------------------------------------------------------
-
-
-def visible(text: str) -> str:
-    r"""Return `text` with everything escaped that is unsafe or unseen when printed.
-
-    Escaped are control and bidirectional characters, lone surrogates, unassigned characters, and
-    blanks at either end.
-
-    Example:
-        >>> print(visible("red\x1b[31m "))
-        red\x1b[31m\x20
-    """
-    if text.isascii() and text.isprintable() and text == text.strip():
-        return text
-    first = len(text) - len(text.lstrip())
-    last = len(text.rstrip())
-    return "".join(
-        character if first <= place < last and _is_safe(character) else _escape(character)
-        for place, character in enumerate(text)
-    )
-
-
-def _is_safe(character: str) -> bool:
-    # The joiners are format characters, yet Persian and Indic words are misspelt without them.
-    return (
-        character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs"
-    )
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
-def display_width(text: str) -> int:
-    r"""Return the number of terminal columns that `text` fills.
-
-    Example:
-        >>> display_width("dog"), display_width("狗"), display_width("e\u0301")
-        (3, 2, 1)
-    """
-    return len(text) if text.isascii() else sum(map(_character_width, text))
-
-
-@lru_cache(maxsize=4096)
-def _character_width(character: str) -> int:
-    if unicodedata.east_asian_width(character) in "WF":
-        return 2
-    # Medial and final jamo join the syllable that their initial has opened.
-    joined = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7fb"
-    if joined or character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 1
-
-
 def _cell_text(text: str) -> str:
     """Return `text` as it stands in the picture: safe, and never without a first column."""
     shown = visible(text) or EMPTY_LABEL
     # A bare accent would otherwise sit on whatever the picture has to the left of it.
-    return shown if _character_width(shown[0]) else _DOTTED_CIRCLE + shown
+    return shown if character_width(shown[0]) else _DOTTED_CIRCLE + shown
 
 
 # -- lines ----------------------------------------------------------------------------------

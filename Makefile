@@ -1,0 +1,71 @@
+# Every target creates .venv and builds what it needs; `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NATIVE := $(shell find native CMakeLists.txt -type f)
+SOURCES := $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*') pyproject.toml README.md LICENSE
+CMAKE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD_PROJECT_VERSION=0 \
+	-DTREELM_PYTHON=OFF -DTREELM_TESTS=ON -DTREELM_WERROR=ON
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-native lint format sanitize docs bench clean
+
+help: ## List what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	$(PIP) install --no-build-isolation --config-settings=cmake.define.TREELM_WERROR=ON .
+	@touch $@
+
+install: $(VENV)/.installed ## Create .venv and build treelm into it
+
+demo: install ## Show what treelm does
+	$(BIN)/treelm demo
+
+test: install test-native ## Run the whole test suite, native tests included
+	$(BIN)/python -m pytest -n auto
+
+test-native: $(VENV)/.tools ## Run the C++ unit tests
+	$(BIN)/cmake -S . -B build/native $(CMAKE_OPTIONS) -DCMAKE_BUILD_TYPE=Release
+	$(BIN)/cmake --build build/native
+	build/native/native/tests/treelm_tests
+
+lint: install ## Check format, lint and types, Python and C++
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest treelm._native --allowlist tests/architecture/stubtest_allowlist.txt
+	$(BIN)/clang-format --dry-run -Werror $(filter %.h %.cpp,$(NATIVE))
+
+format: $(VENV)/.tools ## Rewrite Python and C++ in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i $(filter %.h %.cpp,$(NATIVE))
+
+sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the address and UB sanitizers
+	$(BIN)/cmake -S . -B build/sanitize $(CMAKE_OPTIONS) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTREELM_SANITIZE=ON
+	$(BIN)/cmake --build build/sanitize
+	build/sanitize/native/tests/treelm_tests
+	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitized-package \
+		--config-settings=build-dir=build/sanitize-python --config-settings=cmake.define.TREELM_SANITIZE=ON \
+		--config-settings=install.strip=false .
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
+		$(BIN)/python -m pytest tests/hostile -q
+
+docs: $(VENV)/.tools ## Build the documentation site into site/
+	$(PIP) install --group docs
+	$(BIN)/zensical build --clean
+
+bench: install ## Measure speed; prints throughput and ratios
+	$(BIN)/python benchmarks/trees.py
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

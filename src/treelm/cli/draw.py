@@ -1,0 +1,64 @@
+"""`treelm draw`."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from treelm.cli.options import CommonOptions, InputFile, TreeOptions, settle_reading
+from treelm.cli.terminal import picture_width
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.files import source_name, write_atomically
+from treelm.tasks.draw import draw_trees
+
+
+def draw(
+    file: InputFile = "-",
+    /,
+    *,
+    format: Literal["text", "svg", "latex"] = "text",  # noqa: A002 (the option's name)
+    layout: Literal["auto", "vertical", "indented"] = "auto",
+    heads: bool = False,
+    raw: bool = False,
+    ascii_only: Annotated[bool, Parameter(name="--ascii")] = False,
+    width: int | None = None,
+    limit: int | None = None,
+    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
+    trees: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Draw trees as text, SVG or LaTeX.
+
+    Args:
+        file: File of trees; standard input by default.
+        format: text, svg (one picture; several trees stand below each other) or latex (forest).
+        layout: Text: vertical with the root on top, indented, or whichever fits.
+        heads: Mark the head child of every phrase.
+        raw: Draw labels and empty elements as they are written.
+        ascii_only: Text: lines of plain ASCII characters.
+        width: Text: columns a picture may take; default: those of the terminal.
+        limit: Draw only the first trees.
+        output: File to write; standard output by default.
+        trees: Reading.
+        common: Common.
+    """
+    trees, common = trees or TreeOptions(), common or CommonOptions()
+    report = ReadReport()
+    pictures = draw_trees(
+        file,
+        trees.read_options(strip=not raw),
+        format=format,
+        layout=layout,
+        mark_heads=heads,
+        ascii_only=ascii_only,
+        width=picture_width() if width is None else width,
+        on_error=trees.error_policy,
+        report=report,
+        limit=limit,
+    )
+    with write_atomically(output) as out:
+        for picture in islice(pictures, limit):
+            out.write(picture.encode())
+        settle_reading(report, common, source_name(file))

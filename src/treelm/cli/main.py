@@ -1,0 +1,161 @@
+"""The program `treelm`: its commands, its exit codes, and how errors are shown."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple, TextIO
+
+from cyclopts import App, CycloptsError, Parameter
+
+from treelm.errors import TreelmError, TreelmWarning
+
+
+class _Command(NamedTuple):
+    """Where a command lives, what it does, and how it is called."""
+
+    path: str
+    sentence: str
+    example: str
+
+
+#: Imported when they are called, so that help answers at once.
+COMMANDS = {
+    "demo": _Command(
+        "treelm.cli.demo:demo",
+        "Show what treelm does, on the treebank that comes with it.",
+        "treelm demo",
+    ),
+    "tokenize": _Command(
+        "treelm.cli.tokenize:tokenize",
+        "Turn raw text into Penn tokens, one sentence a line.",
+        "treelm tokenize < raw.txt > sentences.txt",
+    ),
+    "transform": _Command(
+        "treelm.cli.transform:transform",
+        "Rewrite bracketed trees, one a line.",
+        "treelm transform --pipeline treelet wsj.mrg > transformed.mrg",
+    ),
+    "draw": _Command(
+        "treelm.cli.draw:draw",
+        "Draw trees as text, SVG or LaTeX.",
+        "treelm draw wsj.mrg --limit 1 --format svg -o tree.svg",
+    ),
+    "inspect": _Command(
+        "treelm.cli.inspect:inspect",
+        "Say what is in a file, and everything wrong in it.",
+        "treelm inspect wsj.mrg --json",
+    ),
+    "evaluate": _Command(
+        "treelm.cli.evaluate:evaluate",
+        "Measure how good something is.",
+        "treelm evaluate parses gold.mrg parsed.mrg --json",
+    ),
+}
+
+app = App(
+    name="treelm",
+    help="Syntactic language models: read, transform, draw and score trees.",
+    help_epilogue="Example: `treelm demo`",
+    help_format="markdown",
+    version_flags=[],
+    default_parameter=Parameter(negative=(), consume_multiple=True, show_default=True),
+    suppress_keyboard_interrupt=False,
+)
+for _name, _command in COMMANDS.items():
+    # A command with commands of its own says its example itself.
+    _extra = {} if _name == "evaluate" else {"help_epilogue": f"Example: `{_command.example}`"}
+    app.command(_command.path, name=_name, help=_command.sentence, **_extra)
+
+
+@app.default
+def _root(*, version: bool = False, verbose: bool = False) -> None:
+    """Syntactic language models: read, transform, draw and score trees.
+
+    Args:
+        version: Print the version and exit.
+        verbose: With --version: also the versions of the native core, Python, numpy and the rest.
+    """
+    if not version:
+        app.help_print()
+        return
+    from treelm.version import __version__, versions
+
+    if verbose:
+        found = versions()
+        width = max(map(len, found))
+        for name, value in found.items():
+            sys.stdout.write(f"{name:<{width}}  {value}\n")
+    else:
+        sys.stdout.write(f"{__version__}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit with its code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    warnings.showwarning = _show_warning
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the program and return its exit code; nothing but results reaches standard output."""
+    try:
+        if sys.stdout is None or sys.stderr is None:
+            return 1
+        if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+            return _fail(_unknown_command(arguments[0]), 2)
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        return _fail(f"{error}\nSee `treelm --help`.".strip(), 2)
+    except BrokenPipeError:
+        _let_stdout_go()
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except TreelmError as error:
+        if "--traceback" in arguments:
+            raise
+        return _fail(str(error), error.exit_code)
+    except MemoryError:
+        return _fail("out of memory. Fewer --threads need less; so does a smaller input.", 1)
+    except OSError as error:
+        if "--traceback" in arguments:
+            raise
+        return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
+    return 0
+
+
+def _unknown_command(name: str) -> str:
+    close = difflib.get_close_matches(name, COMMANDS, n=1)
+    guess = f' Did you mean "{close[0]}"?' if close else ""
+    return f'there is no command "{name}".{guess} Commands: {", ".join(COMMANDS)}.'
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"treelm: {message}\n")
+    return code
+
+
+def _let_stdout_go() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _show_warning(  # noqa: PLR0917 (its arguments are Python's)
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    del file, line
+    if "-q" in sys.argv or "--quiet" in sys.argv:
+        return
+    place = "" if issubclass(category, TreelmWarning) else f"{filename}:{lineno}: "
+    sys.stderr.write(f"treelm: warning: {place}{message}\n")

@@ -1,0 +1,124 @@
+"""Options that mean the same in every command, and how a command ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from treelm.cli.terminal import terminal_progress
+from treelm.corpus.brackets import OnError, ReadOptions, ReadReport
+from treelm.errors import CorpusFormatError
+from treelm.parallel.progress import SILENT, Progress
+
+#: Malformed trees are left out and reported; above this share the command fails.
+TOLERATED_FAILURES = 0.01
+
+_SHOWN_PROBLEMS = 5
+
+
+def _refuse_options(_: object, value: object) -> None:
+    """Refuse what looks like an option but is none; a lone ``-`` is standard input."""
+    for name in value if isinstance(value, list) else [value]:
+        if isinstance(name, str) and name.startswith("-") and name != "-":
+            raise ValueError(f'there is no option "{name}"; for a file of that name write ./{name}')
+
+
+_FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options)
+#: An input file, or ``-`` for standard input.
+InputFile = Annotated[str, _FILE]
+#: Input files; none means standard input.
+InputFiles = Annotated[list[str] | None, _FILE]
+
+
+def available_threads() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CommonOptions:
+    """Options every command takes."""
+
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False
+    """Say nothing on standard error but errors."""
+    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"])] = False
+    """Say more on standard error."""
+    traceback: bool = False
+    """Show where in the program an error arose."""
+
+    @property
+    def progress(self) -> Progress:
+        """A bar on standard error, if that is a terminal and nobody asked for quiet."""
+        return SILENT if self.quiet else terminal_progress()
+
+    def note(self, message: str) -> None:
+        """Say something on standard error unless asked to be quiet."""
+        if not self.quiet:
+            sys.stderr.write(f"treelm: {message}\n")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions:
+    """Options of every command that reads trees."""
+
+    profile: str = "english"
+    """Language profile: english, neutral, or the path of a .toml file."""
+    on_error: Literal["skip", "raise"] = "skip"
+    """Malformed trees: leave them out and report them, or stop at the first."""
+    max_depth: int = 1000
+    """Deepest nesting of brackets accepted."""
+    threads: int | None = None
+    """Threads; default: the cores available. Results do not depend on it."""
+
+    @property
+    def thread_count(self) -> int:
+        """Threads asked for, or the cores available."""
+        return available_threads() if self.threads is None else max(1, self.threads)
+
+    def read_options(self, *, strip: bool = True) -> ReadOptions:
+        """Return how brackets are read; without `strip` everything stays as written."""
+        return ReadOptions(
+            profile=self.profile, strip=strip, unescape=strip, max_depth=self.max_depth
+        )
+
+    @property
+    def error_policy(self) -> OnError:
+        """What to do with malformed trees."""
+        return self.on_error
+
+
+def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> None:
+    """Report malformed trees at the end of a reading.
+
+    Raises:
+        CorpusFormatError: if there were no trees, or more than one in a hundred was malformed.
+    """
+    shown = len(report.problems) if common.verbose else _SHOWN_PROBLEMS
+    for problem in report.problems[:shown]:
+        common.note(problem.message)
+    if report.failed:
+        seen = report.trees + report.dropped + report.failed
+        summary = f"{source}: {report.failed} of {seen} trees were malformed and left out."
+        if report.failure_rate > TOLERATED_FAILURES:
+            raise CorpusFormatError(
+                f"{summary} That is more than {TOLERATED_FAILURES:.0%}: is this the right file? "
+                f"`treelm inspect` lists every place.",
+                code=report.problems[0].code,
+            )
+        common.note(summary)
+    elif not report.trees:
+        what = "nothing but empty elements" if report.dropped else "no trees"
+        raise CorpusFormatError(
+            f"{source}: holds {what}. A file of trees has lines such as (S (NP (PRP I)) ...).",
+            code="E_NO_TREES",
+        )
+    if report.dropped:
+        common.note(f"{source}: {report.dropped} trees held nothing but empty elements; left out.")

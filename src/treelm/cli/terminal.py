@@ -1,0 +1,87 @@
+"""What a terminal shows: progress bars on standard error, tables, widths."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from treelm.parallel.progress import SILENT, Progress, Step
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichBar
+    from rich.progress import TaskID
+
+
+class _RichStep:
+    def __init__(self, bar: RichBar, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+
+    def advance(self, amount: float, *, note: str | None = None) -> None:
+        if note is not None:
+            self._bar.update(self._task, description=note)
+        self._bar.advance(self._task, amount)
+
+
+class RichProgress:
+    """A bar with rate and remaining time, on standard error."""
+
+    @contextmanager
+    def step(
+        self, description: str, *, total: float | None = None, unit: str = ""
+    ) -> Iterator[Step]:
+        """Open a bar for one piece of work; units of ``B`` are shown as bytes."""
+        from rich import progress as rich_progress
+        from rich.console import Console
+
+        counts = (
+            [rich_progress.DownloadColumn(), rich_progress.TransferSpeedColumn()]
+            if unit == "B"
+            else [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit)]
+        )
+        bar = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}", markup=False),
+            rich_progress.BarColumn(),
+            *counts,
+            rich_progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        with bar:
+            yield _RichStep(bar, bar.add_task(description, total=total))
+
+
+def terminal_progress() -> Progress:
+    """Return a bar if standard error is a terminal, else the silent one."""
+    return RichProgress() if sys.stderr.isatty() else SILENT
+
+
+def picture_width() -> int | None:
+    """Return the columns a picture may take: those of the terminal, unlimited in a file or pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
+    """Write one summary to standard output: one JSON object, or a name and a value a line."""
+    if as_json:
+        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        return
+    width = max(map(len, record), default=0)
+    for name, value in record.items():
+        sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {_shown(value)}\n")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_shown(item)}" for key, item in value.items()) or "-"
+    if isinstance(value, (list, tuple)):
+        return " ".join(_shown(item) for item in value) or "-"
+    return str(value)

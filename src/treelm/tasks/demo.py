@@ -1,0 +1,67 @@
+"""A short tour on the packaged treebank; every part of the product adds its paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treelm.corpus.brackets import ReadOptions
+from treelm.corpus.sample_treebank import sample_path, sample_treebank
+from treelm.tasks.inspect import inspect_trees
+from treelm.transforms.markovize import markovize
+from treelm.transforms.pipelines import named_pipeline
+from treelm.transforms.temporal_lexicon import TemporalLexicon
+from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet, treelet
+from treelm.trees.heads import find_heads, lexical_head
+from treelm.trees.tree import Tree
+from treelm.view.text import draw_text
+
+#: Lengths of the sentences among which the one that is drawn is chosen.
+SHOWN_LENGTHS = range(9, 13)
+
+
+def demonstrate(*, width: int) -> Iterator[str]:
+    """Yield the paragraphs of the demonstration, pictures at most `width` columns wide."""
+    yield _statistics()
+    tree = _choose_tree()
+    picture = draw_text(find_heads(tree), width=width, mark_heads=True)
+    yield f"One of them, the way down to each head drawn heavy:\n\n{picture}"
+    head = lexical_head(find_heads(tree))
+    yield f'Its lexical head is the {head.label} "{head.word}".'
+    temporal = TemporalLexicon.collect([sample_path()]).words()
+    yield (
+        f"Temporal nouns of the treebank ({len(temporal)}): {' '.join(sorted(temporal))}\n"
+        "After the nine treelet transforms:\n\n"
+        f"{treelet(tree, temporal=temporal).draw(width=width)}"
+    )
+    yield f"Markovized (h = 1, v = 2) for a grammar:\n\n{markovize(find_heads(tree))}"
+    pipeline = named_pipeline("right-corner")
+    corner = pipeline.apply(tree)
+    yield f"Right-corner transformed for incremental parsing:\n\n{corner}"
+    same = pipeline.undo(corner) == tree
+    yield f"... and back again: {'the same tree' if same else 'A DIFFERENT TREE'}."
+    yield "Next: treelm --help, or docs/start/first-steps.md"
+
+
+def _statistics() -> str:
+    found = inspect_trees(sample_path(), ReadOptions())
+    counts = found.statistics
+    phrases = ", ".join(f"{label} {count}" for label, count in counts.phrases.most_common(8))
+    return (
+        f"The treebank that comes with treelm: {counts.trees} trees in {found.documents} "
+        f"documents, {counts.tokens} tokens, {len(counts.words)} words, {len(counts.tags)} tags.\n"
+        f"Most frequent phrases: {phrases}."
+    )
+
+
+def _choose_tree() -> Tree:
+    """Return the tree of the sample that shows most of the transforms within a narrow picture."""
+    temporal = TemporalLexicon.collect([sample_path()]).words()
+    trees = [tree for tree in sample_treebank() if len(tree.words) in SHOWN_LENGTHS]
+    at_work = [0] * len(trees)
+    everything = list(Treelet(temporal=temporal).apply_all(trees))
+    for transform in TREELET_TRANSFORMS:
+        rest = frozenset(TREELET_TRANSFORMS) - {transform}
+        without = Treelet(temporal=temporal, transforms=rest).apply_all(trees)
+        for index, tree in enumerate(without):
+            at_work[index] += tree != everything[index]
+    return trees[at_work.index(max(at_work))]

@@ -1,0 +1,190 @@
+"""Bracket scores of parses against gold trees, by evalb's conventions.
+
+Tokens whose gold tag is punctuation and the label ROOT do not count; labels the profile calls equal
+are one; spans are multisets; precision, recall and F1 are those of the whole corpus. A sentence
+without a parse counts against recall. Which tokens do not count is decided by the gold tags in both
+trees, where evalb asks each tree's own tags and gives up when they differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from treelm.errors import CorpusFormatError
+from treelm.signature import signature
+from treelm.trees.constituents import Constituent, constituents
+from treelm.trees.profile import Profile, ProfileSource, load_profile
+from treelm.trees.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceParseScore:
+    """Counts of one sentence; sums of them give the corpus score."""
+
+    gold: int
+    guessed: int
+    matched: int
+    unlabelled_matched: int
+    tokens: int
+    correct_tags: int
+    parsed: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether the labelled constituents are the same."""
+        return self.parsed and self.gold == self.guessed == self.matched
+
+
+@dataclass(frozen=True, slots=True)
+class ParseAccuracy:
+    """Scores of a corpus; the shares lie between 0 and 1."""
+
+    labelled_precision: float
+    labelled_recall: float
+    labelled_f1: float
+    unlabelled_precision: float
+    unlabelled_recall: float
+    unlabelled_f1: float
+    exact_match: float
+    tagging_accuracy: float
+    sentences: int
+    unparsed: int
+    signature: str
+    per_sentence: tuple[SentenceParseScore, ...]
+
+
+def score_parse(
+    gold: Tree, guess: Tree | None, profile: ProfileSource = "english"
+) -> SentenceParseScore:
+    """Return the counts of one sentence.
+
+    Args:
+        gold: The right tree.
+        guess: The parser's tree, or None where it found none.
+        profile: Says which tokens and labels do not count and which labels are equal.
+
+    Raises:
+        CorpusFormatError: ``E_YIELD_MISMATCH`` if the two trees have different words.
+
+    Example:
+        >>> gold = Tree.from_string("(S (NP (X a) (X b)) (VP (X c) (NP (X d) (X e))))")
+        >>> guess = Tree.from_string("(S (X a) (Z (X b) (VP (X c) (NP (X d) (X e)))))")
+        >>> score = score_parse(gold, guess)
+        >>> score.matched, score.gold, score.guessed
+        (3, 4, 4)
+    """
+    rules = load_profile(profile)
+    ignored = _ignored_positions(gold, rules)
+    gold_spans = _spans(gold, ignored, rules)
+    total = gold_spans.total()
+    kept = [i for i in range(len(gold.words)) if i not in ignored]
+    if guess is None:
+        return SentenceParseScore(total, 0, 0, 0, len(kept), 0, parsed=False)
+    _check_words(gold, guess)
+    spans = _spans(guess, ignored, rules)
+    gold_tags, tags = gold.tags, guess.tags
+    return SentenceParseScore(
+        gold=total,
+        guessed=spans.total(),
+        matched=(gold_spans & spans).total(),
+        unlabelled_matched=(_unlabelled(gold_spans) & _unlabelled(spans)).total(),
+        tokens=len(kept),
+        correct_tags=sum(gold_tags[i].base == tags[i].base for i in kept),
+        parsed=True,
+    )
+
+
+def evaluate_parses(
+    gold: Iterable[Tree], guesses: Iterable[Tree | None], profile: ProfileSource = "english"
+) -> ParseAccuracy:
+    """Return the bracket scores of parses.
+
+    Args:
+        gold: The right trees.
+        guesses: The parser's trees in the same order, None where it found none.
+        profile: Language profile.
+    """
+    rules = load_profile(profile)
+    pairs = zip(gold, guesses, strict=True)
+    scores = tuple(score_parse(right, guess, rules) for right, guess in pairs)
+    return summarize(scores, rules)
+
+
+def summarize(scores: Sequence[SentenceParseScore], profile: Profile) -> ParseAccuracy:
+    """Return the corpus scores of sentences already counted."""
+    gold = sum(score.gold for score in scores)
+    guessed = sum(score.guessed for score in scores)
+    labelled = precision_recall_f1(sum(score.matched for score in scores), guessed, gold)
+    unlabelled = precision_recall_f1(
+        sum(score.unlabelled_matched for score in scores), guessed, gold
+    )
+    tokens = sum(score.tokens for score in scores)
+    return ParseAccuracy(
+        *labelled,
+        *unlabelled,
+        exact_match=_share(sum(score.exact for score in scores), len(scores)),
+        tagging_accuracy=_share(sum(score.correct_tags for score in scores), tokens),
+        sentences=len(scores),
+        unparsed=sum(not score.parsed for score in scores),
+        signature=signature(task="parses", profile=profile.name, n=len(scores)),
+        per_sentence=tuple(scores),
+    )
+
+
+def precision_recall_f1(matched: int, guessed: int, gold: int) -> tuple[float, float, float]:
+    """Return precision, recall and their harmonic mean; each is 0 where it is undefined.
+
+    Example:
+        >>> precision_recall_f1(3, 4, 4)
+        (0.75, 0.75, 0.75)
+    """
+    precision, recall = _share(matched, guessed), _share(matched, gold)
+    total = precision + recall
+    return precision, recall, 2 * precision * recall / total if total else 0.0
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
+    rules = profile.evaluation
+    return frozenset(
+        position
+        for position, (tag, word) in enumerate(zip(gold.tags, gold.words, strict=True))
+        if tag.base in rules.delete_tags
+        or (rules.delete_punctuation and not any(character.isalnum() for character in word))
+    )
+
+
+def _spans(tree: Tree, ignored: frozenset[int], profile: Profile) -> Counter[Constituent]:
+    rules = profile.evaluation
+    found = constituents(tree, ignore_positions=ignored, ignore_labels=rules.delete_labels)
+    same = {label: group[0] for group in rules.equal_labels for label in group}
+    renamed: Counter[Constituent] = Counter()
+    for (label, start, end), count in found.items():
+        renamed[Constituent(same.get(label, label), start, end)] += count
+    return renamed
+
+
+def _unlabelled(spans: Counter[Constituent]) -> Counter[tuple[int, int]]:
+    bare: Counter[tuple[int, int]] = Counter()
+    for (_, start, end), count in spans.items():
+        bare[start, end] += count
+    return bare
+
+
+def _check_words(gold: Tree, guess: Tree) -> None:
+    if gold.words == guess.words:
+        return
+    pairs = enumerate(zip(gold.words, guess.words, strict=False))
+    differ = next((i for i, (a, b) in pairs if a != b), min(len(gold.words), len(guess.words)))
+    raise CorpusFormatError(
+        f"gold tree and parse have different words from word {differ + 1} on: "
+        f'"{" ".join(gold.words[differ : differ + 5])}" against '
+        f'"{" ".join(guess.words[differ : differ + 5])}". '
+        "Are the files in the same order, and was the parser given the gold tokens?",
+        code="E_YIELD_MISMATCH",
+    )

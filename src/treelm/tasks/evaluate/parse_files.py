@@ -1,0 +1,109 @@
+"""Gold and system files of trees, paired sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treelm.corpus.brackets import Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.files import Source, read_blocks, source_name
+from treelm.errors import CorpusFormatError
+from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy, score_parse, summarize
+from treelm.trees.profile import load_profile
+from treelm.trees.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class ParseFileAccuracy:
+    """The scores, and what could not be read."""
+
+    accuracy: ParseAccuracy
+    gold_problems: tuple[Problem, ...]
+    system_problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _TreeFile:
+    name: str
+    by_ordinal: dict[int, Tree]
+    lines: dict[int, int]  # ordinal -> line
+    trees: int  # malformed and dropped ones included
+    line_count: int
+    report: ReadReport
+
+    @property
+    def one_a_line(self) -> bool:
+        """Whether every tree that could be read starts a line of its own."""
+        lines = list(self.lines.values())
+        return len(set(lines)) == len(lines)
+
+    def by_line(self) -> dict[int, Tree]:
+        return {self.lines[ordinal]: tree for ordinal, tree in self.by_ordinal.items()}
+
+
+def evaluate_parse_files(
+    gold: Source, system: Source, options: ReadOptions, *, threads: int = 1
+) -> ParseFileAccuracy:
+    """Return the bracket scores of a file of parses.
+
+    The files are paired line by line where both hold one tree a line, so that an empty line stands
+    for a sentence without a parse; otherwise tree by tree. A malformed parse such as ``(())``
+    counts as no parse; a malformed gold tree leaves its sentence out.
+
+    Raises:
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not pair up,
+            ``E_YIELD_MISMATCH`` if a pair has different words.
+    """
+    right, guess = _read(gold, options, threads), _read(system, options, threads)
+    profile = load_profile(options.profile)
+    scores = []
+    for place, gold_tree, tree in _pairs(right, guess):
+        try:
+            scores.append(score_parse(gold_tree, tree, profile))
+        except CorpusFormatError as error:
+            raise CorpusFormatError(
+                f"{guess.name}: {place}: {error}", code=error.code, path=guess.name
+            ) from error
+    return ParseFileAccuracy(
+        summarize(scores, profile), tuple(right.report.problems), tuple(guess.report.problems)
+    )
+
+
+def _read(source: Source, options: ReadOptions, threads: int) -> _TreeFile:
+    report = ReadReport()
+    trees: dict[int, Tree] = {}
+    lines: dict[int, int] = {}
+    newlines = 0
+    ends_in_newline = True
+
+    def counted() -> Iterator[bytes]:
+        nonlocal newlines, ends_in_newline
+        for block in read_blocks(source):
+            newlines += block.count(b"\n")
+            ends_in_newline = block.endswith(b"\n")
+            yield block
+
+    name = source_name(source)
+    for batch in read_packed(counted(), options, on_error="skip", report=report, threads=threads):
+        ordinals = batch.ordinal.tolist()
+        trees.update(zip(ordinals, batch, strict=True))
+        lines.update(zip(ordinals, batch.line.tolist(), strict=True))
+    seen = max([*trees, report.trees + report.dropped + report.failed])
+    return _TreeFile(name, trees, lines, seen, newlines + (not ends_in_newline), report)
+
+
+def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree | None]]:
+    if gold.one_a_line and guess.one_a_line and gold.line_count == guess.line_count:
+        by_line = guess.by_line()
+        for line, tree in gold.by_line().items():
+            yield f"line {line}", tree, by_line.get(line)
+        return
+    if gold.trees != guess.trees:
+        raise CorpusFormatError(
+            f"{gold.name} holds {gold.trees} trees and {guess.name} {guess.trees}; they must pair "
+            "up. Write one tree a line in both, and an empty line where the parser found no parse.",
+            code="E_LENGTH_MISMATCH",
+            path=guess.name,
+        )
+    for ordinal, tree in gold.by_ordinal.items():
+        yield f"tree {ordinal}", tree, guess.by_ordinal.get(ordinal)

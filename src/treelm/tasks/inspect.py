@@ -1,0 +1,174 @@
+"""What is in a file: trees, text or a language profile, with everything that is wrong in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from treelm.corpus.brackets import Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.corpus import TextCorpus, document_names
+from treelm.corpus.files import Source, read_blocks
+from treelm.parallel.progress import SILENT, Progress
+from treelm.trees.packed import NO_WORD, PackedTrees
+from treelm.trees.profile import load_profile
+
+#: How many of the most frequent labels and words are kept.
+TOP = 12
+
+
+@dataclass(slots=True)
+class TreeStatistics:
+    """Counts over trees; add batches to it.
+
+    Example:
+        >>> from treelm.trees.tree import Tree
+        >>> statistics = TreeStatistics()
+        >>> statistics.add(PackedTrees.from_trees([Tree("NP", [Tree("DT", "a"), Tree("NN", "b")])]))
+        >>> statistics.trees, statistics.tokens, statistics.words["a"]
+        (1, 2, 1)
+    """
+
+    trees: int = 0
+    tokens: int = 0
+    nodes: int = 0
+    longest: int = 0
+    deepest: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    phrases: Counter[str] = field(default_factory=Counter)
+
+    def add(self, batch: PackedTrees) -> None:
+        """Count one batch."""
+        is_tag = batch.node_word != NO_WORD
+        self.trees += len(batch)
+        self.nodes += len(is_tag)
+        self.tokens += int(is_tag.sum())
+        starts = batch.tree_start.astype(np.int64)
+        lengths = np.add.reduceat(is_tag.astype(np.int64), starts[:-1])
+        self.longest = max(self.longest, int(lengths.max()))
+        self.deepest = max(self.deepest, _deepest(batch))
+        _count(self.words, batch.words, batch.node_word[is_tag])
+        _count(self.tags, batch.labels, batch.node_label[is_tag])
+        _count(self.phrases, batch.labels, batch.node_label[~is_tag])
+
+    @property
+    def clashes(self) -> list[str]:
+        """Labels used both on words and on phrases; models need them apart."""
+        return sorted(self.tags.keys() & self.phrases.keys())
+
+
+def _count(counter: Counter[str], names: tuple[str, ...], ids: np.ndarray) -> None:
+    for index, count in enumerate(np.bincount(ids, minlength=len(names)).tolist()):
+        if count:
+            counter[str(names[index])] += count
+
+
+def _deepest(batch: PackedTrees) -> int:
+    """Return the most nodes on a path down, by adding up where subtrees open and end."""
+    first = np.arange(len(batch.node_size), dtype=np.int64)
+    change = np.zeros(len(first) + 1, dtype=np.int64)
+    np.add.at(change, first, 1)
+    np.add.at(change, first + batch.node_size, -1)
+    return int(np.cumsum(change).max())
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFileReport:
+    """What `inspect_trees` found."""
+
+    statistics: TreeStatistics
+    documents: int | None
+    failed: int
+    dropped: int
+    problems: tuple[Problem, ...]
+
+    def rows(self) -> Iterator[tuple[str, object]]:
+        """Yield names and values in the order in which people want to read them."""
+        counts = self.statistics
+        yield "trees", counts.trees
+        yield "tokens", counts.tokens
+        yield "word_types", len(counts.words)
+        yield "documents", self.documents
+        yield "mean_length", round(counts.tokens / counts.trees, 2) if counts.trees else 0.0
+        yield "longest", counts.longest
+        yield "deepest", counts.deepest
+        yield "tags", len(counts.tags)
+        yield "phrase_labels", len(counts.phrases)
+        yield "tags_that_are_phrases", counts.clashes
+        yield "malformed", self.failed
+        yield "only_empty_elements", self.dropped
+        yield "frequent_tags", dict(counts.tags.most_common(TOP))
+        yield "frequent_phrases", dict(counts.phrases.most_common(TOP))
+        yield "frequent_words", dict(counts.words.most_common(TOP))
+
+
+def inspect_trees(
+    source: Source, options: ReadOptions, *, threads: int = 1, progress: Progress = SILENT
+) -> TreeFileReport:
+    """Return counts and problems of a file of trees."""
+    statistics = TreeStatistics()
+    report = ReadReport()
+    for batch in read_packed(
+        source, options, on_error="skip", report=report, threads=threads, progress=progress
+    ):
+        statistics.add(batch)
+    names = document_names(source)
+    return TreeFileReport(
+        statistics,
+        None if names is None else len(set(names)),
+        report.failed,
+        report.dropped,
+        tuple(report.problems),
+    )
+
+
+def inspect_text(source: Source) -> dict[str, object]:
+    """Return counts of a file of tokenized text."""
+    words: Counter[str] = Counter()
+    sentences = longest = 0
+    last_document = -1
+    for document, sentence in TextCorpus((source,)).with_documents():
+        words.update(sentence)
+        sentences += 1
+        longest = max(longest, len(sentence))
+        last_document = document
+    tokens = words.total()
+    return {
+        "sentences": sentences,
+        "tokens": tokens,
+        "word_types": len(words),
+        "documents": last_document + 1,
+        "mean_length": round(tokens / sentences, 2) if sentences else 0.0,
+        "longest": longest,
+        "frequent_words": dict(words.most_common(TOP)),
+    }
+
+
+def inspect_profile(path: Source) -> dict[str, object]:
+    """Return what a language profile says, in short."""
+    profile = load_profile(str(path))
+    return {
+        "name": profile.name,
+        "description": profile.description,
+        "head_rules": sorted(profile.heads.rules),
+        "punctuation_tags": list(profile.punctuation.tags),
+        "drop_tags": list(profile.reading.drop_tags),
+        "flatten": dict(profile.reading.flatten),
+        "temporal_tags": dict(profile.treelet.temporal_tags),
+        "fingerprint": profile.fingerprint,
+    }
+
+
+def looks_like_trees(source: Source) -> bool:
+    """Return whether a file holds brackets: the first thing in it (past comments) opens one."""
+    start = b"".join(islice(read_blocks(source, block_bytes=1 << 16), 1))
+    lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
+    for line in lines:
+        if line.strip() and not line.startswith(b"*x*"):
+            return line.lstrip().startswith(b"(") or Path(source).suffix == ".mrg"
+    return Path(source).suffix == ".mrg"

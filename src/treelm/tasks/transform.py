@@ -1,0 +1,130 @@
+"""Brackets in, transformed brackets out, in constant memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+
+from treelm import _native
+from treelm.corpus.brackets import (
+    KEPT_PROBLEMS,
+    OnError,
+    Problem,
+    ReadOptions,
+    ReadReport,
+    read_packed,
+    rewrite_brackets,
+)
+from treelm.corpus.files import Source, source_name
+from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.parallel.progress import SILENT, Progress
+from treelm.transforms.temporal_lexicon import TemporalLexicon, is_treebank
+from treelm.transforms.transform import Pipeline
+from treelm.transforms.treelet import Treelet
+from treelm.trees.profile import ProfileSource, load_profile
+
+
+def transform_brackets(
+    source: Source,
+    pipeline: Pipeline,
+    options: ReadOptions,
+    *,
+    undo: bool = False,
+    on_error: OnError = "raise",
+    report: ReadReport | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+    line_buffered: bool = False,
+) -> Iterator[bytes]:
+    """Yield the trees of a file after a pipeline, as brackets, one a line, in pieces of many lines.
+
+    Args:
+        source: File name, or ``-``.
+        pipeline: What is done to each tree after it was read with `options`.
+        options: How brackets are read; with `undo` give options that keep labels whole.
+        undo: Run the pipeline backwards.
+        on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
+        report: Filled with counts and problems.
+        threads: Kernel threads.
+        progress: Told the bytes read.
+        line_buffered: Hand on every tree at once.
+    """
+    report = ReadReport() if report is None else report
+    recipe = None if undo else _kernel_recipe(pipeline, options)
+    if recipe is not None:
+        yield from rewrite_brackets(
+            source,
+            recipe,
+            on_error=on_error,
+            report=report,
+            threads=threads,
+            progress=progress,
+            line_buffered=line_buffered,
+        )
+        return
+    profile = load_profile(options.profile).native
+    name = source_name(source)
+    rewrite = pipeline.undo if undo else pipeline.apply
+    for batch in read_packed(
+        source, options, on_error=on_error, report=report, threads=threads, progress=progress
+    ):
+        lines: list[str] = []
+        trees = batch.trees(batch.native.find_heads(profile))
+        for tree, ordinal, line in zip(trees, batch.ordinal, batch.line, strict=True):
+            try:
+                lines.append(f"{rewrite(tree)}\n")
+            except CorpusFormatError as error:
+                place = f"{name}:{line}: tree {ordinal}: "
+                if on_error == "raise":
+                    raise CorpusFormatError(
+                        f"{place}{error}", code=error.code, path=name, line=int(line)
+                    ) from error
+                _note_failure(report, Problem(error.code, name, int(ordinal), int(line), 0, ""))
+        if lines:
+            yield "".join(lines).encode()
+
+
+def _kernel_recipe(pipeline: Pipeline, options: ReadOptions) -> _native.TreeRecipe | None:
+    """Return one recipe that reads and transforms in the kernel, if the pipeline allows it."""
+    if not pipeline.steps:
+        return options.recipe()
+    step = pipeline.steps[0]
+    if len(pipeline.steps) == 1 and isinstance(step, Treelet):
+        return step.recipe_with(options)
+    return None
+
+
+def _note_failure(report: ReadReport, problem: Problem) -> None:
+    report.trees -= 1
+    report.failed += 1
+    if len(report.problems) < KEPT_PROBLEMS:
+        report.problems.append(problem)
+
+
+def find_temporal_words(
+    files: Iterable[Source], lexicon: Source | None, profile: ProfileSource, *, threads: int = 1
+) -> frozenset[str]:
+    """Return the temporal nouns for T1.
+
+    Args:
+        files: The trees about to be transformed; used when they have function tags.
+        lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
+        profile: Language profile.
+        threads: Kernel threads.
+    """
+    if lexicon is not None and not is_treebank(lexicon):
+        return TemporalLexicon.load(lexicon).words()
+    given = [lexicon] if lexicon is not None else [file for file in files if str(file) != "-"]
+    if not load_profile(profile).treelet.temporal_tags:
+        return frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
+        words = TemporalLexicon.collect(given, profile, threads=threads).words()
+    if not words:
+        warnings.warn(
+            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing: the trees have "
+            "no NP-TMP. Give --temporal with a lexicon or a treebank that has function tags.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    return words

@@ -1,0 +1,105 @@
+"""Pipelines with a name, as the command line offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from treelm.errors import UsageError
+from treelm.transforms.binarize import Binarize, Direction
+from treelm.transforms.lexicalize import Lexicalize
+from treelm.transforms.markovize import Markovize
+from treelm.transforms.right_corner import RightCorner
+from treelm.transforms.transform import Pipeline
+from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet, VerbLabel
+from treelm.transforms.unary_chains import MergeUnaryChains
+from treelm.trees.profile import ProfileSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions:
+    """Everything a named pipeline may be told.
+
+    Args:
+        profile: Language profile.
+        temporal: Temporal nouns of the treelet transforms.
+        without: Treelet transforms to leave out.
+        vp_label: Whose annotation a flattened verb phrase keeps.
+        direction: Way in which binarization branches.
+        horizontal_order: Sisters remembered by binarization; None for the pipeline's own default.
+        vertical_order: Ancestors remembered by Markovization, the node itself included.
+    """
+
+    profile: ProfileSource = "english"
+    temporal: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    vp_label: VerbLabel = "lowest"
+    direction: Direction = "right"
+    horizontal_order: int | None = None
+    vertical_order: int = 2
+
+
+def _treelet(options: PipelineOptions) -> Pipeline:
+    unknown = sorted(options.without - set(TREELET_TRANSFORMS))
+    if unknown:
+        raise UsageError(
+            f'there is no treelet transform "{unknown[0]}"; there are: '
+            f"{', '.join(TREELET_TRANSFORMS)}."
+        )
+    kept = frozenset(TREELET_TRANSFORMS) - options.without
+    step = Treelet(
+        profile=options.profile,
+        temporal=options.temporal,
+        transforms=kept,
+        vp_label=options.vp_label,
+    )
+    return Pipeline((step,))
+
+
+def _binarize(options: PipelineOptions) -> Pipeline:
+    order = options.horizontal_order
+    return Pipeline((Binarize(direction=options.direction, horizontal_order=order),))
+
+
+def _markovize(options: PipelineOptions) -> Pipeline:
+    order = 1 if options.horizontal_order is None else options.horizontal_order
+    step = Markovize(horizontal_order=order, vertical_order=options.vertical_order)
+    return Pipeline((step,))
+
+
+def _right_corner(options: PipelineOptions) -> Pipeline:
+    order = 2 if options.horizontal_order is None else options.horizontal_order
+    return Pipeline(
+        (
+            MergeUnaryChains(),
+            Binarize(direction=options.direction, horizontal_order=order),
+            RightCorner(),
+        )
+    )
+
+
+#: What each name stands for; trees are cleaned by the reader before any of them.
+PIPELINES: dict[str, Callable[[PipelineOptions], Pipeline]] = {
+    "clean": lambda _: Pipeline(()),
+    "treelet": _treelet,
+    "binarize": _binarize,
+    "unary-chains": lambda _: Pipeline((MergeUnaryChains(),)),
+    "markovize": _markovize,
+    "right-corner": _right_corner,
+    "lexicalize": lambda _: Pipeline((Lexicalize(),)),
+}
+
+
+def named_pipeline(name: str, options: PipelineOptions | None = None) -> Pipeline:
+    """Return the pipeline of that name.
+
+    Raises:
+        UsageError: if there is none.
+
+    Example:
+        >>> [step.name for step in named_pipeline("right-corner").steps]
+        ['merge_unary_chains', 'binarize', 'right_corner']
+    """
+    if name not in PIPELINES:
+        raise UsageError(f'there is no pipeline "{name}"; there are: {", ".join(PIPELINES)}.')
+    return PIPELINES[name](options or PipelineOptions())

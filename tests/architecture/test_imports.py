@@ -1,0 +1,148 @@
+"""The house keeps its order: imports point upwards only, and starting up stays light."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treelm
+
+#: A module may import from its own layer and from those above it in this list.
+LAYERS = (
+    ("errors", "version", "characters", "extras", "seeds", "signature", "_native"),
+    ("parallel",),
+    ("trees",),
+    ("corpus",),
+    ("transforms",),
+    ("events",),
+    ("estimation",),
+    ("store",),
+    ("grammar",),
+    ("models",),
+    ("translation",),
+    ("interop", "view"),
+    ("tasks",),
+    ("testing",),
+    ("cli", "web", "__main__"),
+)
+
+#: Arrows that point down on purpose, each with its reason.
+EXCEPTIONS = {
+    # A tree reads, converts and draws itself; the imports stand inside the methods.
+    ("treelm.trees.tree", "treelm.corpus.brackets"),
+    ("treelm.trees.tree", "treelm.interop.nltk_trees"),
+    ("treelm.trees.tree", "treelm.view.text"),
+    ("treelm.trees.tree", "treelm.view.svg"),
+}
+
+PACKAGE = Path(importlib.util.find_spec("treelm").submodule_search_locations[0])  # type: ignore
+MODULES = sorted(
+    (".".join(("treelm", *path.relative_to(PACKAGE).with_suffix("").parts)), path)
+    for path in PACKAGE.rglob("*.py")
+    if path.name != "__init__.py"
+)
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "tools"}
+HEAVY = ("ray", "sklearn", "nltk", "matplotlib", "fastapi", "polars", "scipy", "hypothesis")
+
+
+def layer_of(module: str) -> int:
+    """Return the index of the layer a module belongs to."""
+    part = module.split(".")[1]
+    for index, names in enumerate(LAYERS):
+        if part in names:
+            return index
+    raise AssertionError(f"{module} belongs to no layer; add its package to LAYERS")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the treelm modules a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("treelm.")}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            if node.module == "treelm":
+                found |= {f"treelm.{alias.name}" for alias in node.names}
+            elif node.module.startswith("treelm."):
+                found.add(node.module)
+    return found
+
+
+def test_there_are_modules_to_check() -> None:
+    assert len(MODULES) > 30
+
+
+@pytest.mark.parametrize(("module", "path"), MODULES, ids=[name for name, _ in MODULES])
+def test_imports_point_upwards(module: str, path: Path) -> None:
+    here = layer_of(module)
+    wrong = {
+        target
+        for target in imports_of(path)
+        if layer_of(target) > here and (module, target) not in EXCEPTIONS
+    }
+    assert not wrong, f"{module} imports from below: {sorted(wrong)}"
+
+
+def test_exceptions_are_still_needed() -> None:
+    files = dict(MODULES)
+    for module, target in EXCEPTIONS:
+        assert target in imports_of(files[module]), f"{module} no longer imports {target}"
+
+
+@pytest.mark.parametrize(("module", "path"), MODULES, ids=[name for name, _ in MODULES])
+def test_file_names_say_what_is_inside(module: str, path: Path) -> None:
+    assert path.stem not in FORBIDDEN_NAMES
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+
+
+def loaded_modules(statement: str) -> set[str]:
+    """Return the top-level modules in memory after a fresh interpreter ran `statement`."""
+    code = f"{statement}\nimport sys\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import treelm",
+        "import treelm; treelm.Tree.from_string('(NN dog)'); treelm.read_trees, treelm.treelet",
+        "from treelm.cli.main import run; run(['--help'])",
+        "from treelm.cli.main import run; run(['transform', '--help'])",
+    ],
+)
+def test_start_up_loads_nothing_heavy(statement: str) -> None:
+    assert not loaded_modules(statement) & set(HEAVY)
+
+
+def test_help_loads_neither_numpy_nor_pydantic() -> None:
+    loaded = loaded_modules("from treelm.cli.main import run; run(['--help'])")
+    assert not loaded & {"numpy", "pydantic"}
+
+
+def test_public_names_are_listed_and_exist() -> None:
+    assert treelm.__all__ == sorted(treelm.__all__)
+    assert set(treelm._HOME) == set(treelm.__all__)
+    for name in treelm.__all__:
+        assert getattr(treelm, name) is not None
+    with pytest.raises(AttributeError, match="frobnicate"):
+        treelm.frobnicate  # noqa: B018
+
+
+def test_native_module_is_typed() -> None:
+    from treelm import _native
+
+    stub = ast.parse((PACKAGE / "_native.pyi").read_text(encoding="utf-8"))
+    declared = {
+        node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))
+    }
+    present = {name for name in dir(_native) if not name.startswith("_")}
+    assert declared <= present
+    assert present - declared == {"CORE_VERSION", "ERROR_SENTENCES"}

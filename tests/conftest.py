@@ -1,0 +1,39 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from treelm.corpus.sample_treebank import sample_path
+
+settings.register_profile(
+    "treelm", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("treelm")
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark and skip the tests that read treebanks a user does not have."""
+    missing = not SHARED_DATA.is_dir()
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.needs_data)
+            if missing:
+                item.add_marker(pytest.mark.skip(reason=f"no treebanks at {SHARED_DATA}"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of treebanks and texts beside the checkout."""
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def sample_file() -> Path:
+    """The packaged treebank."""
+    return sample_path()
