@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -146,3 +147,30 @@ def test_native_module_is_typed() -> None:
     present = {name for name in dir(_native) if not name.startswith("_")}
     assert declared <= present
     assert present - declared == {"CORE_VERSION", "ERROR_SENTENCES"}
+
+
+def test_native_parameters_are_those_of_the_stub() -> None:
+    """stubtest cannot look into nanobind functions, so their own signatures are compared."""
+    from treelm import _native
+
+    stub = ast.parse((PACKAGE / "_native.pyi").read_text(encoding="utf-8"))
+    checked = 0
+    for owner in (stub, *(node for node in stub.body if isinstance(node, ast.ClassDef))):
+        holder = _native if isinstance(owner, ast.Module) else getattr(_native, owner.name)
+        for node in owner.body:
+            if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+                continue
+            runtime = getattr(holder, node.name)
+            if not hasattr(runtime, "__nb_signature__"):
+                continue
+            signature = runtime.__nb_signature__[0][0]
+            plain = re.sub(r"numpy\.ndarray\[[^\]]*\]", "object", re.sub(r"\\\d+", "0", signature))
+            declared = ast.parse(f"{plain}: ...").body[0]
+            assert isinstance(declared, ast.FunctionDef)
+            names = [[a.arg for a in f.args.args + f.args.kwonlyargs] for f in (declared, node)]
+            starts_with_self = [arguments[:1] == ["self"] for arguments in names]
+            assert starts_with_self[0] == starts_with_self[1]
+            if "arg" not in names[0]:  # unnamed parameters of operators such as __len__
+                assert names[0] == names[1], f"{owner} {node.name}"
+            checked += 1
+    assert checked > 10
