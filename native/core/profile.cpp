@@ -43,7 +43,8 @@ Profile::Profile(const ProfileData& data)
     add({target}, 0);
   }
   for (const auto& [parent, child] : data.clause_flattening) {
-    add({parent, child}, 0);
+    add({parent}, splices_children);
+    add({child}, 0);
     clause_flattening_.emplace_back(atoms_.find(parent), atoms_.find(child));
   }
   for (const std::string& word : data.closed_words) closed_words_.intern(word);

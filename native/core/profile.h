@@ -68,6 +68,7 @@ enum LabelFlag : std::uint32_t {
   has_reserved_char = 1u << 16,
   is_temporal_source = 1u << 17,
   is_temporal_phrase = 1u << 18,
+  splices_children = 1u << 19,
 };
 
 // What head finding sees of a child.

@@ -41,18 +41,19 @@ std::string_view case_part(const Shape& shape, bool first_in_sentence, bool know
   return shape.lower && lower_case_mark ? "-LC" : "";
 }
 
-std::string suffix_part(const SignatureRules& rules, const Shape& shape, std::string_view word) {
-  if (rules.last_character) return "-" + std::string(word.substr(shape.last_begin));
+// The ending that the signature names, or nothing.
+std::string_view ending_of(const SignatureRules& rules, const Shape& shape, std::string_view word) {
+  if (rules.last_character) return word.substr(shape.last_begin);
   std::string lower;
   lower_case(word, lower);
   if (!rules.plural.empty() && lower.ends_with(rules.plural) && shape.length >= 3) {
     const std::size_t before = lower.size() - rules.plural.size();
     const bool blocked = before > 0 && rules.plural_blocked.find(lower[before - 1]) != std::string::npos;
-    return blocked ? "" : "-" + rules.plural;
+    return blocked ? std::string_view() : rules.plural;
   }
   if (shape.length < 5 || shape.dash || (shape.digit && shape.capitals > 0)) return "";
   for (const std::string& suffix : rules.suffixes)
-    if (lower.ends_with(suffix)) return "-" + suffix;
+    if (lower.ends_with(suffix)) return suffix;
   return "";
 }
 
@@ -61,11 +62,16 @@ std::string suffix_part(const SignatureRules& rules, const Shape& shape, std::st
 std::string signature(const SignatureRules& rules, std::string_view word, std::uint64_t position, bool known_lower) {
   if (word.empty()) return "<unk>";
   const Shape shape = shape_of(word);
-  std::string parts(case_part(shape, position == 0, known_lower, rules.lower_case_mark));
-  if (shape.digit) parts += "-NUM";
-  if (shape.dash) parts += "-DASH";
-  parts += suffix_part(rules, shape, word);
-  return parts.empty() ? "<unk>" : "UNK" + parts;
+  std::string text = "UNK";
+  text += case_part(shape, position == 0, known_lower, rules.lower_case_mark);
+  if (shape.digit) text += "-NUM";
+  if (shape.dash) text += "-DASH";
+  const std::string_view ending = ending_of(rules, shape, word);
+  if (!ending.empty()) {
+    text += '-';
+    text += ending;
+  }
+  return text == "UNK" ? "<unk>" : text;
 }
 
 }  // namespace treelm

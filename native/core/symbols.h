@@ -25,8 +25,17 @@ inline std::uint64_t hash_bytes(std::string_view text) {
     at += 8;
     left -= 8;
   }
+  // The last bytes without a loop: two loads that may overlap, or the three bytes that matter.
   std::uint64_t tail = 0;
-  for (std::size_t i = 0; i < left; ++i) tail |= std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i);
+  if (left >= 4) {
+    std::uint32_t first, last;
+    std::memcpy(&first, at, 4);
+    std::memcpy(&last, at + left - 4, 4);
+    tail = std::uint64_t{first} << 32 | last;
+  } else if (left > 0) {
+    const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
+    tail = byte(0) << 16 | byte(left / 2) << 8 | byte(left - 1);
+  }
   hash = (hash ^ tail) * multiplier;
   return hash ^ (hash >> 29);
 }

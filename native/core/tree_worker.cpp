@@ -41,6 +41,8 @@ void TreeWorker::begin_batch() {
   atom_flags_.clear();
   raw_labels_.clear();
   word_facts_.clear();
+  plain_label_.clear();
+  any_reserved_ = false;
   const Symbols& fixed = profile_.atoms();
   for (std::uint32_t i = 0; i < fixed.size(); ++i) atom(fixed[i]);
 }
@@ -53,7 +55,10 @@ void TreeWorker::end_batch(PackedTrees& out) {
 
 std::uint32_t TreeWorker::atom(std::string_view text) {
   const std::uint32_t id = atoms_.intern(text);
-  if (id == atom_flags_.size()) atom_flags_.push_back(profile_.flags(text));
+  if (id == atom_flags_.size()) {
+    atom_flags_.push_back(profile_.flags(text));
+    any_reserved_ |= (atom_flags_.back() & has_reserved_char) != 0;
+  }
   return id;
 }
 
@@ -201,6 +206,14 @@ void TreeWorker::load(const PackedTrees& trees, std::size_t which) {
   }
 }
 
+std::uint32_t TreeWorker::label_of(const WorkingTree::Node& node) {
+  if (node.head != none || node.parent_mark != none || node.gap)
+    return labels_.intern({node.base, node.head, node.parent_mark, node.gap ? 1u : 0u});
+  if (node.base >= plain_label_.size()) plain_label_.resize(node.base + 1, none);
+  if (plain_label_[node.base] == none) plain_label_[node.base] = labels_.intern({node.base, none, none, 0});
+  return plain_label_[node.base];
+}
+
 // Appends the scratch tree in preorder.
 void TreeWorker::emit(PackedTrees& out) {
   if (out.label.size() + tree_.nodes.size() >= none) throw Error(ErrorCode::too_large);
@@ -209,7 +222,7 @@ void TreeWorker::emit(PackedTrees& out) {
   for (;;) {
     const WorkingTree::Node& from = tree_.nodes[node];
     const auto at = static_cast<std::uint32_t>(out.label.size());
-    out.label.push_back(labels_.intern({from.base, from.head, from.parent_mark, from.gap ? 1u : 0u}));
+    out.label.push_back(label_of(from));
     out.word.push_back(from.word);
     out.size.push_back(1);
     if (from.word == none) {

@@ -114,6 +114,7 @@ class TreeWorker {
   bool finish_tree(PackedTrees& out);
   void load(const PackedTrees& trees, std::size_t tree);
   void emit(PackedTrees& out);
+  std::uint32_t label_of(const WorkingTree::Node& node);
   void set_base(WorkingTree::Node& node, std::uint32_t base) {
     node.base = base;
     node.flags = atom_flags_[base];
@@ -125,7 +126,9 @@ class TreeWorker {
 
   Symbols atoms_, words_, raw_;
   std::vector<std::uint32_t> atom_flags_;
+  bool any_reserved_ = false;  // some atom of this batch holds a reserved character
   std::vector<RawLabel> raw_labels_;
+  std::vector<std::uint32_t> plain_label_;  // by base: the label without annotations
   LabelTable labels_;
   std::vector<WordFacts> word_facts_;
   std::vector<RawLabel> loaded_labels_;

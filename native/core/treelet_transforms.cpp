@@ -45,7 +45,7 @@ void TreeWorker::lower_annotation(std::string_view word, std::string& out) const
 }
 
 void TreeWorker::treelet() {
-  for (std::size_t i = root_; i < tree_.nodes.size(); ++i) {
+  for (std::size_t i = root_; any_reserved_ && i < tree_.nodes.size(); ++i) {
     const WorkingTree::Node& node = tree_.nodes[i];
     if (node.dead || !(node.flags & has_reserved_char)) continue;
     scratch_ = atoms_[node.base];
@@ -186,7 +186,7 @@ void TreeWorker::classify_numbers() {
 void TreeWorker::flatten_clauses() {
   for (auto at = static_cast<std::uint32_t>(tree_.nodes.size()); at-- > root_;) {
     const WorkingTree::Node& node = tree_.nodes[at];
-    if (node.dead || node.word != none) continue;
+    if (node.dead || node.word != none || !(node.flags & splices_children)) continue;
     rewritten_.clear();
     bool changed = false;
     for (std::uint32_t child = node.first; child != none; child = tree_.nodes[child].next) {

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from treelm.corpus.brackets import read_trees
     from treelm.corpus.corpus import TextCorpus, TreeCorpus, read_sentences
     from treelm.corpus.sample_treebank import sample_treebank
-    from treelm.corpus.tokenize import detokenize, split_sentences, tokenize
+    from treelm.corpus.sentences import split_sentences
+    from treelm.corpus.tokenize import detokenize, tokenize
     from treelm.transforms.treelet import treelet
     from treelm.trees.heads import find_heads, lexical_head
     from treelm.trees.label import Label
@@ -39,7 +40,7 @@ _HOME = {
     "read_sentences": "treelm.corpus.corpus",
     "read_trees": "treelm.corpus.brackets",
     "sample_treebank": "treelm.corpus.sample_treebank",
-    "split_sentences": "treelm.corpus.tokenize",
+    "split_sentences": "treelm.corpus.sentences",
     "tokenize": "treelm.corpus.tokenize",
     "treelet": "treelm.transforms.treelet",
 }

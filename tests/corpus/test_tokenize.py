@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treelm.corpus import tokenize as module
+from treelm.corpus.sentences import split_sentences
 from treelm.corpus.tokenize import (
     PARAGRAPH_LIMIT,
     detokenize,
-    split_sentences,
     tokenize,
     tokenize_stream,
 )

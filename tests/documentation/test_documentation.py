@@ -317,7 +317,10 @@ def profile_keys() -> Iterator[tuple[str, str]]:
             yield title, field.alias or name
 
 
-@pytest.mark.parametrize(("heading", "key"), profile_keys(), ids="-".join)
+PROFILE_KEYS = list(profile_keys())
+
+
+@pytest.mark.parametrize(("heading", "key"), PROFILE_KEYS)
 def test_every_profile_key_is_documented(heading: str, key: str) -> None:
     page = sections(read("docs/formats/profile.md"))
     assert re.search(rf"^\| `{key}` ", page[heading], re.MULTILINE)
@@ -329,6 +332,6 @@ def test_every_profile_key_of_the_page_exists() -> None:
         (heading, key)
         for heading, text in page.items()
         for key in re.findall(r"^\| `(\w+)` ", text, re.MULTILINE)
-        if heading in {title for title, _ in profile_keys()}
+        if heading in {title for title, _ in PROFILE_KEYS}
     }
-    assert documented == set(profile_keys())
+    assert documented == set(PROFILE_KEYS)

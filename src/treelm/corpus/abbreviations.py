@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 #: Words the Penn Treebank writes as two tokens (lower case), with the length of the first one.
-#: The list and the place of each cut are those of the Treebank's own ``tokenizer.sed``.
 SPLIT_WORDS = {
     "'tis": 2,
     "'twas": 2,
@@ -96,3 +97,29 @@ SENTENCE_STARTERS = _word_set(
     Yet You Your
     """
 )
+
+_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}+|(?:[A-Z][a-z]{0,2}+\.){2,}+")
+
+
+def is_listed(word: str, words: frozenset[str]) -> bool:
+    """Return whether a word is in a list, perhaps written in capitals."""
+    return word in words or (word.isupper() and word.capitalize() in words)
+
+
+def after_joiner(word: str) -> str:
+    """Return what follows the last hyphen or slash of a word."""
+    return word[max(word.rfind("-"), word.rfind("/")) + 1 :]
+
+
+def keeps_period(word: str, following: str) -> bool:
+    """Tell whether `word`, which ends in a period, owns it when the sentence goes on."""
+    tail = after_joiner(word)
+    if is_listed(tail, BEFORE_NUMBER):
+        return following[:1].isdigit()
+    if len(tail) == 2:
+        return (tail[0].isupper() and tail != "I.") or tail in NEVER_FINAL
+    return (
+        is_listed(tail, NEVER_FINAL)
+        or is_listed(tail, SOMETIMES_FINAL)
+        or _ACRONYM.fullmatch(tail) is not None
+    )

@@ -27,24 +27,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from treelm.corpus.abbreviations import (
-    BEFORE_NUMBER,
     CLIPPED_WORDS,
     CLITIC_STEMS,
     CLITICS,
     DOUBLED_FINAL,
     ELISION_STEMS,
     NEVER_FINAL,
-    SENTENCE_STARTERS,
-    SOMETIMES_FINAL,
     SPLIT_WORDS,
+    is_listed,
+    keeps_period,
 )
+from treelm.corpus.sentences import drop_invisible, split_sentences
 
 #: A paragraph longer than this many characters is emitted before its end is seen.
 PARAGRAPH_LIMIT: Final = 1 << 20
-
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
-)
 
 # Combining marks and joiners are part of a word but not of \w. Blocks of scripts that write their
 # vowels as marks are taken whole, except for the dandas, which end sentences.
@@ -100,7 +96,6 @@ _MARK = rf"""
 """
 _PLAIN_PIECE = re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
 _WEB_PIECE = re.compile(f"{_WEB}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
-_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}+|(?:[A-Z][a-z]{0,2}+\.){2,}+")
 
 _BRACKET_NAMES = ("LR", "RR", "LS", "RS", "LC", "RC")
 _BRACKETS: Final = {mark: f"-{name}B-" for mark, name in zip("()[]{}", _BRACKET_NAMES, strict=True)}
@@ -112,14 +107,6 @@ _MARK_FORMS: Final = (
 _ESCAPED_FORMS: Final = _MARK_FORMS | _BRACKETS
 _STRAIGHT_QUOTES: Final = frozenset({'"', "'", "''"})
 _CLOSING_TOKENS: Final = frozenset({"''", "'", "»", ")", "]", "}", "-RRB-", "-RSB-", "-RCB-"})
-
-_BOUNDARY = re.compile(
-    r"""(?<![.!?…؟۔।॥])([.!?…؟۔।॥]++)["'”’»)\]}]*+(?=\ )|[。！？｡]++["'”’»)\]」』）》〉]*+\ ?""",
-    re.VERBOSE,
-)
-_FOLLOWING = re.compile(r"(?:[-–—•*·]{1,3}+ )?+([^\w\s]{0,8}+)([^\W_]{0,32}+)")
-_LIST_ITEM = re.compile(r"\(?(?:[a-z]|\d{1,3}+)\) ")
-_LIST_MARKER = re.compile(r"\(?(?:\d{1,3}+(?:\.\d{1,3}+)*+|[A-Za-z]|[ivxIVX]{2,5}+)\.")
 
 
 def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
@@ -140,7 +127,7 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
         >>> print(*tokenize("They can't sell the dogs' food in the U.S."))
         They ca n't sell the dogs ' food in the U.S. .
     """
-    chunks = _drop_invisible(sentence).split()
+    chunks = drop_invisible(sentence).split()
     forms = _ESCAPED_FORMS if brackets else _MARK_FORMS
     tokens: list[str] = []
     for index, chunk in enumerate(chunks, 1):
@@ -150,10 +137,6 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
             _append_chunk(tokens, chunk, chunks[index] if index < len(chunks) else "", forms)
     _settle_final_period(tokens)
     return tokens
-
-
-def _drop_invisible(text: str) -> str:
-    return text if text.isprintable() else _INVISIBLE.sub("", text.replace("\u200b", " "))
 
 
 def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[str, str]) -> None:
@@ -172,7 +155,7 @@ def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[st
         elif len(piece) == 1:
             tokens.append(piece)
         elif piece[-1] == "." and piece.strip("."):
-            if _keeps_period(piece, pieces[index + 1] if index < last else next_chunk):
+            if keeps_period(piece, pieces[index + 1] if index < last else next_chunk):
                 tokens.append(piece)
             else:
                 _append_word(tokens, piece[:-1])
@@ -224,94 +207,15 @@ def _is_inside_quotes(tokens: Sequence[str]) -> bool:
     return next((token == "``" for token in reversed(tokens) if token in ("``", "''")), False)
 
 
-def _is_listed(word: str, words: frozenset[str]) -> bool:
-    return word in words or (word.isupper() and word.capitalize() in words)
-
-
-def _after_joiner(word: str) -> str:
-    return word[max(word.rfind("-"), word.rfind("/")) + 1 :]
-
-
-def _keeps_period(word: str, following: str) -> bool:
-    """Tell whether `word`, which ends in a period, owns it when the sentence goes on."""
-    tail = _after_joiner(word)
-    if _is_listed(tail, BEFORE_NUMBER):
-        return following[:1].isdigit()
-    if len(tail) == 2:
-        return (tail[0].isupper() and tail != "I.") or tail in NEVER_FINAL
-    return (
-        _is_listed(tail, NEVER_FINAL)
-        or _is_listed(tail, SOMETIMES_FINAL)
-        or _ACRONYM.fullmatch(tail) is not None
-    )
-
-
 def _settle_final_period(tokens: list[str]) -> None:
     """Give the sentence its final period when its last word is an abbreviation."""
     last = len(tokens) - 1
     while last >= 0 and tokens[last] in _CLOSING_TOKENS:
         last -= 1
     word = tokens[last] if last >= 0 else ""
-    if not word.endswith(".") or not word.strip(".") or _is_listed(word, NEVER_FINAL):
+    if not word.endswith(".") or not word.strip(".") or is_listed(word, NEVER_FINAL):
         return
     tokens[last : last + 1] = [word if word in DOUBLED_FINAL else word[:-1], "."]
-
-
-def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a paragraph, by rules and lists of abbreviations.
-
-    A sentence ends at a period, question or exclamation mark, with any closing quotes and brackets,
-    when a space and something other than a lower case letter follow. A period after an
-    abbreviation, an acronym or an initial ends it only before a word that commonly begins
-    sentences; after a title or a list marker it never does. A Chinese or Japanese full stop always
-    ends it.
-
-    Args:
-        text: One paragraph; newlines in it count as spaces.
-
-    Returns:
-        The sentences, stripped, with single spaces between words.
-
-    Example:
-        >>> split_sentences("Dr. No left the U.S. in Jan. 1962. He didn't return.")
-        ['Dr. No left the U.S. in Jan. 1962.', "He didn't return."]
-        >>> split_sentences('"Stop!" he said. "Why?" She left.')
-        ['"Stop!" he said.', '"Why?"', 'She left.']
-    """
-    text = " ".join(_drop_invisible(text).split())
-    sentences: list[str] = []
-    start = 0
-    for match in _BOUNDARY.finditer(text):
-        if match[1] is None or _ends_sentence(text, start, match):
-            sentences.append(text[start : match.end()].rstrip())
-            start = match.end() + (match[1] is not None)
-    return [*sentences, text[start:]] if start < len(text) else sentences
-
-
-def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    """Decide one candidate: marks, perhaps closing quotes, then a space."""
-    marks = match[1]
-    following = _FOLLOWING.match(text, match.end() + 1)
-    punctuation, word = following.groups() if following else ("", "")
-    if not word:
-        return punctuation != "" and punctuation[0] not in ".,;:!?)]}'\"…”’»-–—*"
-    if word[0].islower():
-        return _LIST_ITEM.match(text, match.end() + 1) is not None
-    if marks in ("...", "…"):
-        return bool(word != "I")
-    if marks != ".":
-        return True
-    chunk_start = max(start, text.rfind(" ", start, match.start()) + 1)
-    chunk = text[chunk_start : match.end(1)]
-    if chunk_start == start and _LIST_MARKER.fullmatch(chunk):
-        return False
-    abbreviation = _after_joiner(chunk).lstrip("\"'“‘`([{«")
-    if _is_listed(abbreviation, NEVER_FINAL):
-        return False
-    if word in SENTENCE_STARTERS or not _keeps_period(abbreviation, word):
-        return True
-    # A quotation, unless it is the nickname after an initial.
-    return punctuation[:1] in ('"', "“") and len(abbreviation) > 2
 
 
 def tokenize_stream(lines: Iterable[str], *, split: bool = True) -> Iterator[list[str]]:

@@ -59,7 +59,7 @@ class TemporalLexicon:
         return frozenset(
             word
             for word, (temporal, total) in self.counts.items()
-            if temporal >= min_count and temporal >= min_share * total
+            if temporal >= min_count and temporal / total >= min_share
         )
 
     def save(self, path: Source) -> None:
@@ -85,7 +85,7 @@ class TemporalLexicon:
                     path=str(path),
                     line=number,
                 ) from error
-            counts[fields[0]] = (temporal, total)
+            counts[fields[0]] = (temporal, max(temporal, total, 1))
         return cls(counts)
 
 

@@ -1,0 +1,20 @@
+"""`treelm demo`."""
+
+from __future__ import annotations
+
+from tests.command_line import assert_fine, treelm
+
+
+def test_demo_shows_the_whole_tour() -> None:
+    shown = assert_fine(treelm("demo")).decode()
+    assert shown.startswith("The treebank that comes with treelm: 325 trees in 14 documents")
+    assert "Its lexical head is" in shown
+    assert "After the nine treelet transforms" in shown
+    assert "... and back again: the same tree." in shown
+    assert "treelm --help" in shown
+    assert max(map(len, shown.splitlines()[:60])) <= 150
+
+
+def test_demo_says_the_same_each_time() -> None:
+    first = assert_fine(treelm("demo", env={"PYTHONHASHSEED": "1"}))
+    assert first == assert_fine(treelm("demo", env={"PYTHONHASHSEED": "2"}))

@@ -1,0 +1,193 @@
+"""Runs the program `treelm` as its users do: a process of its own, bytes in and bytes out.
+
+The tests in tests/hostile also run against a build with sanitizers. The environment variable
+``TREELM_SANITIZED`` says so; time limits are then longer, and whatever a sanitizer prints fails the
+test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+SANITIZED = bool(os.environ.get("TREELM_SANITIZED"))
+#: Factor on every time limit.
+PATIENCE = 10 if SANITIZED else 1
+
+Argument = str | bytes | os.PathLike[str]
+#: What a finished command left behind: exit code, standard output, standard error.
+Done = subprocess.CompletedProcess[bytes]
+
+_MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(code, peak // (1 << 20 if sys.platform == "darwin" else 1 << 10))
+"""
+
+
+def treelm(
+    *arguments: Argument,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 60,
+) -> Done:
+    """Run the program to its end.
+
+    Args:
+        arguments: Command and options.
+        stdin: Bytes on standard input.
+        env: Variables added to the environment.
+        cwd: Folder to run in.
+        timeout: Seconds it may take.
+    """
+    done = subprocess.run(
+        _command(arguments),
+        input=stdin,
+        capture_output=True,
+        env=_environment(env),
+        cwd=cwd,
+        timeout=timeout * PATIENCE,
+    )
+    _check_sanitizers(done.stderr)
+    return done
+
+
+def start_treelm(
+    *arguments: Argument,
+    stdin: int | None = subprocess.PIPE,
+    stdout: int | None = subprocess.PIPE,
+    stderr: int | None = subprocess.PIPE,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    closed: Iterable[int] = (),
+    limits: Mapping[int, int] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start the program, for pipes and signals; finish it with `finish`.
+
+    Args:
+        arguments: Command and options.
+        stdin: Standard input, as for `subprocess.Popen`.
+        stdout: Standard output.
+        stderr: Standard error.
+        env: Variables added to the environment.
+        cwd: Folder to run in.
+        closed: File descriptors closed before the program starts, as ``<&-`` does.
+        limits: Resource limits by their number in the module `resource`.
+    """
+
+    def prepare() -> None:
+        import resource
+
+        # A shell that runs tests in the background hands down an ignored SIGINT.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for kind, value in (limits or {}).items():
+            resource.setrlimit(kind, (value, value))
+        for descriptor in closed:
+            os.close(descriptor)
+
+    return subprocess.Popen(
+        _command(arguments),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=_environment(env),
+        cwd=cwd,
+        preexec_fn=prepare,  # noqa: PLW1509 (the tests start no threads of their own)
+    )
+
+
+def finish(process: subprocess.Popen[bytes], *, timeout: float = 60) -> Done:
+    """Close standard input, read the rest and wait for the end."""
+    try:
+        out, err = process.communicate(timeout=timeout * PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+    _check_sanitizers(err or b"")
+    return Done(process.args, process.returncode, out or b"", err or b"")
+
+
+def treelm_peak_memory(*arguments: Argument, timeout: float = 60) -> tuple[Done, int]:
+    """Run the program without input or output; return its end, and its peak memory in MB."""
+    done = subprocess.run(
+        # A small process in between: after a fork, the peak counts what the parent holds.
+        [sys.executable, "-S", "-c", _MEASURE, *_command(arguments)],
+        capture_output=True,
+        env=_environment(None),
+        timeout=timeout * PATIENCE,
+    )
+    _check_sanitizers(done.stderr)
+    code, peak = map(int, done.stdout.split())
+    return Done(done.args, code, b"", done.stderr), peak
+
+
+def treelm_inside(capture: pytest.CaptureFixture[bytes], *arguments: Argument) -> Done:
+    """Run a command in this process, which is quicker; for files only, with ``capfdbinary``."""
+    from treelm.cli.main import run
+
+    capture.readouterr()
+    code = run([os.fsdecode(argument) for argument in arguments])
+    sys.stdout.flush()
+    out, err = capture.readouterr()
+    _check_sanitizers(err)
+    return Done(arguments, code, out, err)
+
+
+def assert_refused(done: Done, code: int, *parts: str) -> str:
+    """Assert exit code and a message that helps; return the message.
+
+    Args:
+        done: The finished command.
+        code: Exit code it must have.
+        parts: What the message must hold.
+    """
+    message = done.stderr.decode()
+    assert "Traceback" not in message, message
+    assert done.returncode == code, message
+    assert message.startswith("treelm: "), message
+    assert message.endswith("\n")
+    assert "\n\n" not in message
+    assert len(message) < 6000
+    # Nothing that a terminal would obey.
+    assert all(character == "\n" or character.isprintable() for character in message), message
+    for part in parts:
+        assert part in message, message
+    return message
+
+
+def assert_fine(done: Done, stderr: bytes | None = b"") -> bytes:
+    """Assert success with this on standard error (None: anything but a traceback); return output."""
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    assert done.returncode == 0, done.stderr.decode(errors="backslashreplace")
+    if stderr is not None:
+        assert done.stderr == stderr
+    return done.stdout
+
+
+def _command(arguments: Iterable[Argument]) -> list[str | bytes]:
+    return [sys.executable, "-m", "treelm", *(os.fspath(argument) for argument in arguments)]
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the parent's environment, with paths that also hold in another folder."""
+    found = dict(os.environ)
+    if found.get("PYTHONPATH"):
+        entries = found["PYTHONPATH"].split(os.pathsep)
+        found["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in entries)
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+        found.pop(name, None)
+    return found | dict(extra or {})
+
+
+def _check_sanitizers(stderr: bytes) -> None:
+    text = stderr.decode(errors="backslashreplace")
+    assert "AddressSanitizer" not in text, text
+    assert "runtime error:" not in text, text
