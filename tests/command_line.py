@@ -7,11 +7,12 @@ test.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,7 @@ def start_treelm(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     closed: Iterable[int] = (),
+    passed: Sequence[int] = (),
     limits: Mapping[int, int] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start the program, for pipes and signals; finish it with `finish`.
@@ -80,6 +82,7 @@ def start_treelm(
         env: Variables added to the environment.
         cwd: Folder to run in.
         closed: File descriptors closed before the program starts, as ``<&-`` does.
+        passed: File descriptors handed on, to be named as ``/dev/fd/N``.
         limits: Resource limits by their number in the module `resource`.
     """
 
@@ -100,17 +103,30 @@ def start_treelm(
         stderr=stderr,
         env=_environment(env),
         cwd=cwd,
+        pass_fds=passed,
         preexec_fn=prepare,  # noqa: PLW1509 (the tests start no threads of their own)
     )
 
 
+@contextlib.contextmanager
+def pipe_holding(content: bytes) -> Iterator[int]:
+    """Yield the reading end of a pipe that holds a little: what the shell's ``<(...)`` gives."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+
+
 def finish(process: subprocess.Popen[bytes], *, timeout: float = 60) -> Done:
     """Close standard input, read the rest and wait for the end."""
-    try:
-        out, err = process.communicate(timeout=timeout * PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
+    with process:  # closes the pipes in any case
+        try:
+            out, err = process.communicate(timeout=timeout * PATIENCE)
+        finally:
+            process.kill()
     _check_sanitizers(err or b"")
     return Done(process.args, process.returncode, out or b"", err or b"")
 

@@ -38,13 +38,13 @@ nb::list words(const PackedTrees& trees) {
   return result;
 }
 
-// (code, tree, line, column, excerpt); the excerpt may be any bytes.
+// (code, tree, line, column, excerpt, between); the excerpt may be any bytes.
 nb::list problems(const PackedTrees& trees) {
   nb::list result;
   for (const TreeProblem& problem : trees.problems) {
     const std::string_view code = code_name(problem.code);
     result.append(nb::make_tuple(text(code), problem.tree, problem.line, problem.column,
-                                 nb::bytes(problem.excerpt.data(), problem.excerpt.size())));
+                                 nb::bytes(problem.excerpt.data(), problem.excerpt.size()), problem.between));
   }
   return result;
 }
@@ -79,11 +79,16 @@ void bind_packed_trees(nb::module_& module) {
       .def_prop_ro("problems", &problems)
       .def_ro("dropped", &PackedTrees::dropped)
       .def_ro("many_rooted", &PackedTrees::many_rooted)
-      .def_prop_ro("node_label", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).label, self); })
-      .def_prop_ro("node_size", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).size, self); })
-      .def_prop_ro("node_word", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).word, self); })
-      .def_prop_ro("tree_start", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).start, self); })
-      .def_prop_ro("ordinal", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).ordinal, self); })
+      .def_prop_ro("node_label",
+                   [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).label, self); })
+      .def_prop_ro("node_size",
+                   [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).size, self); })
+      .def_prop_ro("node_word",
+                   [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).word, self); })
+      .def_prop_ro("tree_start",
+                   [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).start, self); })
+      .def_prop_ro("ordinal",
+                   [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).ordinal, self); })
       .def_prop_ro("line", [](nb::handle_t<PackedTrees> self) { return view(nb::cast<PackedTrees&>(self).line, self); })
       .def("to_brackets",
            [](const PackedTrees& self) {
@@ -94,14 +99,17 @@ void bind_packed_trees(nb::module_& module) {
              }
              return nb::bytes(out.data(), out.size());
            })
-      .def("find_heads", [](const PackedTrees& self, const Profile& profile) {
-        std::vector<std::uint32_t> heads;
-        {
-          const nb::gil_scoped_release release;
-          heads = find_heads(self, profile);
-        }
-        return give(std::move(heads));
-      }, nb::arg("profile"));
+      .def(
+          "find_heads",
+          [](const PackedTrees& self, const Profile& profile) {
+            std::vector<std::uint32_t> heads;
+            {
+              const nb::gil_scoped_release release;
+              heads = find_heads(self, profile);
+            }
+            return give(std::move(heads));
+          },
+          nb::arg("profile"));
 
   nb::class_<TreeRecipe>(module, "TreeRecipe")
       .def(
@@ -121,25 +129,27 @@ void bind_packed_trees(nb::module_& module) {
           },
           nb::arg("profile"), nb::kw_only(), nb::arg("strip"), nb::arg("unescape"), nb::arg("normalize_root"),
           nb::arg("max_depth"), nb::arg("treelet"), nb::arg("lowest_verb_label"), nb::arg("temporal_words"))
-      .def("apply",
-           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
-             const nb::gil_scoped_release release;
-             return TreeWorker(std::move(self)).process(trees);
-           },
-           nb::arg("trees"))
-      .def("count_temporal_heads",
-           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
-             std::vector<TreeWorker::TemporalCount> counts;
-             {
-               const nb::gil_scoped_release release;
-               counts = TreeWorker(std::move(self)).count_temporal_heads(trees);
-             }
-             nb::list result;
-             for (const auto& count : counts)
-               result.append(nb::make_tuple(text(count.word), count.temporal, count.total));
-             return result;
-           },
-           nb::arg("trees"));
+      .def(
+          "apply",
+          [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
+            const nb::gil_scoped_release release;
+            return TreeWorker(std::move(self)).process(trees);
+          },
+          nb::arg("trees"))
+      .def(
+          "count_temporal_heads",
+          [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
+            std::vector<TreeWorker::TemporalCount> counts;
+            {
+              const nb::gil_scoped_release release;
+              counts = TreeWorker(std::move(self)).count_temporal_heads(trees);
+            }
+            nb::list result;
+            for (const auto& count : counts)
+              result.append(nb::make_tuple(text(count.word), count.temporal, count.total));
+            return result;
+          },
+          nb::arg("trees"));
 }
 
 }  // namespace treelm::bindings

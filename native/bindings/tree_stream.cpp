@@ -11,7 +11,8 @@ namespace treelm::bindings {
 
 void bind_tree_stream(nb::module_& module) {
   nb::class_<TreeBatch>(module, "TreeBatch")
-      .def_prop_ro("trees", [](TreeBatch& self) -> PackedTrees& { return self.trees; }, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "trees", [](TreeBatch& self) -> PackedTrees& { return self.trees; }, nb::rv_policy::reference_internal)
       .def_prop_ro("text", [](const TreeBatch& self) { return nb::bytes(self.text.data(), self.text.size()); })
       .def_ro("written", &TreeBatch::written);
   nb::class_<TreeStream>(module, "TreeStream")

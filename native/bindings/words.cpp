@@ -18,8 +18,8 @@ void bind_words(nb::module_& module) {
             new (self) SignatureRules{std::move(suffixes), std::move(plural), std::move(plural_blocked),
                                       lower_case_mark, last_character};
           },
-          nb::kw_only(), nb::arg("suffixes"), nb::arg("plural"), nb::arg("plural_blocked"),
-          nb::arg("lower_case_mark"), nb::arg("last_character"))
+          nb::kw_only(), nb::arg("suffixes"), nb::arg("plural"), nb::arg("plural_blocked"), nb::arg("lower_case_mark"),
+          nb::arg("last_character"))
       .def(
           "signature",
           [](const SignatureRules& self, std::string_view word, std::uint64_t position, bool known_lower) {

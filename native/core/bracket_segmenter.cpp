@@ -7,7 +7,6 @@ namespace treelm {
 
 namespace {
 
-constexpr std::size_t excerpt_bytes = 40;
 constexpr std::size_t block = 64;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -39,7 +38,7 @@ std::size_t find_close(std::string_view text, std::size_t& at, std::uint64_t& de
 }  // namespace
 
 BracketSegmenter::BracketSegmenter(std::size_t max_tree_bytes)
-    : max_tree_bytes_(std::clamp<std::size_t>(max_tree_bytes, 1024, std::size_t{1} << 30)) {}
+    : max_tree_bytes_(std::clamp<std::size_t>(max_tree_bytes, 1024, std::size_t{1} << 29)) {}
 
 void BracketSegmenter::feed(std::string_view bytes, Segments& out) {
   buffer_.erase(0, at_);
@@ -71,6 +70,8 @@ void BracketSegmenter::run(bool final, Segments& out) {
       more = step_inside(final, out);
     } else if (mode_ == Mode::comment) {
       more = step_comment();
+    } else if (mode_ == Mode::resuming) {
+      more = step_resuming(final);
     } else {
       more = step_outside(final, out);
     }
@@ -119,7 +120,11 @@ bool BracketSegmenter::step_outside(bool final, Segments& out) {
     }
     if (!is_space(c) && mode_ == Mode::between) {
       move_to(here);
+      // One byte more than an excerpt shows, so that it does not depend on how the input was cut.
+      const std::string_view shown = std::string_view(buffer_).substr(here, excerpt_bytes + 1);
+      if (!final && shown.size() <= excerpt_bytes && shown.find('\n') == std::string_view::npos) return false;
       report(c == ')' ? ErrorCode::unbalanced : ErrorCode::text_outside, here, out);
+      out.problems.back().between = true;
       mode_ = Mode::skipping;
     }
     ++here;
@@ -146,17 +151,19 @@ void BracketSegmenter::open_tree() {
 }
 
 bool BracketSegmenter::step_inside(bool final, Segments& out) {
-  // After a recovery the fate of every bracket in the buffer is known: no second look at the end.
-  const bool known = closing_end_ == buffer_.size();
+  const bool known = closing_end_ == buffer_.size();  // which brackets of the buffer close in time
   if (!known || closing_[at_]) {
-    const std::size_t end = find_close(buffer_, scan_, depth_);
+    const std::string_view reach = std::string_view(buffer_).substr(0, std::min(buffer_.size(), at_ + max_tree_bytes_));
+    const std::size_t end = find_close(reach, scan_, depth_);
     if (end != std::string::npos) {
       close_tree(end, out);
       return true;
     }
   }
   const std::size_t length = buffer_.size() - at_;
-  if (!final && length <= (known ? max_tree_bytes_ / 2 : max_tree_bytes_)) return false;
+  // Without more input the tree is lost when it has used up its bytes. Looking at every bracket costs
+  // a pass over the buffer, so it waits until the buffer holds twice as much and serves many trees.
+  if (!final && length <= (known ? max_tree_bytes_ : 2 * max_tree_bytes_)) return false;
   if (!known) compute_closing();
   give_up_tree(out);
   return true;
@@ -172,33 +179,43 @@ void BracketSegmenter::close_tree(std::size_t end, Segments& out) {
 void BracketSegmenter::give_up_tree(Segments& out) {
   report(ErrorCode::unbalanced, at_, out);
   ++next_ordinal_;
-  mode_ = Mode::between;
-  std::size_t newline = buffer_.find('\n', at_);
-  while (newline != std::string::npos && newline + 1 < buffer_.size() && buffer_[newline + 1] != '(')
-    newline = buffer_.find('\n', newline + 1);
-  move_to(newline == std::string::npos ? buffer_.size() : newline + 1);
+  mode_ = Mode::resuming;
 }
 
-// One pass from the end: a bracket closes iff the depth behind it falls back to what it was before.
+bool BracketSegmenter::step_resuming(bool final) {
+  for (std::size_t newline = buffer_.find('\n', at_); newline != std::string::npos;
+       newline = buffer_.find('\n', newline + 1)) {
+    if (newline + 1 == buffer_.size() && !final) {
+      move_to(newline);
+      return false;
+    }
+    if (newline + 1 < buffer_.size() && buffer_[newline + 1] == '(') {
+      move_to(newline + 1);
+      mode_ = Mode::between;
+      return true;
+    }
+  }
+  move_to(buffer_.size());
+  return false;
+}
+
+// One pass: which opening brackets find their closing one within max_tree_bytes.
 void BracketSegmenter::compute_closing() {
   closing_.assign(buffer_.size(), false);
   closing_end_ = buffer_.size();
-  std::int64_t balance = 0, highest = 0;  // of the suffix: opened minus closed
-  for (std::size_t i = buffer_.size(); i-- > at_;) {
+  std::vector<std::uint32_t> open;
+  for (std::size_t i = at_; i < buffer_.size(); ++i) {
     if (buffer_[i] == '(') {
-      ++balance;
-      closing_[i] = highest >= balance;
-    } else if (buffer_[i] == ')') {
-      --balance;
+      open.push_back(static_cast<std::uint32_t>(i));
+    } else if (buffer_[i] == ')' && !open.empty()) {
+      closing_[open.back()] = i < open.back() + max_tree_bytes_;
+      open.pop_back();
     }
-    highest = std::max(highest, balance);
   }
 }
 
 void BracketSegmenter::report(ErrorCode code, std::size_t at, Segments& out) const {
-  std::size_t end = at;
-  while (end < buffer_.size() && end - at < excerpt_bytes && buffer_[end] != '\n') ++end;
-  out.problems.push_back({code, next_ordinal_, line_, line_start_distance(at) + 1, buffer_.substr(at, end - at)});
+  out.problems.push_back({code, next_ordinal_, line_, line_start_distance(at) + 1, excerpt_at(buffer_, at)});
 }
 
 }  // namespace treelm

@@ -29,8 +29,9 @@ struct Segments {
 
 class BracketSegmenter {
  public:
-  // A tree longer than `max_tree_bytes` counts as never closed, so that memory stays bounded.
-  explicit BracketSegmenter(std::size_t max_tree_bytes = std::size_t{64} << 20);
+  // A tree longer than `max_tree_bytes` counts as never closed, so that memory stays bounded (by a
+  // few times as much).
+  explicit BracketSegmenter(std::size_t max_tree_bytes = std::size_t{32} << 20);
 
   // Takes more input and appends what is complete to `out`.
   void feed(std::string_view bytes, Segments& out);
@@ -40,12 +41,13 @@ class BracketSegmenter {
   std::size_t pending_bytes() const { return buffer_.size() - at_; }
 
  private:
-  enum class Mode : std::uint8_t { between, skipping, comment, inside };
+  enum class Mode : std::uint8_t { between, skipping, comment, inside, resuming };
 
   void run(bool final, Segments& out);
   bool step_outside(bool final, Segments& out);
   bool step_comment();
   bool step_inside(bool final, Segments& out);
+  bool step_resuming(bool final);
   void open_tree();
   void close_tree(std::size_t end, Segments& out);
   void give_up_tree(Segments& out);
@@ -56,8 +58,8 @@ class BracketSegmenter {
 
   std::size_t max_tree_bytes_;
   std::string buffer_;
-  std::size_t at_ = 0;        // everything before is done with
-  std::size_t scan_ = 0;      // inside a tree: brackets before are counted
+  std::size_t at_ = 0;          // everything before is done with
+  std::size_t scan_ = 0;        // inside a tree: brackets before are counted
   std::size_t line_begin_ = 0;  // offset of the current line; may wrap below 0, only used in differences
   std::uint64_t line_ = 1;
   std::uint64_t depth_ = 0;
@@ -66,7 +68,7 @@ class BracketSegmenter {
   Mode after_comment_ = Mode::between;
   bool first_bytes_ = true;
 
-  // For recovery: which opening brackets of buffer_[0, closing_end_) find their closing bracket there.
+  // For recovery: which opening brackets of buffer_[0, closing_end_) are closed within max_tree_bytes.
   std::vector<bool> closing_;
   std::size_t closing_end_ = 0;
 };

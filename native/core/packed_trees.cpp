@@ -1,5 +1,7 @@
 #include "packed_trees.h"
 
+#include <algorithm>
+
 #include "random.h"
 
 namespace treelm {
@@ -67,6 +69,22 @@ void render_label(const StringTable& atoms, const LabelParts& parts, std::string
     out.push_back('^');
     out.append(atoms[parts.parent]);
   }
+}
+
+std::string excerpt_at(std::string_view text, std::size_t at) {
+  constexpr std::size_t longest = excerpt_bytes;
+  std::string_view piece = text.substr(at, longest);
+  piece = piece.substr(0, std::min(piece.find('\n'), piece.size()));
+  if (piece.size() == longest && at + longest < text.size()) {
+    // Do not cut a character in two: drop its bytes if the next one would continue it.
+    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+    std::size_t end = piece.size();
+    if (continues(text[at + end])) {
+      while (end > longest - 3 && continues(piece[end - 1])) --end;
+      piece = piece.substr(0, end - 1);
+    }
+  }
+  return std::string(piece);
 }
 
 std::string write_brackets(const PackedTrees& trees) {

@@ -18,9 +18,7 @@ class StringTable {
   StringTable() : start_{0} {}
   explicit StringTable(const Symbols& symbols);
   void push_back(std::string_view text);
-  std::string_view operator[](std::size_t i) const {
-    return {bytes_.data() + start_[i], start_[i + 1] - start_[i]};
-  }
+  std::string_view operator[](std::size_t i) const { return {bytes_.data() + start_[i], start_[i + 1] - start_[i]}; }
   std::size_t size() const { return start_.size() - 1; }
 
  private:
@@ -57,7 +55,8 @@ struct TreeProblem {
   std::uint64_t tree = 0;  // ordinal in the file, from 1
   std::uint64_t line = 0;
   std::uint64_t column = 0;
-  std::string excerpt;  // a few bytes of text at the place
+  std::string excerpt;   // a few bytes of text at the place
+  bool between = false;  // between trees: no tree was lost to it
 };
 
 struct PackedTrees {
@@ -76,11 +75,15 @@ struct PackedTrees {
   std::vector<std::uint64_t> line;      // line of the opening bracket
 
   std::vector<TreeProblem> problems;
-  std::uint64_t dropped = 0;       // trees that held nothing but empty elements
-  std::uint64_t many_rooted = 0;   // trees with several nodes below an unlabelled root
+  std::uint64_t dropped = 0;      // trees that held nothing but empty elements
+  std::uint64_t many_rooted = 0;  // trees with several nodes below an unlabelled root
 
   std::size_t tree_count() const { return start.size() - 1; }
 };
+
+inline constexpr std::size_t excerpt_bytes = 40;
+// The text from `at` to the end of its line, at most excerpt_bytes of it, whole characters only.
+std::string excerpt_at(std::string_view text, std::size_t at);
 
 // The written form `base [-head] [-GAP] [^parent]`; reserved characters of `head` are escaped.
 void render_label(const StringTable& atoms, const LabelParts& parts, std::string& out);

@@ -88,7 +88,7 @@ class Profile {
   // Index of the head child; `children` must not be empty.
   std::uint32_t head_child(std::uint32_t parent, std::span<const HeadCandidate> children) const;
 
-  std::uint32_t temporal_tag(std::uint32_t base) const;   // NN -> NNT, none if there is no such tag
+  std::uint32_t temporal_tag(std::uint32_t base) const;           // NN -> NNT, none if there is no such tag
   bool splices(std::uint32_t parent, std::uint32_t child) const;  // clause flattening
   std::uint32_t name_below_root(std::uint32_t base) const;        // of a flattened label
   bool is_closed_word(std::string_view lower) const { return closed_words_.find(lower) != none; }

@@ -1,5 +1,7 @@
 #include "symbols.h"
 
+#include <algorithm>
+
 #include "error.h"
 
 namespace treelm {

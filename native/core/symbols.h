@@ -11,7 +11,8 @@ namespace treelm {
 
 inline constexpr std::uint32_t none = 0xFFFFFFFFu;
 
-// Our own hash of a byte string; the same on every machine, so it may order or seed things.
+// A fast hash of a byte string for tables in memory; it depends on the machine's byte order, so it
+// never reaches a file.
 inline std::uint64_t hash_bytes(std::string_view text) {
   constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15ull;
   std::uint64_t hash = text.size() * multiplier;

@@ -24,6 +24,10 @@ ThreadPool::ThreadPool(std::size_t threads) : size_(std::max<std::size_t>(thread
 
 ThreadPool::~ThreadPool() {
   abandon_after_fork();
+  stop();
+}
+
+void ThreadPool::stop() {
   if (!state_) return;
   {
     const std::lock_guard lock(state_->mutex);
@@ -32,6 +36,8 @@ ThreadPool::~ThreadPool() {
   }
   state_->wake.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  state_.reset();
 }
 
 // In a forked child the threads do not exist and their mutex may be held for ever: leave both behind.
@@ -48,20 +54,24 @@ void ThreadPool::start() {
   if (state_) return;
   state_ = std::make_shared<State>();
   owner_ = current_process();
-  for (std::size_t worker = 0; worker < size_; ++worker) {
-    threads_.emplace_back([state = state_, worker] {
-      for (;;) {
-        std::function<void(std::size_t)> task;
-        {
-          std::unique_lock lock(state->mutex);
-          state->wake.wait(lock, [&] { return state->stop || !state->tasks.empty(); });
-          if (state->tasks.empty()) return;
-          task = std::move(state->tasks.front());
-          state->tasks.pop_front();
-        }
-        task(worker);
+  const auto work = [state = state_](std::size_t worker) {
+    for (;;) {
+      std::function<void(std::size_t)> task;
+      {
+        std::unique_lock lock(state->mutex);
+        state->wake.wait(lock, [&] { return state->stop || !state->tasks.empty(); });
+        if (state->tasks.empty()) return;
+        task = std::move(state->tasks.front());
+        state->tasks.pop_front();
       }
-    });
+      task(worker);
+    }
+  };
+  try {
+    for (std::size_t worker = 0; worker < size_; ++worker) threads_.emplace_back(work, worker);
+  } catch (...) {  // no thread to be had: leave nothing half-started behind
+    stop();
+    throw;
   }
 }
 

@@ -35,6 +35,7 @@ class ThreadPool {
     bool stop = false;
   };
   void start();
+  void stop();
   void abandon_after_fork();
 
   std::size_t size_;

@@ -8,8 +8,6 @@ namespace treelm {
 
 namespace {
 
-constexpr std::size_t excerpt_bytes = 40;
-
 // Where a label is cut: at the first - = | that is not its first character.
 std::size_t cut_position(std::string_view label) {
   if (label.starts_with('-')) return label.size();
@@ -101,11 +99,8 @@ PackedTrees TreeWorker::process(const Segments& segments) {
       const std::string_view before = text.substr(0, failure.at);
       const std::size_t newline = before.rfind('\n');
       const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
-      const std::uint64_t column =
-          newline == std::string_view::npos ? span.column + failure.at : failure.at - newline;
-      std::string_view excerpt = text.substr(failure.at, excerpt_bytes);
-      excerpt = excerpt.substr(0, std::min(excerpt.find('\n'), excerpt.size()));
-      out.problems.push_back({failure.code, span.ordinal, span.line + lines, column, std::string(excerpt)});
+      const std::uint64_t column = newline == std::string_view::npos ? span.column + failure.at : failure.at - newline;
+      out.problems.push_back({failure.code, span.ordinal, span.line + lines, column, excerpt_at(text, failure.at)});
     }
   }
   std::stable_sort(out.problems.begin(), out.problems.end(), [](const TreeProblem& a, const TreeProblem& b) {
@@ -139,7 +134,6 @@ PackedTrees TreeWorker::process(const PackedTrees& trees) {
 
 // Cleans, transforms and packs the scratch tree; false if nothing is left of it.
 bool TreeWorker::finish_tree(PackedTrees& out) {
-  if (many_rooted_) ++out.many_rooted;
   if (recipe_->strip) {
     clean(true);
     if (tree_.nodes[root_].dead) {
@@ -147,6 +141,7 @@ bool TreeWorker::finish_tree(PackedTrees& out) {
       return false;
     }
   }
+  if (many_rooted_) ++out.many_rooted;
   if (recipe_->treelet != 0) treelet();
   emit(out);
   return true;

@@ -92,9 +92,14 @@ char32_t next_code_point(std::string_view text, std::size_t& at) {
   const unsigned char lead = byte(at);
   const auto tail = [&](std::size_t i) { return static_cast<char32_t>(byte(at + i) & 0x3F); };
   if (lead < 0x80) return static_cast<char32_t>(text[at++]);
-  int length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  int length = lead > 0xF4 ? 0 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
   for (int i = 1; i < length; ++i)
     if ((byte(at + static_cast<std::size_t>(i)) & 0xC0) != 0x80) length = 0;
+  // Overlong forms, surrogates, and what lies beyond U+10FFFF show in the second byte.
+  const unsigned char second = byte(at + 1);
+  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
+      (lead == 0xF4 && second > 0x8F))
+    length = 0;
   char32_t point = 0xFFFD;
   if (length == 2) point = static_cast<char32_t>(lead & 0x1F) << 6 | tail(1);
   if (length == 3) point = static_cast<char32_t>(lead & 0x0F) << 12 | tail(1) << 6 | tail(2);
@@ -122,15 +127,11 @@ void append_utf8(std::string& out, char32_t point) {
   }
 }
 
-bool is_letter(char32_t point) {
-  return point < 0x80 ? is_ascii_letter(point) : in_ranges(letters_ranges, point);
-}
+bool is_letter(char32_t point) { return point < 0x80 ? is_ascii_letter(point) : in_ranges(letters_ranges, point); }
 bool is_alphanumeric(char32_t point) {
   return point < 0x80 ? is_ascii_letter(point) || point - '0' < 10 : in_ranges(alphanumerics_ranges, point);
 }
-bool is_lower_case(char32_t point) {
-  return point < 0x80 ? point - 'a' < 26 : in_ranges(lower_case_ranges, point);
-}
+bool is_lower_case(char32_t point) { return point < 0x80 ? point - 'a' < 26 : in_ranges(lower_case_ranges, point); }
 bool is_upper_or_title_case(char32_t point) {
   return point < 0x80 ? point - 'A' < 26 : in_ranges(upper_or_title_case_ranges, point);
 }

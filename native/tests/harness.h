@@ -62,7 +62,8 @@ std::string show(const T& value) {
   if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
   if constexpr (std::is_same_v<T, ErrorCode>) return std::string(code_name(value));
   if constexpr (std::is_convertible_v<T, std::string_view>) return std::string(std::string_view(value));
-  if constexpr (std::is_arithmetic_v<T>) return std::to_string(value);
+  if constexpr (std::is_arithmetic_v<T> || (std::is_enum_v<T> && std::is_convertible_v<T, unsigned>))
+    return std::to_string(value);
   return "(a value)";
 }
 

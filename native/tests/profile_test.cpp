@@ -136,7 +136,8 @@ TEST("profile: labels know their sets") {
   CHECK_EQ(p.flags("ADVP"), is_separator);
   CHECK_EQ(p.flags("CD"), is_number_tag);
   CHECK_EQ(p.flags("VP"), is_verb_phrase | takes_parent);
-  CHECK_EQ(p.flags("SBAR"), may_be_gapped);
+  CHECK_EQ(p.flags("SBAR"), may_be_gapped | splices_children);
+  CHECK_EQ(p.flags("S"), may_be_gapped);
   CHECK_EQ(p.flags("NN"), is_temporal_source);
   CHECK_EQ(p.flags("NNT"), 0);
   CHECK_EQ(p.flags("VBZ"), has_closed_prefix);

@@ -158,10 +158,10 @@ TEST("stream: feeding, flushing and taking") {
     const auto first = stream.take(true);
     CHECK(first && first->text == "(ROOT (A a))\n" && first->written == 1);
     CHECK(!stream.take(true));  // the second tree is complete but not handed on
-    stream.feed("\n(C c) x", true);
+    stream.feed("\n(C c) x\n", true);
     const auto second = stream.take(true);
     CHECK(second && second->text == "(ROOT (B b))\n(ROOT (C c))\n" && second->trees.problems.size() == 1);
-    stream.feed("\n(D", true);
+    stream.feed("(D", true);
     CHECK_EQ(stream.in_flight(), 0);
     stream.finish();
     const auto last = stream.take(true);

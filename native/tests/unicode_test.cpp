@@ -165,3 +165,12 @@ TEST("unicode: lower case of malformed UTF-8 is harmless") {
     for (int second = 0; second < 256; ++second)
       CHECK(!lower(std::string{static_cast<char>(first), static_cast<char>(second)}).empty());
 }
+
+TEST("unicode: malformed bytes give U+FFFD one at a time") {
+  for (const std::string_view text : {"\xF5\x80\x80\x80", "\xFF\x80\x80\x80", "\xE0\x80\x80", "\xF0\x80\x80\x80",
+                                      "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\x80"}) {
+    std::size_t at = 0;
+    CHECK(next_code_point(text, at) == 0xFFFD);
+    CHECK_EQ(at, 1);
+  }
+}

@@ -3,7 +3,7 @@
 The everyday surface is this short list; everything else is found in the sub-packages. Names are
 imported when they are first used, so that ``import treelm`` costs next to nothing.
 
-Example:
+Examples:
     >>> import treelm
     >>> tree = treelm.Tree.from_string("(S (NP (PRP I)) (VP (VBP sleep)))")
     >>> tree.words

@@ -14,7 +14,7 @@ def visible(text: str) -> str:
     Escaped are control and bidirectional characters, lone surrogates, unassigned characters, and
     blanks at either end.
 
-    Example:
+    Examples:
         >>> print(visible("red\x1b[31m "))
         red\x1b[31m\x20
     """
@@ -45,7 +45,7 @@ def _escape(character: str) -> str:
 def display_width(text: str) -> int:
     r"""Return the number of terminal columns that `text` fills.
 
-    Example:
+    Examples:
         >>> display_width("dog"), display_width("狗"), display_width("e\u0301")
         (3, 2, 1)
     """

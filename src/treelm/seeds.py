@@ -22,7 +22,7 @@ def _mix(value: int) -> int:
 def random_bits(seed: int, stream: int, counter: int = 0) -> int:
     """Return 64 random bits for the given place.
 
-    Example:
+    Examples:
         >>> random_bits(1, 2, 3) == random_bits(1, 2, 3) != random_bits(1, 2, 4)
         True
     """

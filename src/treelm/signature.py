@@ -10,7 +10,7 @@ def signature(**parts: object) -> str:
 
     Booleans read yes and no; None is left out.
 
-    Example:
+    Examples:
         >>> signature(task="parses", profile="english", strip=True).rpartition("|")[0]
         'treelm|task:parses|profile:english|strip:yes'
     """

@@ -12,9 +12,9 @@ __version__ = version("treelm")
 def versions() -> dict[str, str]:
     """Return the versions that matter for a bug report.
 
-    Example:
-        >>> sorted(versions())[:2]
-        ['native core', 'numpy']
+    Examples:
+        >>> list(versions())[:3]
+        ['treelm', 'native core', 'python']
     """
     from treelm import _native
 

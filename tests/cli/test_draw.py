@@ -6,23 +6,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-
 from tests.command_line import assert_fine, assert_refused, treelm
 
 TREE = b"(S (NP-SBJ (DT the) (NN dog)) (VP (VBD barked) (NP (-NONE- *))))\n"
 
 
 def test_draw_vertical_picture() -> None:
-    assert assert_fine(treelm("draw", stdin=TREE)).decode() == (
-        "       ROOT\n"
-        "        │\n"
-        "        S\n"
-        "   ┌────┴────┐\n"
-        "   NP        VP\n"
-        "┌──┴──┐      │\n"
-        "DT    NN    VBD\n"
-        "the  dog  barked\n"
-    ) or True
     picture = assert_fine(treelm("draw", stdin=TREE)).decode()
     assert picture.splitlines()[0].strip() == "ROOT"
     assert picture.splitlines()[-1].split() == ["the", "dog", "barked"]
@@ -88,7 +77,9 @@ def test_draw_svg_is_one_picture(tmp_path: Path) -> None:
 
 
 def test_draw_latex_is_one_forest_a_tree() -> None:
-    drawn = assert_fine(treelm("draw", "--format", "latex", stdin=TREE + b"(S (NN 50%_$))\n")).decode()
+    drawn = assert_fine(
+        treelm("draw", "--format", "latex", stdin=TREE + b"(S (NN 50%_$))\n")
+    ).decode()
     assert drawn.count(r"\begin{forest}") == drawn.count(r"\end{forest}") == 2
     assert r"50\%\_\$" in drawn
 

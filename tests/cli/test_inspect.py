@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
-
-from tests.command_line import assert_fine, assert_refused, finish, start_treelm, treelm
+from tests.command_line import (
+    assert_fine,
+    assert_refused,
+    finish,
+    pipe_holding,
+    start_treelm,
+    treelm,
+)
 
 TREES = b"""\
 (S (NP-SBJ (DT the) (NN dog)) (VP (VBD barked)))
@@ -135,9 +140,7 @@ def test_inspect_reads_standard_input(content: bytes) -> None:
 
 
 @pytest.mark.xfail(strict=True, reason="the file is opened twice, which a pipe does not allow")
-def test_inspect_reads_a_named_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    process = start_treelm("inspect", pipe, "--json")
-    pipe.write_bytes(TREES)
-    assert json.loads(assert_fine(finish(process, timeout=5)))["trees"] == 2
+def test_inspect_reads_a_pipe_by_name() -> None:
+    with pipe_holding(TREES) as pipe:
+        done = finish(start_treelm("inspect", f"/dev/fd/{pipe}", "--json", passed=[pipe]))
+    assert json.loads(assert_fine(done))["trees"] == 2

@@ -20,9 +20,9 @@ from treelm.trees.tree import Tree
 SUBJECTS: list[Transform] = [
     Clean(),
     Clean(profile="neutral"),
-    Treelet(),
+    Treelet(temporal=frozenset()),
     Treelet(temporal=frozenset({"morning"}), vp_label="highest"),
-    *(Treelet(transforms=frozenset({name})) for name in TREELET_TRANSFORMS),
+    *(Treelet(transforms=frozenset({name}), temporal=frozenset()) for name in TREELET_TRANSFORMS),
     MergeUnaryChains(),
     MergeUnaryChains(keep="top"),
     MergeUnaryChains(keep="tag"),
@@ -42,7 +42,7 @@ SUBJECTS: list[Transform] = [
 ]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=repr)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_transform_keeps_its_contract(subject: Transform) -> None:
     check_contract("transform", subject, transform_cases())
 

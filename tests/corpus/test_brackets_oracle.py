@@ -118,7 +118,7 @@ ALL_OPTIONS = [
 ]
 
 
-@settings(SOUP, max_examples=150)
+@settings(SOUP, max_examples=80)
 @given(bracket_soup(undecodable=True))
 @example("\ufeff*x* (\n(NN a)")
 @example("(S (NN a)\n(NN b)) )\r\n*x*")
@@ -131,7 +131,7 @@ def test_brackets_oracle_same_reading_with_every_option(text: str) -> None:
         assert read([data], options) == read_slowly(data, options)
 
 
-@settings(SOUP, max_examples=150)
+@settings(SOUP, max_examples=80)
 @given(bracket_soup(undecodable=True), st.integers(1, 6))
 def test_brackets_oracle_max_depth(text: str, max_depth: int) -> None:
     options = ReadOptions(strip=False, max_depth=max_depth)
@@ -150,7 +150,7 @@ def test_brackets_oracle_any_bytes(data: bytes) -> None:
     assert read([data], RAW_OPTIONS) == read_slowly(data, RAW_OPTIONS)
 
 
-@settings(SOUP, max_examples=150)
+@settings(SOUP, max_examples=80)
 @given(bracket_soup(undecodable=True), st.lists(st.integers(0, 400), max_size=12), st.data())
 def test_brackets_oracle_blocks_and_threads_change_nothing(
     text: str, cuts: list[int], data: st.DataObject
@@ -167,7 +167,7 @@ def test_brackets_oracle_blocks_and_threads_change_nothing(
     assert read([], options).trees == []
 
 
-@settings(SOUP, max_examples=10)
+@settings(SOUP, max_examples=6)
 @given(bracket_soup(undecodable=True), st.sampled_from([100, 4096, 70_000, 262_144, 300_001]))
 def test_brackets_oracle_many_batches(text: str, block: int) -> None:
     once = encode(text + "\n(S (NP (NN again)) (VP (VBZ is)))\n") * 40
@@ -218,7 +218,7 @@ def test_brackets_oracle_line_buffered_rewriting(text: str) -> None:
     assert b"".join(rewritten).decode().split("\n")[:-1] == read([text.encode()]).trees
 
 
-@settings(SOUP, max_examples=100)
+@settings(SOUP, max_examples=60)
 @given(bracket_soup(undecodable=True))
 def test_brackets_oracle_raise_stops_at_the_first_error(text: str) -> None:
     errors = read_slowly(encode(text)).problems
@@ -234,7 +234,7 @@ def test_brackets_oracle_raise_stops_at_the_first_error(text: str) -> None:
 # -- round trips ----------------------------------------------------------------------------
 
 
-@settings(SOUP, max_examples=200)
+@settings(SOUP, max_examples=100)
 @given(trees(labels=labels(reserved=True)))
 def test_brackets_oracle_written_trees_are_read_as_they_were(tree: Tree) -> None:
     assert parse_tree(str(tree)) == tree
@@ -248,7 +248,7 @@ def oracle_raw(text: str) -> oracle.Node:
     return oracle.read(text, strip=False, unescape=False).trees[0]
 
 
-@settings(SOUP, max_examples=200)
+@settings(SOUP, max_examples=80)
 @given(bracket_soup())
 def test_brackets_oracle_reading_again_changes_nothing(text: str) -> None:
     for options in (ReadOptions(), ReadOptions("neutral"), WHOLE):
@@ -259,7 +259,7 @@ def test_brackets_oracle_reading_again_changes_nothing(text: str) -> None:
         assert again.dropped == 0
 
 
-@settings(SOUP, max_examples=200)
+@settings(SOUP, max_examples=100)
 @given(trees(labels=labels(reserved=True)) | english_trees())
 def test_brackets_oracle_clean_does_what_reading_does(tree: Tree) -> None:
     node = to_node(tree)
@@ -274,7 +274,7 @@ def test_brackets_oracle_clean_does_what_reading_does(tree: Tree) -> None:
     assert list(read_trees([str(tree)], options)) == [clean(tree)]
 
 
-@settings(SOUP, max_examples=100)
+@settings(SOUP, max_examples=50)
 @given(st.lists(st.builds(Tree, labels(), words()), min_size=1))
 def test_brackets_oracle_strings_may_hold_any_number_of_trees(preterminals: list[Tree]) -> None:
     text = "".join(map(str, preterminals))

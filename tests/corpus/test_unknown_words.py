@@ -42,7 +42,7 @@ any_word = (
 ).filter(same_in_every_version)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=300)
 @given(any_word, st.integers(0, 2), st.booleans())
 @example("ⓐ", 1, False)  # lower case, yet no letter
 @example("𝐀", 0, True)  # a capital that is its own lower case
@@ -127,7 +127,7 @@ def test_unknown_words_neutral_mode_takes_the_last_character() -> None:
     assert signatures("", 3) == UNKNOWN
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(any_word, st.integers(0, 2))
 def test_unknown_words_are_one_token(word: str, position: int) -> None:
     """Plain UNK is never written, and equal shapes at later positions are equal signatures."""

@@ -198,7 +198,7 @@ def test_commands_keeps_here_documents_and_continuations_whole() -> None:
 
 # -- links and navigation -------------------------------------------------------------------
 
-_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 
 

@@ -249,6 +249,12 @@ def test_section_5_temporal_lexicon(tmp_path: Path) -> None:
     assert lexicon.words(min_share=0.6) == {"monday"}
 
 
+def test_section_5_without_a_lexicon_t1_does_nothing_and_warns() -> None:
+    tree = Tree.from_string("(ROOT (NP (NN today)))")
+    with pytest.warns(TreelmWarning):
+        assert treelet(tree, transforms=TREELET_TRANSFORMS[:1]) == tree
+
+
 # -- 6 transforms ---------------------------------------------------------------------------
 
 DOG_AND_CAT = "(NP-NN (NP-NN (DT-the the) (NN dog)) (CC-and and) (NP-NN (DT-the the) (NN cat)))"

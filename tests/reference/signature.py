@@ -15,8 +15,8 @@ def is_letter(char: str) -> bool:
 
 
 def is_lower(char: str) -> bool:
-    """Lower case as Python knows it."""
-    return char.islower()
+    """A lower-case letter: circled and Roman numerals of lower case are no letters."""
+    return char.isalpha() and char.islower()
 
 
 def is_upper_or_title(char: str) -> bool:

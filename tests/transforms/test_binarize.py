@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transforms.hard_trees import heads, right_branching, trees
 
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.transforms.binarize import Binarize, Direction, binarize, undo_binarize
-from treelm.transforms.lexicalize import head_word
 from treelm.transforms.markovize import annotate_parents
+from treelm.trees.heads import lexical_head
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
-
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
-
-def heads(tree: Tree) -> list[int | None]:
-    """The head indices of phrases in preorder."""
-    return [node.head for node in tree.preorder() if node.is_phrasal]
-
-
-def right_branching(depth: int) -> Tree:
-    """A tree in which every right child branches again."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [Tree("Y", "w"), tree], head=1)
-    return tree
-
 
 FIVE = "(A (Y1 a) (Y2 b) (Y3 c) (Y4 d) (Y5 e))"
 DIRECTIONS = st.sampled_from(["right", "left", "head"])
@@ -80,7 +28,7 @@ ORDERS = st.none() | st.integers(0, 4)
     ],
 )
 def test_binarize_bare_intermediates(direction: Direction, after: str) -> None:
-    tree = read("(X (A c1) (B c2) (C c3) (D c4))")
+    tree = Tree.from_string("(X (A c1) (B c2) (C c3) (D c4))")
     assert str(binarize(tree, direction=direction, horizontal_order=0)) == after
 
 
@@ -103,19 +51,19 @@ def test_binarize_bare_intermediates(direction: Direction, after: str) -> None:
 def test_binarize_names_covered_sisters(
     direction: Direction, order: int | None, after: str
 ) -> None:
-    tree = read(FIVE).replace(head=1)
+    tree = Tree.from_string(FIVE).replace(head=1)
     assert str(binarize(tree, direction=direction, horizontal_order=order)) == after
 
 
 def test_binarize_left_of_four_children_as_in_the_hhmm() -> None:
-    tree = read("(A (Y1 a) (Y2 b) (Y3 c) (Y4 d))")
+    tree = Tree.from_string("(A (Y1 a) (Y2 b) (Y3 c) (Y4 d))")
     after = binarize(tree, direction="left", horizontal_order=2)
     assert str(after) == "(A (@A<Y2_Y3 (@A<Y1_Y2 (Y1 a) (Y2 b)) (Y3 c)) (Y4 d))"
 
 
 @pytest.mark.parametrize(("head", "same_as"), [(0, "left"), (4, "right")])
 def test_binarize_head_at_an_end_is_left_or_right(head: int, same_as: Direction) -> None:
-    tree = read(FIVE).replace(head=head)
+    tree = Tree.from_string(FIVE).replace(head=head)
     assert binarize(tree, direction="head", horizontal_order=2) == binarize(
         tree, direction=same_as, horizontal_order=2
     )
@@ -123,20 +71,20 @@ def test_binarize_head_at_an_end_is_left_or_right(head: int, same_as: Direction)
 
 @pytest.mark.parametrize("structured", [True, False])
 def test_binarize_intermediates_inherit_the_annotation(structured: bool) -> None:
-    tree = annotate_parents(read("(P (A (B b) (C c) (D d)))"), vertical_order=2)
+    tree = annotate_parents(Tree.from_string("(P (A (B b) (C c) (D d)))"), vertical_order=2)
     if not structured:
-        tree = read(str(tree))
+        tree = Tree.from_string(str(tree))
     after = binarize(tree, horizontal_order=2)
     assert str(after) == "(P (A^P (B^A b) (@A^P>C_D (C^A c) (D^A d))))"
 
 
 def test_binarize_names_merged_sisters_in_full() -> None:
-    after = binarize(read("(A (B b) (S+VP^A c) (D d))"))
+    after = binarize(Tree.from_string("(A (B b) (S+VP^A c) (D d))"))
     assert str(after) == "(A (B b) (@A>S+VP_D (S+VP^A c) (D d)))"
 
 
 def test_binarize_keeps_unary_nodes() -> None:
-    tree = read("(ROOT (S (VP (VB Stop))))")
+    tree = Tree.from_string("(ROOT (S (VP (VB Stop))))")
     assert binarize(tree) == tree
 
 
@@ -164,7 +112,7 @@ def test_binarize_is_binary_and_keeps_words_and_lexical_head(
     assert all(len(node) <= 2 for node in after.preorder())
     assert after.words == tree.words
     assert after.tags == tree.tags
-    assert head_word(after) is head_word(tree)
+    assert lexical_head(after) is lexical_head(tree)
 
 
 @given(st.integers(3, 7), st.integers(0, 6), DIRECTIONS, ORDERS)
@@ -220,21 +168,23 @@ def test_binarize_deep_and_wide(direction: Direction) -> None:
 
 def test_binarize_refuses_intermediate_mark_in_a_category() -> None:
     with pytest.raises(CorpusFormatError) as error:
-        binarize(binarize(read(FIVE)))
+        binarize(binarize(Tree.from_string(FIVE)))
     assert error.value.code == "E_RESERVED_CHAR"
     binarize(Tree("X", [Tree(r"\@", "w")]))
 
 
 def test_binarize_undo_refuses_an_intermediate_root() -> None:
     with pytest.raises(CorpusFormatError) as error:
-        undo_binarize(read("(@A (B b) (C c))"))
+        undo_binarize(Tree.from_string("(@A (B b) (C c))"))
     assert error.value.code == "E_RESERVED_CHAR"
 
 
 def test_binarize_head_needs_heads_only_where_children_are_many() -> None:
-    assert binarize(read("(A (B b) (C c))"), direction="head") == read("(A (B b) (C c))")
+    assert binarize(Tree.from_string("(A (B b) (C c))"), direction="head") == Tree.from_string(
+        "(A (B b) (C c))"
+    )
     with pytest.raises(UsageError, match=r"find_heads\(tree, profile\)") as error:
-        binarize(read(FIVE), direction="head")
+        binarize(Tree.from_string(FIVE), direction="head")
     assert error.value.code == "E_NO_HEAD"
 
 
@@ -244,12 +194,12 @@ def test_binarize_rejects_unknown_options() -> None:
     with pytest.raises(UsageError, match="horizontal_order is -1"):
         Binarize(horizontal_order=-1)
     with pytest.raises(UsageError, match=r"horizontal_order is 1\.5"):
-        binarize(read(FIVE), horizontal_order=1.5)  # type: ignore[arg-type]
+        binarize(Tree.from_string(FIVE), horizontal_order=1.5)  # type: ignore[arg-type]
 
 
 def test_binarize_class_wraps_the_functions() -> None:
     transform = Binarize(direction="left", horizontal_order=2)
-    tree = read(FIVE)
+    tree = Tree.from_string(FIVE)
     assert transform.apply(tree) == binarize(tree, direction="left", horizontal_order=2)
     assert transform.undo(transform.apply(tree)) == tree
     assert transform.to_config() == {"name": "binarize", "direction": "left", "horizontal_order": 2}

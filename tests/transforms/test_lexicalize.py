@@ -7,72 +7,15 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transforms.hard_trees import heads, right_branching, trees, unary_chain
 
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.transforms.lexicalize import Lexicalize, head_word, lexicalize, undo_lexicalize
+from treelm.transforms.lexicalize import Lexicalize, lexicalize, undo_lexicalize
 from treelm.transforms.markovize import Markovize, annotate_parents
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import MergeUnaryChains
-from treelm.trees.label import Label
+from treelm.trees.heads import lexical_head
 from treelm.trees.tree import Tree
-
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
-
-def heads(tree: Tree) -> list[int | None]:
-    """The head indices of phrases in preorder."""
-    return [node.head for node in tree.preorder() if node.is_phrasal]
-
-
-def right_branching(depth: int) -> Tree:
-    """A tree in which every right child branches again."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [Tree("Y", "w"), tree], head=1)
-    return tree
-
-
-def unary_chain(depth: int) -> Tree:
-    """One word under so many phrases."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [tree], head=0)
-    return tree
 
 
 def sentence() -> Tree:
@@ -123,8 +66,8 @@ def test_lexicalize_word_stands_before_the_annotation() -> None:
 
 def test_lexicalize_head_word_follows_heads() -> None:
     tree = sentence()
-    assert head_word(tree) is tree[0][1][0]
-    assert head_word(tree[0][0][0]) is tree[0][0][0]
+    assert lexical_head(tree) is tree[0][1][0]
+    assert lexical_head(tree[0][0][0]) is tree[0][0][0]
 
 
 @given(trees(), st.booleans())
@@ -141,7 +84,7 @@ def test_lexicalize_labels_hold_the_head_word(tree: Tree) -> None:
     for old, new in zip(tree.preorder(), lexicalize(tree).preorder(), strict=True):
         if old.is_phrasal:
             inside = new.label[len(old.label) + 1 : -1]
-            assert re.sub(r"\\(.)", r"\1", inside) == head_word(old).word
+            assert re.sub(r"\\(.)", r"\1", inside) == lexical_head(old).word
 
 
 @given(trees(), st.booleans())
@@ -153,13 +96,13 @@ def test_lexicalize_output_can_be_transformed_further(tree: Tree, tag: bool) -> 
 
 @pytest.mark.parametrize("tree", [right_branching(3000), unary_chain(3000)])
 def test_lexicalize_deep(tree: Tree) -> None:
-    assert head_word(tree).word == "w"
+    assert lexical_head(tree).word == "w"
     assert undo_lexicalize(lexicalize(tree, tag=True)) == tree
 
 
 def test_lexicalize_needs_heads() -> None:
-    tree = read("(S (A a) (B b))")
-    for function in (lexicalize, head_word):
+    tree = Tree.from_string("(S (A a) (B b))")
+    for function in (lexicalize, lexical_head):
         with pytest.raises(UsageError) as error:
             function(tree)
         assert error.value.code == "E_NO_HEAD"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transforms.hard_trees import heads, right_branching, trees, unary_chain
 
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.transforms.binarize import undo_binarize
-from treelm.transforms.lexicalize import head_word
 from treelm.transforms.markovize import (
     AnnotateParents,
     BinarizeHeadOutward,
@@ -21,70 +19,12 @@ from treelm.transforms.markovize import (
     undo_annotate_parents,
     undo_markovize,
 )
+from treelm.trees.heads import lexical_head
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
-
-def heads(tree: Tree) -> list[int | None]:
-    """The head indices of phrases in preorder."""
-    return [node.head for node in tree.preorder() if node.is_phrasal]
-
-
-def right_branching(depth: int) -> Tree:
-    """A tree in which every right child branches again."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [Tree("Y", "w"), tree], head=1)
-    return tree
-
-
-def unary_chain(depth: int) -> Tree:
-    """One word under so many phrases."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [tree], head=0)
-    return tree
-
-
-VERB_PHRASE = read("(VP (ADVP a) (VBZ b) (NP c) (PP d) (PP e))").replace(head=1)
-NOUN_PHRASE = read("(NP (DT a) (JJ b) (NN c) (PP d))").replace(head=2)
+VERB_PHRASE = Tree.from_string("(VP (ADVP a) (VBZ b) (NP c) (PP d) (PP e))").replace(head=1)
+NOUN_PHRASE = Tree.from_string("(NP (DT a) (JJ b) (NN c) (PP d))").replace(head=2)
 ORDERS = st.none() | st.integers(0, 4)
 
 
@@ -122,26 +62,26 @@ def test_markovize_head_outward_noun_phrase() -> None:
 def test_markovize_head_outward_names_sisters_oldest_first(
     order: int | None, labels: list[str]
 ) -> None:
-    tree = read("(X (L3 a) (L2 b) (L1 c) (H d) (R1 e) (R2 f))").replace(head=3)
+    tree = Tree.from_string("(X (L3 a) (L2 b) (L1 c) (H d) (R1 e) (R2 f))").replace(head=3)
     assert intermediates(binarize_head_outward(tree, horizontal_order=order)) == labels
 
 
 @pytest.mark.parametrize("head", [0, 2])
 def test_markovize_head_outward_head_at_an_end(head: int) -> None:
-    after = binarize_head_outward(read("(X (A a) (B b) (C c))").replace(head=head))
+    after = binarize_head_outward(Tree.from_string("(X (A a) (B b) (C c))").replace(head=head))
     expected = {0: "(X (@X[A]>B (A a) (B b)) (C c))", 2: "(X (A a) (@X[C]<B (B b) (C c)))"}
     assert str(after) == expected[head]
 
 
 def test_markovize_intermediates_carry_the_annotation_of_the_parent_only() -> None:
-    tree = read("(S (VP (VBZ b) (NP c) (PP d)))")
+    tree = Tree.from_string("(S (VP (VBZ b) (NP c) (PP d)))")
     tree = tree.replace(content=[tree[0].replace(head=0)])
     annotated = annotate_parents(tree, vertical_order=2)
     assert intermediates(binarize_head_outward(annotated)) == ["@VP^S[VBZ]>NP"]
 
 
 def test_markovize_vertical_orders() -> None:
-    tree = read("(ROOT (S (NP (PRP He)) (VP (VB ran))))")
+    tree = Tree.from_string("(ROOT (S (NP (PRP He)) (VP (VB ran))))")
     assert annotate_parents(tree, vertical_order=1) == tree
     assert str(annotate_parents(tree, vertical_order=2)) == (
         "(ROOT (S^ROOT (NP^S (PRP^NP He)) (VP^S (VB^VP ran))))"
@@ -161,11 +101,14 @@ def test_markovize_annotation_is_a_part_of_the_label() -> None:
 
 
 def test_markovize_merged_chain_example() -> None:
-    assert str(markovize(read("(ROOT (S (VP (VB Stop))))"))) == "(ROOT (S+VP+VB^ROOT Stop))"
+    assert (
+        str(markovize(Tree.from_string("(ROOT (S (VP (VB Stop))))")))
+        == "(ROOT (S+VP+VB^ROOT Stop))"
+    )
 
 
 def test_markovize_all_steps_with_heads() -> None:
-    tree = read("(ROOT (S (VP (VBZ b) (NP (NN c)) (S (VP (VB d))) (PP e))))")
+    tree = Tree.from_string("(ROOT (S (VP (VBZ b) (NP (NN c)) (S (VP (VB d))) (PP e))))")
     phrase = tree[0][0].replace(head=0)
     tree = Tree("ROOT", [Tree("S", [phrase])])
     assert str(markovize(tree, horizontal_order=2)) == (
@@ -181,7 +124,7 @@ def test_markovize_undo_restores_tree_and_heads(
     after = markovize(tree, horizontal_order=horizontal, vertical_order=vertical)
     assert undo_markovize(after) == tree
     assert heads(undo_markovize(after)) == heads(tree)
-    assert undo_markovize(read(str(after))) == tree
+    assert undo_markovize(Tree.from_string(str(after))) == tree
 
 
 @given(trees(), ORDERS, st.integers(1, 3))
@@ -190,7 +133,7 @@ def test_markovize_leaves_lexical_binary_and_start_productions(
 ) -> None:
     after = markovize(tree, horizontal_order=horizontal, vertical_order=vertical)
     assert after.words == tree.words
-    assert head_word(after).word == head_word(tree).word
+    assert lexical_head(after).word == lexical_head(tree).word
     for node in after.preorder():
         assert node.is_preterminal or len(node) == 2 or node.label == "ROOT"
 
@@ -200,14 +143,14 @@ def test_markovize_annotation_undo_restores_tree_and_heads(tree: Tree, order: in
     after = annotate_parents(tree, vertical_order=order)
     assert undo_annotate_parents(after) == tree
     assert heads(after) == heads(tree)
-    assert undo_annotate_parents(after) == undo_annotate_parents(read(str(after)))
+    assert undo_annotate_parents(after) == undo_annotate_parents(Tree.from_string(str(after)))
 
 
 @given(trees(), ORDERS)
 def test_markovize_head_outward_undo_restores_tree_and_heads(tree: Tree, order: int | None) -> None:
     after = binarize_head_outward(tree, horizontal_order=order)
     assert all(len(node) <= 2 for node in after.preorder())
-    assert head_word(after) is head_word(tree)
+    assert lexical_head(after) is lexical_head(tree)
     assert undo_binarize(after) == tree
     assert heads(undo_binarize(after)) == heads(tree)
 
@@ -241,7 +184,7 @@ def test_markovize_refuses_marks_in_a_category(label: str) -> None:
 
 def test_markovize_needs_heads_of_wide_nodes() -> None:
     with pytest.raises(UsageError) as error:
-        markovize(read("(S (A a) (B b) (C c))"))
+        markovize(Tree.from_string("(S (A a) (B b) (C c))"))
     assert error.value.code == "E_NO_HEAD"
 
 

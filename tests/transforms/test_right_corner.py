@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.transforms.hard_trees import LABELS, WORDS, right_branching, trees
 
 from treelm.errors import CorpusFormatError
 from treelm.transforms.binarize import Direction, binarize
@@ -19,60 +18,13 @@ from treelm.transforms.right_corner import (
     undo_right_corner,
 )
 from treelm.transforms.unary_chains import merge_unary_chains
-from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
-
-def right_branching(depth: int) -> Tree:
-    """A tree in which every right child branches again."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [Tree("Y", "w"), tree], head=1)
-    return tree
-
-
-BEFORE = read("""
+BEFORE = Tree.from_string("""
     (S (NP (DT The) (NN president))
        (VP (VP (VB meets) (NP (DT the) (NN board))) (PP (IN on) (NP~T Friday))))
 """)
-AFTER = read("""
+AFTER = Tree.from_string("""
     (S (S/NP~T (S/PP (S/VP (NP (NP/NN (DT The)) (NN president)))
                      (VP (VP/NN (VP/NP (VB meets)) (DT the)) (NN board)))
                (IN on))
@@ -125,8 +77,8 @@ def test_right_corner_under_root() -> None:
 
 @pytest.mark.parametrize("text", ["(S+VP+VB Stop)", "(ROOT (S+VP+VB Stop))"])
 def test_right_corner_of_one_word_changes_nothing(text: str) -> None:
-    assert right_corner(read(text)) == read(text)
-    assert undo_right_corner(read(text)) == read(text)
+    assert right_corner(Tree.from_string(text)) == Tree.from_string(text)
+    assert undo_right_corner(Tree.from_string(text)) == Tree.from_string(text)
 
 
 def test_right_corner_undo_restores_500_random_binary_trees() -> None:
@@ -156,7 +108,7 @@ def test_right_corner_right_children_are_words_or_complete() -> None:
     ["(A/A (A a) (A/A (A/A b) (A c)))", "(A (B/A b) (A/B/A (A/B c) (B d)))", "(/ (/ a) (/ b))"],
 )
 def test_right_corner_categories_may_hold_slashes(text: str) -> None:
-    assert undo_right_corner(right_corner(read(text))) == read(text)
+    assert undo_right_corner(right_corner(Tree.from_string(text))) == Tree.from_string(text)
 
 
 def test_right_corner_depths_of_the_worked_example() -> None:
@@ -183,7 +135,7 @@ def test_right_corner_depths_under_root() -> None:
 def test_right_corner_depth_depends_on_binarization(
     direction: Direction, place: tuple[str, int], depth: int
 ) -> None:
-    tree = read("(S (N a) (VP (V b) (NP~T c) (PP~T d)))")
+    tree = Tree.from_string("(S (N a) (VP (V b) (NP~T c) (PP~T d)))")
     binary = binarize(tree, direction=direction)
     found = [p for p in branch_depths(binary) if p.node.label == "NP~T"]
     assert [(p.side, p.depth) for p in found] == [place]
@@ -191,7 +143,7 @@ def test_right_corner_depth_depends_on_binarization(
 
 
 def test_right_corner_required_depth_of_one_word_is_zero() -> None:
-    assert required_depth(read("(S+VP+VB Stop)")) == 0
+    assert required_depth(Tree.from_string("(S+VP+VB Stop)")) == 0
 
 
 def test_right_corner_required_depth_equals_the_open_elements_of_the_transform() -> None:
@@ -221,7 +173,7 @@ def test_right_corner_refuses_nodes_that_are_not_binary(text: str) -> None:
     bad = "S" if text.startswith("(S (A a) (B b)") else "B"
     for function in (right_corner, required_depth, branch_depths):
         with pytest.raises(CorpusFormatError, match=f'node "{bad}"') as error:
-            function(read(text))
+            function(Tree.from_string(text))
         assert error.value.code == "E_NOT_BINARY"
 
 
@@ -239,7 +191,7 @@ def test_right_corner_refuses_nodes_that_are_not_binary(text: str) -> None:
 )
 def test_right_corner_undo_refuses_other_trees(text: str) -> None:
     with pytest.raises(CorpusFormatError) as error:
-        undo_right_corner(read(text))
+        undo_right_corner(Tree.from_string(text))
     assert error.value.code == "E_NOT_RIGHT_CORNER"
 
 

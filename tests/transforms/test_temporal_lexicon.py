@@ -28,8 +28,8 @@ UNFLATTENED = load_profile(
         "reading": {"drop_tags": (), "flatten": {}},
     }
 )
-# A byte order mark at the start of a file is no part of its first word.
-lexicon_words = words().filter(lambda word: not word.startswith("\ufeff"))
+# As a lexicon holds them; a byte order mark at the start of a file is no part of its first word.
+lexicon_words = words().map(str.lower).filter(lambda word: not word.startswith("\ufeff"))
 COUNTS = st.integers(1, 200).flatmap(lambda total: st.tuples(st.integers(1, total), st.just(total)))
 
 
@@ -66,7 +66,7 @@ def write(batch: list[Tree], path: Path) -> Path:
     return path
 
 
-@settings(SHARED_FOLDER, max_examples=200)
+@settings(SHARED_FOLDER, max_examples=100)
 @given(batch=corpora, english=st.booleans())
 def test_temporal_lexicon_counts(batch: list[Tree], english: bool, tmp_path: Path) -> None:
     of_tmp: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def test_temporal_lexicon_counts(batch: list[Tree], english: bool, tmp_path: Pat
     assert found.counts == {word: (of_tmp[word], of_any[word]) for word in of_tmp if of_tmp[word]}
 
 
-@settings(SHARED_FOLDER, max_examples=100)
+@settings(SHARED_FOLDER, max_examples=40)
 @given(
     batch=corpora,
     min_count=st.integers(1, 3),
@@ -95,7 +95,7 @@ def test_temporal_lexicon_words(
     assert lexicon.words(min_count=min_count, min_share=min_share) == expected
 
 
-@settings(SHARED_FOLDER, max_examples=30)
+@settings(SHARED_FOLDER, max_examples=15)
 @given(batch=corpora, cut=st.integers(0, 5))
 def test_temporal_lexicon_of_several_files(batch: list[Tree], cut: int, tmp_path: Path) -> None:
     whole = TemporalLexicon.collect([write(batch, tmp_path / "x.mrg")])
@@ -118,7 +118,7 @@ def test_temporal_lexicon_thresholds(counts: tuple[int, int], min_count: int, pe
 # -- files ----------------------------------------------------------------------------------
 
 
-@settings(SHARED_FOLDER, max_examples=100)
+@settings(SHARED_FOLDER, max_examples=60)
 @given(counts=st.dictionaries(lexicon_words, COUNTS))
 def test_temporal_lexicon_save_and_load(counts: dict[str, tuple[int, int]], tmp_path: Path) -> None:
     lexicon = TemporalLexicon(counts)
@@ -131,7 +131,7 @@ def test_temporal_lexicon_save_and_load(counts: dict[str, tuple[int, int]], tmp_
 def test_temporal_lexicon_loads_a_list_of_words(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_bytes("today\r\n\nÄrger\nmonday".encode())
     lexicon = TemporalLexicon.load(tmp_path / "words.txt")
-    assert lexicon.words() == lexicon.words(min_share=1.0) == {"today", "Ärger", "monday"}
+    assert lexicon.words() == lexicon.words(min_share=1.0) == {"today", "ärger", "monday"}
 
 
 @pytest.mark.parametrize("line", ["today\tx\t1", "today\t1", "today\t1\t"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.transforms.hard_trees import trees
 
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.transforms.binarize import Binarize
@@ -33,44 +32,6 @@ from treelm.transforms.transform import (
 from treelm.transforms.unary_chains import DisambiguateTags, MergeUnaryChains
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
-
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
 
 EVERY: list[Transform] = [
     MergeUnaryChains(),
@@ -229,7 +190,7 @@ def test_transform_leaves_its_input_alone(transform: Transform) -> None:
 
 
 def test_transform_pipeline_hhmm_example() -> None:
-    tree = read("(S (NP (PRP He)) (VP (VB gave) (NP (NNP Kim)) (NP flowers)))")
+    tree = Tree.from_string("(S (NP (PRP He)) (VP (VB gave) (NP (NNP Kim)) (NP flowers)))")
     pipeline = Pipeline(HHMM.steps[:-1])
     assert str(pipeline.apply(tree)) == (
         "(S (NP+PRP^S He) (VP^S (VB^VP gave) (@VP^S>NP+NNP_NP (NP+NNP^VP Kim) (NP^VP flowers))))"
@@ -253,13 +214,13 @@ def test_transform_pipeline_config_goes_through_json() -> None:
 def test_transform_pipeline_with_a_step_that_forgets() -> None:
     pipeline = Pipeline((MergeUnaryChains(keep="top"), Binarize(), DisambiguateTags(tags=["X"])))
     assert not pipeline.invertible
-    after = pipeline.apply(read("(S (NP (NN a)) (X b) (C c))"))
+    after = pipeline.apply(Tree.from_string("(S (NP (NN a)) (X b) (C c))"))
     assert str(after) == "(S (NP~T a) (@S>X_C (X~T b) (C c)))"
     with pytest.raises(UnsupportedTask, match="merge_unary_chains"):
         pipeline.undo(after)
 
 
 def test_transform_empty_pipeline_changes_nothing() -> None:
-    tree = read("(S (A a))")
+    tree = Tree.from_string("(S (A a))")
     assert Pipeline(()).apply(tree) is tree
     assert Pipeline(()).undo(tree) is tree

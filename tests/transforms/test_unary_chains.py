@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transforms.hard_trees import LABELS, heads, trees, unary_chain
 
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.transforms.markovize import annotate_parents, undo_annotate_parents
@@ -22,57 +21,6 @@ from treelm.transforms.unary_chains import (
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
-LABELS: list[str] = [
-    *("NP", "S", "VP", "-LRB-", "PRP$", "S.NF.P", "名詞", "É", "A/B", "A/A", "X[Y]", "A_B"),
-    *("A>B<C", r"SYM-\+", Label("SYM", "+"), Label("S", "VBD", gap=True), Label("X", "^@\\")),
-]
-WORDS = ["the", "a/b", "[x]", "\\", "C++", "@me", "^", "~T", "犬", "-LRB-", r"a\]b"]
-
-
-def read(text: str) -> Tree:
-    """Return the tree written in `text`."""
-    stack: list[tuple[str, list[Tree]]] = [("", [])]
-    for label, word in re.findall(r"\(([^\s()]+)(?: ([^\s()]+)\))?|\)", text):
-        if word:
-            stack[-1][1].append(Tree(label, word))
-        elif label:
-            stack.append((label, []))
-        else:
-            phrase, children = stack.pop()
-            stack[-1][1].append(Tree(phrase, children))
-    return stack[0][1][0]
-
-
-def trees() -> st.SearchStrategy[Tree]:
-    """Random trees of up to six children a node, all heads set, with or without ROOT."""
-    labels = st.sampled_from(LABELS) | st.text("ABÉ名-=$.,:/[]_<>", min_size=1, max_size=4)
-
-    def phrase(label: str, children: list[Tree], head: int) -> Tree:
-        return Tree(label, children, head=head % len(children))
-
-    body = st.recursive(
-        st.builds(Tree, labels, st.sampled_from(WORDS)),
-        lambda below: st.builds(
-            phrase, labels, st.lists(below, min_size=1, max_size=6), st.integers(0, 5)
-        ),
-        max_leaves=25,
-    )
-    return body | body.map(lambda tree: Tree("ROOT", [tree], head=0))
-
-
-def heads(tree: Tree) -> list[int | None]:
-    """The head indices of phrases in preorder."""
-    return [node.head for node in tree.preorder() if node.is_phrasal]
-
-
-def unary_chain(depth: int) -> Tree:
-    """One word under so many phrases."""
-    tree = Tree("X", "w")
-    for _ in range(depth):
-        tree = Tree("S", [tree], head=0)
-    return tree
-
-
 STOP = "(ROOT (S (VP (VB Stop)) (. .)))"
 
 
@@ -87,17 +35,19 @@ STOP = "(ROOT (S (VP (VB Stop)) (. .)))"
     ],
 )
 def test_unary_chains_all_joins_labels(before: str, after: str) -> None:
-    assert str(merge_unary_chains(read(before))) == after
-    assert undo_merge_unary_chains(read(after)) == read(before)
+    assert str(merge_unary_chains(Tree.from_string(before))) == after
+    assert undo_merge_unary_chains(Tree.from_string(after)) == Tree.from_string(before)
 
 
 def test_unary_chains_annotation_is_written_once_at_the_end() -> None:
-    tree = annotate_parents(read("(ROOT (S (VP (VB Stop))))"), vertical_order=2)
+    tree = annotate_parents(Tree.from_string("(ROOT (S (VP (VB Stop))))"), vertical_order=2)
     assert str(merge_unary_chains(tree)) == "(ROOT (S+VP+VB^ROOT Stop))"
 
 
 def test_unary_chains_children_keep_the_annotation_of_their_real_parent() -> None:
-    tree = annotate_parents(read("(ROOT (S (VP (VB a) (NP (NN b)))))"), vertical_order=2)
+    tree = annotate_parents(
+        Tree.from_string("(ROOT (S (VP (VB a) (NP (NN b)))))"), vertical_order=2
+    )
     merged = merge_unary_chains(tree)
     assert str(merged) == "(ROOT (S+VP^ROOT (VB^VP a) (NP+NN^VP b)))"
     assert merged[0].label.parent == "ROOT"
@@ -111,22 +61,26 @@ def test_unary_chains_children_keep_the_annotation_of_their_real_parent() -> Non
     ],
 )
 def test_unary_chains_top_and_tag_keep_one_label(keep: Keep, after: str) -> None:
-    tree = read("(ROOT (S (NP (PRP He)) (VP (VP (VB a) (NP (NX (NN b)))))))")
+    tree = Tree.from_string("(ROOT (S (NP (PRP He)) (VP (VP (VB a) (NP (NX (NN b)))))))")
     assert str(merge_unary_chains(tree, keep=keep)) == after
 
 
 def test_unary_chains_tag_drops_phrases_over_a_tag() -> None:
-    assert str(merge_unary_chains(read("(NP (NN x))"), keep="tag")) == "(NN x)"
+    assert str(merge_unary_chains(Tree.from_string("(NP (NN x))"), keep="tag")) == "(NN x)"
 
 
 def test_unary_chains_top_writes_the_annotation_last() -> None:
-    tree = annotate_parents(read("(ROOT (S (NP (NN b)) (VB a)))"), vertical_order=2)
+    tree = annotate_parents(Tree.from_string("(ROOT (S (NP (NN b)) (VB a)))"), vertical_order=2)
     assert str(merge_unary_chains(tree, keep="top")) == "(ROOT (S^ROOT (NP~T^S b) (VB^S a)))"
 
 
 def test_unary_chains_other_root_never_joins() -> None:
-    assert str(merge_unary_chains(read("(TOP (S (X w)))"), root="TOP")) == "(TOP (S+X w))"
-    assert str(merge_unary_chains(read("(ROOT (S (X w)))"), root="TOP")) == "(ROOT+S+X w)"
+    assert (
+        str(merge_unary_chains(Tree.from_string("(TOP (S (X w)))"), root="TOP")) == "(TOP (S+X w))"
+    )
+    assert (
+        str(merge_unary_chains(Tree.from_string("(ROOT (S (X w)))"), root="TOP")) == "(ROOT+S+X w)"
+    )
 
 
 def test_unary_chains_keeps_the_structured_top_label() -> None:
@@ -193,17 +147,17 @@ def test_unary_chains_all_refuses_its_marks_in_a_category(label: str) -> None:
 
 def test_unary_chains_top_refuses_a_tilde_in_a_phrase_label() -> None:
     with pytest.raises(CorpusFormatError) as error:
-        merge_unary_chains(read("(A~T (B b) (C c))"), keep="top")
+        merge_unary_chains(Tree.from_string("(A~T (B b) (C c))"), keep="top")
     assert error.value.code == "E_RESERVED_CHAR"
 
 
 def test_unary_chains_undo_leaves_intermediate_nodes_alone() -> None:
-    tree = read("(S (A a) (@S>B+C_D (B+C b) (D d)))")
+    tree = Tree.from_string("(S (A a) (@S>B+C_D (B+C b) (D d)))")
     assert str(undo_merge_unary_chains(tree)) == "(S (A a) (@S>B+C_D (B (C b)) (D d)))"
 
 
 def test_unary_chains_disambiguates_tags_that_are_phrases() -> None:
-    tree = read("(NP (NP Friday) (NN x))")
+    tree = Tree.from_string("(NP (NP Friday) (NN x))")
     assert str(disambiguate_tags(tree, ["NP"])) == "(NP (NP~T Friday) (NN x))"
     annotated = annotate_parents(tree, vertical_order=2)
     assert str(disambiguate_tags(annotated, {"NP^NP"})) == "(NP (NP~T^NP Friday) (NN^NP x))"
@@ -219,7 +173,7 @@ def test_unary_chains_disambiguation_is_idempotent_and_undone(tree: Tree, tags: 
 
 
 def test_unary_chains_class_declares_what_it_can_undo() -> None:
-    tree = read(STOP)
+    tree = Tree.from_string(STOP)
     assert MergeUnaryChains().undo(MergeUnaryChains().apply(tree)) == tree
     for keep in ("top", "tag"):
         transform = MergeUnaryChains(keep=keep)
@@ -232,6 +186,6 @@ def test_unary_chains_rejects_unknown_options() -> None:
     with pytest.raises(UsageError, match="all, top, tag"):
         MergeUnaryChains(keep="bottom")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="all, top, tag"):
-        merge_unary_chains(read(STOP), keep="bottom")  # type: ignore[arg-type]
+        merge_unary_chains(Tree.from_string(STOP), keep="bottom")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="string"):
         DisambiguateTags(tags="NP")

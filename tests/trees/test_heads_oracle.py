@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import heads as oracle
@@ -14,14 +18,11 @@ from treelm.trees.tree import Tree
 
 TEMPORAL_TAGS = ("NNT", "NNTS", "NNTP", "NNTPS")
 CATEGORIES = [*PHRASES, *TAGS, *TEMPORAL_TAGS, "ROOT", "ZZZ", "NP-SBJ"]
-# In rows of the table the categories that its lists and the coordination repair look at are common.
-ROW_CHILDREN = {
-    parent: [
-        *{category for step in row.steps for category in step.categories},
-        *("CC", "CONJP", "HYPH", ",", ".", "ZZZ", *TEMPORAL_TAGS),
-    ]
-    for parent, row in oracle.TABLE.items()
-}
+EVERYTHING = sorted(
+    {*CATEGORIES}.union(*(step.categories for row in oracle.TABLE.values() for step in row.steps))
+)
+# Besides what a row lists: what the defaults and the coordination repair look at.
+OTHERS = sorted({*oracle.PUNCTUATION, *TEMPORAL_TAGS, "CC", "CONJP", "HYPH", "NN", "ZZZ"})
 
 
 def phrasal(tree: Tree) -> list[Tree]:
@@ -41,36 +42,65 @@ def check(tree: Tree) -> None:
         assert node.is_phrasal or node.head is None
 
 
-@settings(deadline=None, max_examples=300)
-@given(st.data())
-def test_heads_oracle_one_phrase_of_every_row(data: st.DataObject) -> None:
-    parent = data.draw(st.sampled_from(sorted(oracle.TABLE)))
-    child = st.sampled_from(sorted(set(ROW_CHILDREN[parent]))) | st.sampled_from(CATEGORIES)
-    categories = data.draw(st.lists(child, min_size=1, max_size=7))
-    tree = Tree(parent, [Tree(category, "w") for category in categories])
-    assert find_heads(tree).head == oracle.head_index(to_node(tree))
+def listed(parent: str) -> list[str]:
+    """The categories in the row of a parent."""
+    steps = oracle.TABLE.get(parent, oracle.UNLISTED_ROW).steps
+    return sorted({category for step in steps for category in step.categories})
 
 
-@settings(deadline=None, max_examples=200)
+def check_flat(parent: str, sequences: Iterable[Sequence[str]]) -> None:
+    """Compare the heads of phrases over preterminals."""
+    trees = [Tree(parent, [Tree(category, "w") for category in row]) for row in sequences]
+    found = [tree.head for tree in find_heads_all(trees)]
+    assert found == [oracle.head_index(to_node(tree)) for tree in trees]
+
+
+@pytest.mark.parametrize("parent", [*sorted(oracle.TABLE), "ZZZ"])
+def test_heads_oracle_every_pair_of_children(parent: str) -> None:
+    of_row = listed(parent)
+    check_flat(parent, product(of_row, of_row + OTHERS))
+    check_flat(parent, product(OTHERS, of_row))
+    check_flat(parent, product(EVERYTHING, ["ZZZ"]))
+    check_flat(parent, product(["ZZZ"], EVERYTHING))
+    if parent in ("NP", "FRAG", "PRN", "ZZZ"):
+        check_flat(parent, product(OTHERS, OTHERS))
+
+
+@pytest.mark.parametrize("parent", [*sorted(oracle.TABLE), "ZZZ"])
+def test_heads_oracle_every_coordination(parent: str) -> None:
+    categories = [*listed(parent), "ZZZ"]
+    check_flat(parent, ((a, "CC", b) for a, b in product(categories, categories)))
+    between = ["HYPH", ",", "CONJP", "ZZZ"]
+    ends = [*listed(parent)[:3], "ZZZ"]
+    check_flat(parent, product(ends, between, ["CC", "CONJP"], ends))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(sorted(oracle.TABLE)), st.lists(st.sampled_from(CATEGORIES), min_size=1))
+def test_heads_oracle_one_phrase(parent: str, categories: list[str]) -> None:
+    check_flat(parent, [categories])
+
+
+@settings(deadline=None, max_examples=80)
 @given(english_trees(annotated=False) | english_trees())
 def test_heads_oracle_english_trees(tree: Tree) -> None:
     check(tree)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(trees(labels=st.sampled_from(CATEGORIES)) | trees(labels=labels(reserved=True)))
 def test_heads_oracle_any_trees(tree: Tree) -> None:
     check(tree)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(english_trees(max_depth=3), max_size=4))
 def test_heads_oracle_many_trees_at_once(batch: list[Tree]) -> None:
     together = [[node.head for node in phrasal(tree)] for tree in find_heads_all(batch)]
     assert together == [[node.head for node in phrasal(find_heads(tree))] for tree in batch]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(english_trees(annotated=False))
 def test_heads_oracle_neutral_profile_takes_the_leftmost_word(tree: Tree) -> None:
     for node in phrasal(find_heads(tree, "neutral")):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treelm.errors import ProfileError
+from treelm.errors import ProfileError, UsageError
 from treelm.trees.heads import find_heads, lexical_head
 from treelm.trees.profile import Profile, load_profile, packaged_profiles
 from treelm.trees.tree import Tree
@@ -81,8 +81,20 @@ def test_neutral_profile_knows_punctuation_by_the_word() -> None:
 
 
 def test_lexical_head_asks_for_heads() -> None:
-    with pytest.raises(ValueError, match="find_heads"):
+    with pytest.raises(UsageError, match="find_heads") as caught:
         lexical_head(Tree.from_string("(NP (DT a) (NN b))"))
+    assert caught.value.code == "E_NO_HEAD"
+
+
+def test_profile_copy_is_compiled_anew() -> None:
+    profile = load_profile("english")
+    tree = Tree.from_string("(X (NN a) (NN b))")
+    assert find_heads(tree, profile).head == 1
+    heads = profile.heads.model_copy(update={"rules": {}})
+    copy = profile.model_copy(update={"heads": heads})
+    assert find_heads(tree, copy).head == 0
+    assert copy.native is not profile.native
+    assert copy.fingerprint != profile.fingerprint
 
 
 def test_profile_is_frozen() -> None:

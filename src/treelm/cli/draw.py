@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -11,6 +10,7 @@ from treelm.cli.options import CommonOptions, InputFile, TreeOptions, settle_rea
 from treelm.cli.terminal import picture_width
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
+from treelm.errors import UsageError
 from treelm.tasks.draw import draw_trees
 
 
@@ -45,6 +45,8 @@ def draw(
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
+    if limit is not None and limit < 1:
+        raise UsageError("--limit must be 1 or more.")
     report = ReadReport()
     pictures = draw_trees(
         file,
@@ -57,8 +59,9 @@ def draw(
         on_error=trees.error_policy,
         report=report,
         limit=limit,
+        threads=trees.thread_count,
     )
     with write_atomically(output) as out:
-        for picture in islice(pictures, limit):
+        for picture in pictures:
             out.write(picture.encode())
         settle_reading(report, common, source_name(file))

@@ -39,7 +39,9 @@ def parses(
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
-    found = evaluate_parse_files(gold, system, trees.read_options(), threads=trees.thread_count)
+    found = evaluate_parse_files(
+        gold, system, trees.read_options(), on_error=trees.error_policy, threads=trees.thread_count
+    )
     for problem in found.gold_problems:
         common.note(f"gold tree left out: {problem.message}")
     for problem in found.system_problems:

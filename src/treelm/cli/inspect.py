@@ -6,6 +6,7 @@ import sys
 
 from treelm.cli.options import CommonOptions, InputFile, TreeOptions
 from treelm.cli.terminal import write_record
+from treelm.corpus.files import source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.inspect import inspect_profile, inspect_text, inspect_trees, looks_like_trees
 
@@ -36,7 +37,13 @@ def inspect(
         write_record(inspect_text(path), as_json=json)
         return
     options = trees.read_options(strip=not raw)
-    found = inspect_trees(path, options, threads=trees.thread_count, progress=common.progress)
+    found = inspect_trees(
+        path,
+        options,
+        on_error=trees.error_policy,
+        threads=trees.thread_count,
+        progress=common.progress,
+    )
     record = dict(found.rows())
     if json:
         record["problems"] = [
@@ -48,4 +55,4 @@ def inspect(
         for problem in found.problems:
             sys.stdout.write(problem.message + "\n")
     if not found.statistics.trees:
-        raise CorpusFormatError(f"{path}: no tree could be read.", code="E_NO_TREES")
+        raise CorpusFormatError(f"{source_name(path)}: no tree could be read.", code="E_NO_TREES")

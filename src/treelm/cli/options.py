@@ -81,7 +81,7 @@ class TreeOptions:
     @property
     def thread_count(self) -> int:
         """Threads asked for, or the cores available."""
-        return available_threads() if self.threads is None else max(1, self.threads)
+        return available_threads() if self.threads is None else self.threads
 
     def read_options(self, *, strip: bool = True) -> ReadOptions:
         """Return how brackets are read; without `strip` everything stays as written."""

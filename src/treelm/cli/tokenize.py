@@ -35,7 +35,9 @@ def tokenize(
     del common
     flush = line_buffered or sys.stdout.isatty()
     with write_atomically(output) as out:
-        for file in files or ["-"]:
+        for index, file in enumerate(files or ["-"]):
+            if index:
+                out.write(b"\n")  # a file is a document of its own
             for tokens in tokenize_stream(read_lines(file), split=split):
                 out.write((" ".join(tokens) + "\n").encode())
                 if flush:

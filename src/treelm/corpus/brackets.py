@@ -12,7 +12,7 @@ from typing import Literal
 from treelm import _native
 from treelm.characters import visible
 from treelm.corpus.files import Source, read_blocks, source_name
-from treelm.errors import CorpusFormatError, EngineError, TreelmWarning
+from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
@@ -20,6 +20,7 @@ from treelm.trees.tree import Tree
 
 OnError = Literal["raise", "skip"]
 
+MAX_THREADS = 1024
 #: How many problems a report keeps in full; the rest are counted.
 KEPT_PROBLEMS = 1000
 
@@ -72,20 +73,30 @@ class Problem:
 
 @dataclass(slots=True)
 class ReadReport:
-    """What became of the trees of one reading; filled while the trees are read."""
+    """What became of the trees of one reading; filled while the trees are read.
+
+    `failed` counts malformed trees and stray text; `stray` is the part of it that stood between
+    trees and cost none.
+    """
 
     trees: int = 0
     tokens: int = 0
     failed: int = 0
     dropped: int = 0
     many_rooted: int = 0
+    stray: int = 0
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def seen(self) -> int:
+        """Trees in the file: read, dropped or malformed."""
+        return self.trees + self.dropped + self.failed - self.stray
 
     @property
     def failure_rate(self) -> float:
         """Share of the trees that were malformed."""
-        seen = self.trees + self.dropped + self.failed
-        return self.failed / seen if seen else 0.0
+        everything = self.trees + self.dropped + self.failed
+        return self.failed / everything if everything else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,8 @@ def _batches(
     blocks: Iterable[bytes], recipe: _native.TreeRecipe, *, threads: int, as_text: bool, flush: bool
 ) -> Iterator[_native.TreeBatch]:
     """Feed blocks to the kernel and yield finished batches in order."""
+    if not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads is {threads}; it must lie between 1 and {MAX_THREADS}.")
     stream = _native.TreeStream(recipe, threads=threads, as_text=as_text)
     limit = 8 * threads  # batches in flight: bounds memory, keeps every thread busy
     try:
@@ -149,10 +162,13 @@ def _batches(
 
 def _note(batch: _native.PackedTrees, name: str, report: ReadReport, on_error: OnError) -> None:
     """Add a batch to the report; raise or warn as asked."""
+    if on_error not in ("raise", "skip"):
+        raise UsageError(f'on_error is "{on_error}"; it must be raise or skip.')
     report.dropped += batch.dropped
     problems = batch.problems
     report.failed += len(problems)
-    for code, tree, line, column, excerpt in problems:
+    report.stray += sum(problem[-1] for problem in problems)
+    for code, tree, line, column, excerpt, _ in problems:
         if len(report.problems) >= KEPT_PROBLEMS and on_error == "skip":
             break
         text = excerpt.decode("utf-8", "backslashreplace")
@@ -175,6 +191,7 @@ def read_packed(
     options: ReadOptions = DEFAULT_OPTIONS,
     *,
     recipe: _native.TreeRecipe | None = None,
+    name: str | None = None,
     on_error: OnError = "raise",
     report: ReadReport | None = None,
     threads: int = 1,
@@ -186,6 +203,7 @@ def read_packed(
         source: File name, ``-`` for standard input, or blocks of bytes.
         options: How brackets are read.
         recipe: Kernel recipe that replaces `options`, to transform trees while they are read.
+        name: What messages call the source; default: the name of the file.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
         threads: Kernel threads; the result does not depend on it.
@@ -196,7 +214,8 @@ def read_packed(
         InputFileError: for a file that cannot be read.
     """
     report = ReadReport() if report is None else report
-    name, blocks = _named_blocks(source)
+    file_name, blocks = _named_blocks(source)
+    name = file_name if name is None else name
     recipe = options.recipe() if recipe is None else recipe
     with progress.step(f"reading {name}", total=_size(source), unit="B") as step:
         for batch in _batches(
@@ -258,7 +277,7 @@ def read_trees(
         report: Filled with counts and problems.
         threads: Kernel threads.
 
-    Example:
+    Examples:
         >>> for tree in read_trees(["(S (NP-SBJ (PRP I)) (VP (VBP sleep)))"]):
         ...     print(tree)
         (ROOT (S (NP (PRP I)) (VP (VBP sleep))))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from treelm.errors import CorpusFormatError
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 
+_SPACE = " \t\n\r\v\f"
+_SPACES = re.compile(f"[{_SPACE}]+")
 _COMPRESSION = (".gz", ".bz2", ".xz")
 
 
@@ -82,22 +85,19 @@ class TreeCorpus:
         for path in self.paths:
             names = document_names(path)
             report = ReadReport()
-            last = 0
             for batch in read_packed(
                 path, self.options, on_error=self.on_error, report=report, threads=self.threads
             ):
                 for ordinal, tree in zip(batch.ordinal.tolist(), batch, strict=True):
-                    last = ordinal
                     if names is None:
                         yield TreeInDocument(None, tree)
                     elif ordinal <= len(names):
                         yield TreeInDocument(names[ordinal - 1], tree)
-            seen = max(last, report.trees + report.dropped + report.failed)
-            if names is not None and seen != len(names):
+            if names is not None and report.seen != len(names):
                 raise CorpusFormatError(
-                    f"{source_name(path)} holds {seen} trees, but {docs_path(path)} names the "
-                    f"documents of {len(names)}. It needs one line for each tree, malformed ones "
-                    "included; make it anew or move it away.",
+                    f"{source_name(path)} holds {report.seen} trees, but {docs_path(path)} names "
+                    f"the documents of {len(names)}. It needs one line for each tree, malformed "
+                    "ones included; make it anew or move it away.",
                     code="E_DOCUMENTS",
                     path=str(docs_path(path)),
                 )
@@ -156,7 +156,7 @@ class TextCorpus:
         for path in self.paths:
             starts_document = True
             for line in read_lines(path):
-                words = tuple(line.split())
+                words = split_words(line)
                 if not words:
                     starts_document = True
                     continue
@@ -172,6 +172,19 @@ class TextCorpus:
             sentences += 1
             tokens += len(words)
         return Fingerprint(_content_hash(self.paths), sentences, tokens)
+
+
+def split_words(line: str) -> tuple[str, ...]:
+    r"""Return the words of a line, split at ASCII white space as in brackets.
+
+    A no-break space or another Unicode space is part of a word.
+
+    Examples:
+        >>> split_words(" one\ttwo\u00a0three ")
+        ('one', 'two\xa0three')
+    """
+    stripped = line.strip(_SPACE)
+    return tuple(_SPACES.split(stripped)) if stripped else ()
 
 
 def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -94,6 +95,13 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
             if not block:
                 return
             yield block
+
+
+def peek(source: Source, size: int = 1 << 16) -> bytes:
+    """Return the first bytes of a file without using them up, also of standard input."""
+    if os.fspath(source) == "-":
+        return cast("BufferedReader", sys.stdin.buffer).peek(size)
+    return next(read_blocks(source, block_bytes=size), b"")
 
 
 def read_lines(source: Source) -> Iterator[str]:

@@ -16,7 +16,7 @@ def sample_path() -> Path:
 def sample_treebank() -> TreeCorpus:
     """Return the packaged treebank.
 
-    Example:
+    Examples:
         >>> len(list(sample_treebank()))
         325
     """

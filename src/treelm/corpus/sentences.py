@@ -44,7 +44,7 @@ def split_sentences(text: str) -> list[str]:
     Returns:
         The sentences, stripped, with single spaces between words.
 
-    Example:
+    Examples:
         >>> split_sentences("Dr. No left the U.S. in Jan. 1962. He didn't return.")
         ['Dr. No left the U.S. in Jan. 1962.', "He didn't return."]
         >>> split_sentences('"Stop!" he said. "Why?" She left.')

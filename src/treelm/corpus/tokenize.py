@@ -121,7 +121,7 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
     Returns:
         The tokens, none of them empty and none with white space in it.
 
-    Example:
+    Examples:
         >>> print(*tokenize('"It\'s $4.50 (50% off)," Mr. O\'Neill said.'))
         `` It 's $ 4.50 -LRB- 50 % off -RRB- , '' Mr. O'Neill said .
         >>> print(*tokenize("They can't sell the dogs' food in the U.S."))
@@ -234,7 +234,7 @@ def tokenize_stream(lines: Iterable[str], *, split: bool = True) -> Iterator[lis
         The tokens of a sentence, or an empty list between two documents (with `split`, one for any
         number of blank lines and none at either end; without it, one for every blank line).
 
-    Example:
+    Examples:
         >>> list(tokenize_stream(["It rains. We", "stay.", "", "", "Why?"]))
         [['It', 'rains', '.'], ['We', 'stay', '.'], [], ['Why', '?']]
     """
@@ -293,7 +293,7 @@ def detokenize(tokens: Sequence[str]) -> str:
     Returns:
         Text with straight quotes and plain brackets, and spaces where English has them.
 
-    Example:
+    Examples:
         >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .".split())
         '"It\'s (almost) $5," he said.'
     """

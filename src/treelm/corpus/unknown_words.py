@@ -24,7 +24,7 @@ class Signatures:
             character instead.
         style: ``full``, or ``paper`` for the form printed by Pauls & Klein (without ``-LC``).
 
-    Example:
+    Examples:
         >>> signatures = Signatures("english")
         >>> signatures("vexing", 3), signatures("B-52", 1), signatures("%", 4)
         ('UNK-LC-ing', 'UNK-CAPS-NUM-DASH', '<unk>')
@@ -59,5 +59,5 @@ class Signatures:
             position: Counted from 0; only the first position is special.
             known: The vocabulary so far, asked for the lower-cased word.
         """
-        known_lower = position == 0 and word[:1] != word[:1].lower() and word.lower() in known
+        known_lower = position == 0 and word.lower() in known
         return self._rules.signature(word, position, known_lower=known_lower)

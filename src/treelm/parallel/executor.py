@@ -27,7 +27,7 @@ class Executor(Protocol):
 class SerialExecutor:
     """Does everything in this process, one shard after the other.
 
-    Example:
+    Examples:
         >>> list(SERIAL.map(len, ["one", "three"]))
         [3, 5]
     """

@@ -34,7 +34,7 @@ class _SilentStep:
 class SilentProgress:
     """Shows nothing.
 
-    Example:
+    Examples:
         >>> with SILENT.step("counting", total=10) as step:
         ...     step.advance(10)
     """

@@ -29,6 +29,7 @@ def draw_trees(
     on_error: OnError = "raise",
     report: ReadReport | None = None,
     limit: int | None = None,
+    threads: int = 1,
 ) -> Iterator[str]:
     """Yield pictures of the trees of a file: one a tree for text and LaTeX, one of all for SVG.
 
@@ -43,11 +44,14 @@ def draw_trees(
         on_error: What to do with malformed trees.
         report: Filled with counts and problems.
         limit: Draw only the first trees.
+        threads: Kernel threads.
     """
     profile = load_profile(options.profile).native
 
     def trees() -> Iterator[Tree]:
-        for batch in read_packed(source, options, on_error=on_error, report=report):
+        for batch in read_packed(
+            source, options, on_error=on_error, report=report, threads=threads
+        ):
             yield from batch.trees(batch.native.find_heads(profile))
 
     chosen = islice(trees(), limit)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from treelm.corpus.brackets import Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
 from treelm.corpus.corpus import TextCorpus, document_names
-from treelm.corpus.files import Source, read_blocks
+from treelm.corpus.files import Source, peek
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import load_profile
@@ -25,7 +24,7 @@ TOP = 12
 class TreeStatistics:
     """Counts over trees; add batches to it.
 
-    Example:
+    Examples:
         >>> from treelm.trees.tree import Tree
         >>> statistics = TreeStatistics()
         >>> statistics.add(PackedTrees.from_trees([Tree("NP", [Tree("DT", "a"), Tree("NN", "b")])]))
@@ -108,13 +107,18 @@ class TreeFileReport:
 
 
 def inspect_trees(
-    source: Source, options: ReadOptions, *, threads: int = 1, progress: Progress = SILENT
+    source: Source,
+    options: ReadOptions,
+    *,
+    on_error: OnError = "skip",
+    threads: int = 1,
+    progress: Progress = SILENT,
 ) -> TreeFileReport:
     """Return counts and problems of a file of trees."""
     statistics = TreeStatistics()
     report = ReadReport()
     for batch in read_packed(
-        source, options, on_error="skip", report=report, threads=threads, progress=progress
+        source, options, on_error=on_error, report=report, threads=threads, progress=progress
     ):
         statistics.add(batch)
     names = document_names(source)
@@ -166,8 +170,7 @@ def inspect_profile(path: Source) -> dict[str, object]:
 
 def looks_like_trees(source: Source) -> bool:
     """Return whether a file holds brackets: the first thing in it (past comments) opens one."""
-    start = b"".join(islice(read_blocks(source, block_bytes=1 << 16), 1))
-    lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
+    lines = peek(source).removeprefix(b"\xef\xbb\xbf").splitlines()
     for line in lines:
         if line.strip() and not line.startswith(b"*x*"):
             return line.lstrip().startswith(b"(") or Path(source).suffix == ".mrg"

@@ -122,8 +122,9 @@ def find_temporal_words(
         words = TemporalLexicon.collect(given, profile, threads=threads).words()
     if not words:
         warnings.warn(
-            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing: the trees have "
-            "no NP-TMP. Give --temporal with a lexicon or a treebank that has function tags.",
+            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
+            "collected from files with function tags (NP-TMP), never from standard input; give "
+            "--temporal with a lexicon or such a treebank.",
             TreelmWarning,
             stacklevel=2,
         )

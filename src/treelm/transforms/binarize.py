@@ -12,10 +12,10 @@ from treelm.transforms.transform import (
     check_category,
     check_choice,
     check_order,
-    head_index,
     register,
     split_annotation,
 )
+from treelm.trees.heads import head_index
 from treelm.trees.tree import Tree
 
 Direction = Literal["right", "left", "head"]
@@ -46,7 +46,7 @@ def binarize(
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@``.
         UsageError: ``E_NO_HEAD`` if ``head`` meets a node without one.
 
-    Example:
+    Examples:
         >>> tree = Tree("A", [Tree("B", "b"), Tree("C", "c"), Tree("D", "d"), Tree("E", "e")])
         >>> print(binarize(tree, horizontal_order=2))
         (A (B b) (@A>C_D (C c) (@A>D_E (D d) (E e))))

@@ -29,7 +29,7 @@ def clean(tree: Tree, profile: ProfileSource = "english") -> Tree:
     Raises:
         CorpusFormatError: ``E_EMPTY_TREE`` if nothing is left.
 
-    Example:
+    Examples:
         >>> tree = Tree.from_string("(S (NP-SBJ-1 (PRP He)) (VP (VBD left) (NP (-NONE- *-1))))")
         >>> print(clean(tree))
         (S (NP (PRP He)) (VP (VBD left)))
@@ -66,7 +66,7 @@ class KernelTransform(Transform):
             CorpusFormatError: if a tree cannot be transformed or nothing is left of it.
         """
         done = self.recipe.apply(trees.native)
-        for code, tree, line, column, excerpt in done.problems:
+        for code, tree, line, column, excerpt, _ in done.problems:
             text = excerpt.decode("utf-8", "backslashreplace")
             raise Problem(code, "<tree>", tree, line, column, text).as_error()
         if done.dropped:

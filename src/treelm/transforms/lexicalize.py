@@ -11,30 +11,15 @@ from treelm.transforms.transform import (
     CATEGORY_MARKS,
     Transform,
     check_category,
-    head_index,
     register,
     split_annotation,
     split_unescaped,
 )
+from treelm.trees.heads import head_index
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
 _SPECIAL = re.compile(f"([{re.escape(CATEGORY_MARKS + '[]/')}])")
-
-
-def head_word(tree: Tree) -> Tree:
-    """Return the lexical head: the preterminal reached by following head children.
-
-    Raises:
-        UsageError: ``E_NO_HEAD`` if a node of several children on the way has no head.
-
-    Example:
-        >>> print(head_word(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")], head=1)))
-        (NN dog)
-    """
-    while tree.is_phrasal:
-        tree = tree.children[head_index(tree)]
-    return tree
 
 
 def lexicalize(tree: Tree, *, tag: bool = False) -> Tree:
@@ -52,7 +37,7 @@ def lexicalize(tree: Tree, *, tag: bool = False) -> Tree:
         CorpusFormatError: ``E_RESERVED_CHAR`` if the category of a phrase holds a backslash.
         UsageError: ``E_NO_HEAD`` if a head is missing.
 
-    Example:
+    Examples:
         >>> tree = Tree("NP", [Tree("DT", "the"), Tree("NN", "AC/DC")], head=1)
         >>> print(lexicalize(tree))
         (NP[AC\/DC] (DT the) (NN AC/DC))

@@ -14,11 +14,11 @@ from treelm.transforms.transform import (
     Transform,
     check_category,
     check_order,
-    head_index,
     register,
     split_annotation,
 )
 from treelm.transforms.unary_chains import merge_unary_chains, undo_merge_unary_chains
+from treelm.trees.heads import head_index
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
@@ -35,7 +35,7 @@ def annotate_parents(tree: Tree, *, vertical_order: int) -> Tree:
         CorpusFormatError: ``E_RESERVED_CHAR`` if a label is annotated already, or a category holds
             ``^`` or a backslash.
 
-    Example:
+    Examples:
         >>> stop = Tree("ROOT", [Tree("S", [Tree("VP", [Tree("VB", "Stop")])])])
         >>> print(annotate_parents(stop, vertical_order=2))
         (ROOT (S^ROOT (VP^S (VB^VP Stop))))
@@ -86,7 +86,7 @@ def binarize_head_outward(tree: Tree, *, horizontal_order: int | None = 1) -> Tr
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@``.
         UsageError: ``E_NO_HEAD`` if a head is missing.
 
-    Example:
+    Examples:
         >>> children = [Tree("DT", "a"), Tree("JJ", "b"), Tree("NN", "c"), Tree("PP", "d")]
         >>> print(binarize_head_outward(Tree("NP", children, head=2)))
         (NP (DT a) (@NP[NN]<JJ (JJ b) (@NP[NN]>PP (NN c) (PP d))))
@@ -124,7 +124,7 @@ def markovize(tree: Tree, *, horizontal_order: int | None = 1, vertical_order: i
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@ + ^`` or a backslash.
         UsageError: ``E_NO_HEAD`` if a node of more than two children has no head.
 
-    Example:
+    Examples:
         >>> verb = Tree("VP", [Tree("VBZ", "b"), Tree("NP", "c"), Tree("PP", "d")], head=0)
         >>> tree = Tree("ROOT", [Tree("S", [verb])])
         >>> print(markovize(tree))

@@ -96,7 +96,7 @@ def named_pipeline(name: str, options: PipelineOptions | None = None) -> Pipelin
     Raises:
         UsageError: if there is none.
 
-    Example:
+    Examples:
         >>> [step.name for step in named_pipeline("right-corner").steps]
         ['merge_unary_chains', 'binarize', 'right_corner']
     """

@@ -28,7 +28,7 @@ def right_corner(tree: Tree) -> Tree:
     Raises:
         CorpusFormatError: ``E_NOT_BINARY`` if any other phrase has not exactly two children.
 
-    Example:
+    Examples:
         >>> noun_phrase = Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])
         >>> tree = Tree("S", [noun_phrase, Tree("VP", [Tree("MD", "can"), Tree("VB", "go")])])
         >>> print(right_corner(tree))
@@ -70,7 +70,7 @@ def branch_depths(tree: Tree) -> tuple[BranchDepth, ...]:
     Raises:
         CorpusFormatError: ``E_NOT_BINARY`` as in `right_corner`.
 
-    Example:
+    Examples:
         >>> tree = Tree("S", [Tree("NP", "I"), Tree("VP", [Tree("MD", "can"), Tree("VB", "go")])])
         >>> [(str(place.node.label), place.side, place.depth) for place in branch_depths(tree)]
         [('S', 'L', 1), ('NP', 'L', 1), ('VP', 'R', 1), ('MD', 'L', 2), ('VB', 'R', 1)]
@@ -97,7 +97,7 @@ def required_depth(tree: Tree) -> int:
     Raises:
         CorpusFormatError: ``E_NOT_BINARY`` as in `right_corner`.
 
-    Example:
+    Examples:
         >>> required_depth(Tree("S", [Tree("NP", "I"), Tree("VP", "go")]))
         1
     """

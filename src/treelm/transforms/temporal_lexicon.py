@@ -17,7 +17,7 @@ from treelm.trees.profile import ProfileSource
 class TemporalLexicon:
     """Lower-cased nouns with how often each heads a temporal phrase, and any noun phrase.
 
-    Example:
+    Examples:
         >>> lexicon = TemporalLexicon({"monday": (9, 10), "time": (1, 80)})
         >>> sorted(lexicon.words()), sorted(lexicon.words(min_share=0.1))
         (['monday', 'time'], ['monday'])
@@ -85,8 +85,13 @@ class TemporalLexicon:
                     path=str(path),
                     line=number,
                 ) from error
-            counts[fields[0]] = (temporal, max(temporal, total, 1))
+            counts[_as_annotated(fields[0])] = (temporal, max(temporal, total, 1))
         return cls(counts)
+
+
+def _as_annotated(word: str) -> str:
+    """Return a word as annotations write it: lower case with straight apostrophes."""
+    return word.lower().replace("\u2019", "'").replace("\u2018", "'")
 
 
 def is_treebank(path: Source) -> bool:

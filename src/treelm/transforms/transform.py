@@ -38,7 +38,7 @@ _BUILT_IN = (
 def split_unescaped(text: str, mark: str) -> list[str]:
     r"""Return the pieces of `text` between the occurrences of `mark` that are not escaped.
 
-    Example:
+    Examples:
         >>> split_unescaped(r"S+SYM-\++VP", "+")
         ['S', 'SYM-\\+', 'VP']
     """
@@ -56,7 +56,7 @@ def split_unescaped(text: str, mark: str) -> list[str]:
 def split_annotation(label: str) -> tuple[str, str | None]:
     """Return a label without its vertical annotation, and the annotation (None if it has none).
 
-    Example:
+    Examples:
         >>> split_annotation("S+VP^ROOT"), split_annotation("NP")
         (('S+VP', 'ROOT'), ('NP', None))
     """
@@ -81,7 +81,7 @@ def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
     Raises:
         CorpusFormatError: ``E_RESERVED_CHAR``.
 
-    Example:
+    Examples:
         >>> check_category(Label("SYM", "+"))
         >>> check_category("NP+NN")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -107,24 +107,6 @@ def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
 
 
 # -- what nodes and options must look like --------------------------------------------------
-
-
-def head_index(node: Tree) -> int:
-    """Return the index of a phrase's head child; an only child is the head.
-
-    Raises:
-        UsageError: ``E_NO_HEAD`` if there are several children and the head is not known.
-    """
-    if len(node.children) == 1:
-        return 0
-    if node.head is None:
-        raise UsageError(
-            f'node "{node.label}" with {len(node.children)} children has no head child.\n'
-            "Heads are filled in from a head table, not read from the treebank.\n"
-            "Call treelm.trees.heads.find_heads(tree, profile) first.",
-            code="E_NO_HEAD",
-        )
-    return node.head
 
 
 def check_order(option: str, value: object, *, minimum: int = 0, unlimited: bool = True) -> None:
@@ -172,7 +154,7 @@ class Transform(ABC):
             UnsupportedTask: if the transform forgets what the inverse would need.
         """
         raise UnsupportedTask(
-            f'the transform "{self.name}" cannot be undone, because {self!r} drops labels.\n'
+            f'the transform "{self.name}" cannot be undone, because it drops labels or nodes.\n'
             "Keep the original trees, or choose options under which the transform is invertible."
         )
 
@@ -218,7 +200,7 @@ def transform_from_config(config: Mapping[str, object]) -> Transform:
     Raises:
         UsageError: if no transform has that name or an option is unknown, missing or wrong.
 
-    Example:
+    Examples:
         >>> transform_from_config({"name": "binarize", "direction": "left"})
         Binarize(direction='left', horizontal_order=None)
     """
@@ -255,7 +237,7 @@ def _check_options(name: str, given: Collection[str], known: Mapping[str, bool])
 class Pipeline:
     """Transforms applied one after the other, and undone in reverse.
 
-    Example:
+    Examples:
         >>> config = [{"name": "merge_unary_chains"}, {"name": "binarize", "horizontal_order": 2}]
         >>> pipeline = Pipeline.from_config(config)
         >>> tree = Tree("NP", [Tree("NX", [Tree("NN", word)]) for word in "abc"])

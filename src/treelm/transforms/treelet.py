@@ -6,15 +6,17 @@ tests as an oracle.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from treelm import _native
 from treelm.corpus.brackets import ReadOptions
+from treelm.errors import TreelmWarning
 from treelm.transforms.clean import KernelTransform
 from treelm.transforms.transform import check_choice, register
-from treelm.trees.profile import ProfileSource
+from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
 VerbLabel = Literal["lowest", "highest"]
@@ -37,7 +39,7 @@ def treelet(
     tree: Tree,
     *,
     profile: ProfileSource = "english",
-    temporal: Collection[str] = (),
+    temporal: Collection[str] | None = None,
     transforms: Collection[str] = TREELET_TRANSFORMS,
     vp_label: VerbLabel = "lowest",
 ) -> Tree:
@@ -46,18 +48,19 @@ def treelet(
     Args:
         tree: A clean tree with ``ROOT`` on top.
         profile: Language profile that names the categories.
-        temporal: Lower-cased temporal nouns for T1; see `TemporalLexicon`.
+        temporal: Lower-cased temporal nouns for T1; see `TemporalLexicon`. None warns that T1 will
+            change nothing; an empty collection says that this is meant.
         transforms: Which of `TREELET_TRANSFORMS` to apply; their order is fixed.
         vp_label: Whether a flattened verb phrase keeps the annotation of the lowest or the highest.
 
-    Example:
+    Examples:
         >>> tree = Tree.from_string("(ROOT (S (NP (PRP He)) (VP (MD will) (VP (VB go))) (. .)))")
-        >>> print(treelet(tree))
+        >>> print(treelet(tree, temporal=()))
         (ROOT (S-MD^ROOT (PRP-he He) (VP-VB^S (MD will) (VB go)) (. .)))
     """
     return Treelet(
         profile=profile,
-        temporal=frozenset(temporal),
+        temporal=None if temporal is None else frozenset(temporal),
         transforms=frozenset(transforms),
         vp_label=vp_label,
     ).apply(tree)
@@ -70,18 +73,30 @@ class Treelet(KernelTransform):
 
     name: ClassVar[str] = "treelet"
 
-    temporal: frozenset[str] = frozenset()
+    temporal: frozenset[str] | None = None
     transforms: frozenset[str] = frozenset(TREELET_TRANSFORMS)
     vp_label: VerbLabel = "lowest"
 
     def __post_init__(self) -> None:
-        for option in ("temporal", "transforms"):
-            object.__setattr__(self, option, frozenset(getattr(self, option)))
+        if self.temporal is None:
+            self._warn_without_temporal_nouns()
+        object.__setattr__(self, "temporal", frozenset(self.temporal or ()))
+        object.__setattr__(self, "transforms", frozenset(self.transforms))
         for transform in self.transforms:
             check_choice("transforms", transform, TREELET_TRANSFORMS)
         check_choice("vp_label", self.vp_label, get_args(VerbLabel))
         recipe = self.recipe_with(ReadOptions(profile=self.profile, strip=False))
         object.__setattr__(self, "recipe", recipe)
+
+    def _warn_without_temporal_nouns(self) -> None:
+        has_tags = bool(load_profile(self.profile).treelet.temporal_tags)
+        if has_tags and "temporal_nouns" in self.transforms:
+            warnings.warn(
+                "no temporal nouns are given, so T1 (temporal_nouns) changes nothing. Collect them "
+                "with TemporalLexicon.collect from a treebank that has function tags.",
+                TreelmWarning,
+                stacklevel=4,
+            )
 
     def recipe_with(self, options: ReadOptions) -> _native.TreeRecipe:
         """Return the kernel's recipe that reads with `options` and then applies this transform."""
@@ -90,5 +105,5 @@ class Treelet(KernelTransform):
                 1 << bit for bit, name in enumerate(TREELET_TRANSFORMS) if name in self.transforms
             ),
             lowest_verb_label=self.vp_label == "lowest",
-            temporal=self.temporal,
+            temporal=self.temporal or (),
         )

@@ -47,7 +47,7 @@ def merge_unary_chains(tree: Tree, *, keep: Keep = "all", root: str = "ROOT") ->
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds a mark that ``all`` (``@ +``
             and the backslash, in any label) or ``top`` (``~``, in a phrase label) relies on.
 
-    Example:
+    Examples:
         >>> stop = Tree("ROOT", [Tree("S", [Tree("VP", [Tree("VB", "Stop")])])])
         >>> print(merge_unary_chains(stop))
         (ROOT (S+VP+VB Stop))
@@ -98,7 +98,7 @@ def disambiguate_tags(tree: Tree, tags: Collection[str]) -> Tree:
     The models need tags and phrase labels to be disjoint; `tags` holds those that are both. A
     vertical annotation stays last (``NP~T^S``). A tag that ends in ``~T`` already is left alone.
 
-    Example:
+    Examples:
         >>> tree = Tree("NP", [Tree("NP", "Friday")])
         >>> print(disambiguate_tags(tree, {"NP"}))
         (NP (NP~T Friday))

@@ -30,7 +30,7 @@ def constituents(
         ignore_positions: Positions of words that do not count, such as punctuation.
         ignore_labels: Base categories that do not count, such as ``ROOT``.
 
-    Example:
+    Examples:
         >>> tree = Tree.from_string("(S (NP (PRP I)) (VP (VBP sleep)) (. .))")
         >>> sorted(constituents(tree, ignore_positions={2}))[0]
         Constituent(label='NP', start=0, end=1)

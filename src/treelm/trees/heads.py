@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from treelm.errors import UsageError
 from treelm.trees.packed import PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
@@ -16,7 +17,7 @@ def find_heads(tree: Tree, profile: ProfileSource = "english") -> Tree:
         tree: Any tree; only base categories are looked at.
         profile: Name, file or object of the language profile.
 
-    Example:
+    Examples:
         >>> tree = find_heads(Tree.from_string("(NP (DT the) (NN dog) (PP (IN of) (NN war)))"))
         >>> tree.head, tree.children[2].head
         (1, 0)
@@ -31,19 +32,34 @@ def find_heads_all(trees: Iterable[Tree], profile: ProfileSource = "english") ->
     yield from packed.trees(heads)
 
 
+def head_index(node: Tree) -> int:
+    """Return the index of a phrase's head child; an only child is the head.
+
+    Raises:
+        UsageError: ``E_NO_HEAD`` if there are several children and the head is not known.
+    """
+    if len(node.children) == 1:
+        return 0
+    if node.head is None:
+        raise UsageError(
+            f'node "{node.label}" with {len(node.children)} children has no head child.\n'
+            "Heads are filled in from a head table, not read from the treebank.\n"
+            "Call treelm.trees.heads.find_heads(tree, profile) first.",
+            code="E_NO_HEAD",
+        )
+    return node.head
+
+
 def lexical_head(tree: Tree) -> Tree:
     """Return the preterminal reached by following head children down.
 
     Raises:
-        ValueError: if a phrase with several children has no head child yet; see `find_heads`.
+        UsageError: ``E_NO_HEAD`` if a phrase with several children has no head child yet.
 
-    Example:
+    Examples:
         >>> lexical_head(find_heads(Tree.from_string("(NP (DT the) (NN dog))"))).word
         'dog'
     """
-    node = tree
-    while node.is_phrasal:
-        if node.head is None and len(node.children) > 1:
-            raise ValueError(f"{node.label} has no head child; call find_heads(tree) first")
-        node = node.children[node.head or 0]
-    return node
+    while tree.is_phrasal:
+        tree = tree.children[head_index(tree)]
+    return tree

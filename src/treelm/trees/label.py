@@ -23,7 +23,7 @@ class Label(str):
         gap: Whether the clause lacks its subject.
         parent: Base category of the parent.
 
-    Example:
+    Examples:
         >>> label = Label("S", "VBD", parent="ROOT")
         >>> label, label.base, label.parent
         ('S-VBD^ROOT', 'S', 'ROOT')

@@ -26,7 +26,7 @@ class PackedTrees:
     Args:
         native: The kernel's handle; use `PackedTrees.from_trees` to pack trees of your own.
 
-    Example:
+    Examples:
         >>> batch = PackedTrees.from_trees([Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])])
         >>> batch.node_size.tolist(), batch.words
         ([3, 1, 1], ('the', 'dog'))
@@ -47,22 +47,21 @@ class PackedTrees:
         node_size: list[int] = []
         start = [0]
         for tree in trees:
-            first = len(node_label)
             nodes = list(tree.preorder())
-            sizes: list[int] = []
-            for node in reversed(nodes):
-                count = len(node.children)
-                below = sum(sizes[len(sizes) - count :]) if count else 0
-                del sizes[len(sizes) - count :]
-                sizes.append(1 + below)
-                node_size.append(1 + below)
-                label = node.label
+            for node in nodes:
+                label, word = node.label, node.word
                 parts = (label.base, label.head, label.gap, label.parent)
                 node_label.append(labels.setdefault(parts, len(labels)))
-                word = node.word
                 node_word.append(NO_WORD if word is None else words.setdefault(word, len(words)))
-            for column in (node_size, node_label, node_word):
-                column[first:] = column[first:][::-1]
+            sizes: list[int] = []  # of the subtrees done, leftmost last
+            backwards: list[int] = []
+            for node in reversed(nodes):
+                first_child = len(sizes) - len(node.children)
+                size = 1 + sum(sizes[first_child:])
+                del sizes[first_child:]
+                sizes.append(size)
+                backwards.append(size)
+            node_size.extend(reversed(backwards))
             start.append(len(node_label))
         return cls(
             _native.PackedTrees(

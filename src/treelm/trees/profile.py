@@ -158,6 +158,15 @@ class Profile(_Section):
     unknown_words: UnknownWords = UnknownWords()
     evaluation: Evaluation = Evaluation()
 
+    def model_copy(
+        self, *, update: Mapping[str, object] | None = None, deep: bool = False
+    ) -> Profile:
+        """Return a changed copy; what was computed from the old content is forgotten."""
+        copy = super().model_copy(update=update, deep=deep)
+        for computed in ("native", "fingerprint"):
+            copy.__dict__.pop(computed, None)
+        return copy
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what the profile says, as stored with models."""
@@ -233,7 +242,7 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
     Raises:
         ProfileError: if there is no such profile, or it does not say what a profile must say.
 
-    Example:
+    Examples:
         >>> load_profile("english").heads.rule("PP").default
         'right'
     """

@@ -26,7 +26,7 @@ class Tree:
     Raises:
         CorpusFormatError: ``E_NO_WORD`` for an empty word or no children.
 
-    Example:
+    Examples:
         >>> tree = Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])
         >>> print(tree)
         (NP (DT the) (NN dog))
@@ -124,7 +124,7 @@ class Tree:
         Args:
             combine: Called once a node with the node and its children's values.
 
-        Example:
+        Examples:
             >>> Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]).fold(
             ...     lambda node, values: 1 + sum(values))
             3
@@ -235,7 +235,7 @@ class Tree:
         Raises:
             CorpusFormatError: if the text is malformed or holds another number of trees than one.
 
-        Example:
+        Examples:
             >>> Tree.from_string("(NP (DT the) (NN dog))").children[1].word
             'dog'
         """

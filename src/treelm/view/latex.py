@@ -45,7 +45,7 @@ def draw_latex(tree: Tree, *, mark_heads: bool = False) -> str:
         tree: The tree to draw.
         mark_heads: Draw the edge to each known head child thick.
 
-    Example:
+    Examples:
         >>> print(draw_latex(Tree("NP", [Tree("CD", "5"), Tree("NN", "%")])))
         \begin{forest}
           for tree={parent anchor=south, child anchor=north, align=center},
@@ -79,7 +79,7 @@ def draw_latex(tree: Tree, *, mark_heads: bool = False) -> str:
 def escape_latex(text: str) -> str:
     r"""Return `text` such that LaTeX prints it as it stands.
 
-    Example:
+    Examples:
         >>> print(escape_latex("R&D_{50%} --"))
         R\&D\_\{50\%\} -{}-
     """

@@ -99,7 +99,7 @@ def draw_svg(
         font_size: Size of the letters in pixels; all distances follow it.
         mark_heads: Draw the edge to each known head child heavy and coloured.
 
-    Example:
+    Examples:
         >>> picture = draw_svg(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]))
         >>> picture.count("<text"), "<title>Syntax tree: the dog</title>" in picture
         (5, True)
@@ -151,7 +151,7 @@ _BOLD_FACTOR = 1.1
 def text_width(text: str, *, bold: bool = False) -> float:
     """Return an estimate of the width of `text` in units of the font size.
 
-    Example:
+    Examples:
         >>> text_width("ill") < text_width("mow") < text_width("mow", bold=True)
         True
     """
@@ -261,7 +261,7 @@ def _shown(node: Tree) -> str:
 def stack_svg(pictures: Sequence[str]) -> str:
     """Return one picture with several of `draw_svg` below each other.
 
-    Example:
+    Examples:
         >>> one = draw_svg(Tree("NN", "dog"))
         >>> stack_svg([one, one]).count("<svg")
         3

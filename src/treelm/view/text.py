@@ -43,7 +43,7 @@ def draw_text(
     Raises:
         UsageError: ``E_USAGE`` for a layout that does not exist.
 
-    Example:
+    Examples:
         >>> noun_phrase = Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])
         >>> tree = Tree("S", [noun_phrase, Tree("VP", [Tree("VBD", "barked")])])
         >>> print(draw_text(tree))

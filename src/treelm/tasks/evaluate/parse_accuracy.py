@@ -68,7 +68,7 @@ def score_parse(
     Raises:
         CorpusFormatError: ``E_YIELD_MISMATCH`` if the two trees have different words.
 
-    Example:
+    Examples:
         >>> gold = Tree.from_string("(S (NP (X a) (X b)) (VP (X c) (NP (X d) (X e))))")
         >>> guess = Tree.from_string("(S (X a) (Z (X b) (VP (X c) (NP (X d) (X e)))))")
         >>> score = score_parse(gold, guess)
@@ -136,7 +136,7 @@ def summarize(scores: Sequence[SentenceParseScore], profile: Profile) -> ParseAc
 def precision_recall_f1(matched: int, guessed: int, gold: int) -> tuple[float, float, float]:
     """Return precision, recall and their harmonic mean; each is 0 where it is undefined.
 
-    Example:
+    Examples:
         >>> precision_recall_f1(3, 4, 4)
         (0.75, 0.75, 0.75)
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treelm.corpus.brackets import Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy, score_parse, summarize
@@ -42,7 +42,12 @@ class _TreeFile:
 
 
 def evaluate_parse_files(
-    gold: Source, system: Source, options: ReadOptions, *, threads: int = 1
+    gold: Source,
+    system: Source,
+    options: ReadOptions,
+    *,
+    on_error: OnError = "skip",
+    threads: int = 1,
 ) -> ParseFileAccuracy:
     """Return the bracket scores of a file of parses.
 
@@ -54,7 +59,8 @@ def evaluate_parse_files(
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not pair up,
             ``E_YIELD_MISMATCH`` if a pair has different words.
     """
-    right, guess = _read(gold, options, threads), _read(system, options, threads)
+    right = _read(gold, options, on_error, threads)
+    guess = _read(system, options, on_error, threads)
     profile = load_profile(options.profile)
     scores = []
     for place, gold_tree, tree in _pairs(right, guess):
@@ -69,7 +75,7 @@ def evaluate_parse_files(
     )
 
 
-def _read(source: Source, options: ReadOptions, threads: int) -> _TreeFile:
+def _read(source: Source, options: ReadOptions, on_error: OnError, threads: int) -> _TreeFile:
     report = ReadReport()
     trees: dict[int, Tree] = {}
     lines: dict[int, int] = {}
@@ -84,12 +90,13 @@ def _read(source: Source, options: ReadOptions, threads: int) -> _TreeFile:
             yield block
 
     name = source_name(source)
-    for batch in read_packed(counted(), options, on_error="skip", report=report, threads=threads):
+    for batch in read_packed(
+        counted(), options, name=name, on_error=on_error, report=report, threads=threads
+    ):
         ordinals = batch.ordinal.tolist()
         trees.update(zip(ordinals, batch, strict=True))
         lines.update(zip(ordinals, batch.line.tolist(), strict=True))
-    seen = max([*trees, report.trees + report.dropped + report.failed])
-    return _TreeFile(name, trees, lines, seen, newlines + (not ends_in_newline), report)
+    return _TreeFile(name, trees, lines, report.seen, newlines + (not ends_in_newline), report)
 
 
 def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree | None]]:

@@ -1,0 +1,191 @@
+"""`treelm evaluate parses`: bracket scores, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.command_line import assert_fine, assert_refused, treelm
+
+GOLD = "(S (NP (X a) (X b)) (VP (X c) (NP (X d) (X e))))"
+RIGHT_BRANCHING = "(Z (X a) (Z (X b) (Z (X c) (Z (X d) (X e)))))"
+
+
+def evaluate(tmp_path: Path, gold: str, system: str, *options: str) -> dict[str, Any]:
+    (tmp_path / "gold.mrg").write_text(gold)
+    (tmp_path / "system.mrg").write_text(system)
+    done = treelm(
+        "evaluate", "parses", "gold.mrg", "system.mrg", "--json", "-q", *options, cwd=tmp_path
+    )
+    record = json.loads(assert_fine(done))
+    assert isinstance(record, dict)
+    return record
+
+
+def test_evaluate_parses_json_keys(tmp_path: Path) -> None:
+    record = evaluate(tmp_path, GOLD, GOLD)
+    promised = (
+        "labelled_precision labelled_recall labelled_f1 unlabelled_f1 exact_match "
+        "tagging_accuracy sentences"
+    )
+    assert set(promised.split()) <= set(record)
+    assert all(record[key] == 1 for key in promised.split())
+
+
+def test_evaluate_parses_right_branching_shares_three_of_four_spans(tmp_path: Path) -> None:
+    # Spans of the gold tree: 0-5 0-2 2-5 3-5; right-branching: 0-5 1-5 2-5 3-5.
+    record = evaluate(tmp_path, GOLD, RIGHT_BRANCHING)
+    assert record["unlabelled_precision"] == 0.75
+    assert record["unlabelled_recall"] == 0.75
+    assert record["unlabelled_f1"] == 0.75
+    assert record["labelled_f1"] == 0
+    assert record["exact_match"] == 0
+    assert record["tagging_accuracy"] == 1
+
+
+def test_evaluate_parses_labels_tags_and_sums_over_the_corpus(tmp_path: Path) -> None:
+    # Sentence 1: 4 gold, 4 guessed, the VP is called NP: 3 match; 1 of 5 tags is wrong.
+    # Sentence 2: gold S NP, guess S: 1 of 1 guessed, 1 of 2 gold; both tags right.
+    gold = f"{GOLD}\n(S (NP (A f) (B g)))\n"
+    system = "(S (NP (X a) (Q b)) (NP (X c) (NP (X d) (X e))))\n(S (A f) (B g))\n"
+    record = evaluate(tmp_path, gold, system)
+    assert record["labelled_precision"] == pytest.approx(4 / 5)
+    assert record["labelled_recall"] == pytest.approx(4 / 6)
+    assert record["labelled_f1"] == pytest.approx(8 / 11)
+    assert record["unlabelled_precision"] == pytest.approx(5 / 5)
+    assert record["unlabelled_recall"] == pytest.approx(5 / 6)
+    assert record["unlabelled_f1"] == pytest.approx(10 / 11)
+    assert record["tagging_accuracy"] == pytest.approx(6 / 7)
+    assert record["exact_match"] == 0
+    assert record["sentences"] == 2
+
+
+def test_evaluate_parses_counts_spans_as_multisets(tmp_path: Path) -> None:
+    # Gold has A over B over A on one span, the guess A once more: min(2, 3) + 1 of B.
+    record = evaluate(tmp_path, "(A (B (A (X a))))", "(A (B (A (C (A (X a))))))")
+    assert record["labelled_precision"] == pytest.approx(3 / 5)
+    assert record["labelled_recall"] == 1
+
+
+def test_evaluate_parses_removes_punctuation_by_the_gold_tag(tmp_path: Path) -> None:
+    gold = "(S (NP (NN a) (, ,)) (VP (VB b)) (. .))"
+    # The comma hangs elsewhere and is tagged differently; nothing of that counts.
+    system = "(S (NP (NN a)) (VP (NN ,) (VB b)) (NN .))"
+    record = evaluate(tmp_path, gold, system)
+    assert record["labelled_f1"] == 1
+    assert record["exact_match"] == 1
+    assert record["tagging_accuracy"] == 1
+    # A word tagged as punctuation by the parser alone does count.
+    record = evaluate(tmp_path, "(S (NP (NN a)) (VP (VB b)))", "(S (NP (. a)) (VP (VB b)))")
+    assert record["labelled_f1"] == 1
+    assert record["tagging_accuracy"] == 0.5
+
+
+def test_evaluate_parses_neutral_removes_what_looks_like_punctuation(tmp_path: Path) -> None:
+    gold, system = "(S (A (X a) (Y --)) (B b))", "(S (A (X a)) (Y --) (B b))"
+    assert evaluate(tmp_path, gold, system, "--profile", "neutral")["labelled_f1"] == 1
+    assert evaluate(tmp_path, gold, system)["labelled_f1"] == 0.5
+
+
+def test_evaluate_parses_advp_and_prt_are_one(tmp_path: Path) -> None:
+    gold, system = "(S (ADVP (RB a)) (VP (VB b)))", "(S (PRT (RB a)) (VP (VB b)))"
+    assert evaluate(tmp_path, gold, system)["labelled_f1"] == 1
+    assert evaluate(tmp_path, gold, system, "--profile", "neutral")["labelled_f1"] < 1
+
+
+def test_evaluate_parses_root_and_function_tags_do_not_count(tmp_path: Path) -> None:
+    gold = "( (S (NP-SBJ (PRP I)) (VP (VBP sleep) (NP (-NONE- *)))) )"
+    record = evaluate(tmp_path, gold, "(ROOT (S (NP (PRP I)) (VP (VBP sleep))))")
+    assert record["labelled_f1"] == 1
+    assert record["exact_match"] == 1
+
+
+@pytest.mark.parametrize("nothing", ["", "(())", "( )", "  "])
+def test_evaluate_parses_without_a_parse_counts_against_recall(
+    tmp_path: Path, nothing: str
+) -> None:
+    record = evaluate(tmp_path, f"{GOLD}\n{GOLD}\n", f"{nothing}\n{GOLD}\n")
+    assert record["labelled_precision"] == 1
+    assert record["labelled_recall"] == 0.5
+    assert record["labelled_f1"] == pytest.approx(2 / 3)
+    assert record["exact_match"] == 0.5
+    assert record["tagging_accuracy"] == 0.5
+    assert record["sentences"] == 2
+    assert record["unparsed"] == 1
+
+
+def test_evaluate_parses_pairs_pretty_printed_trees(tmp_path: Path) -> None:
+    pretty = GOLD.replace(" (VP", "\n   (VP")
+    record = evaluate(tmp_path, f"{pretty}\n\n{pretty}\n", f"{GOLD}\n{GOLD}\n")
+    assert record["labelled_f1"] == 1
+    assert record["sentences"] == 2
+
+
+def test_evaluate_parses_different_words_have_a_place(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(f"{GOLD}\n{GOLD}\n")
+    (tmp_path / "system").write_text(f"{GOLD}\n{GOLD.replace('X c', 'X q')}\n")
+    done = treelm("evaluate", "parses", "gold", "system", cwd=tmp_path)
+    assert_refused(done, 3, "system: line 2", "word 3", "c d e", "q d e")
+    assert done.stdout == b""
+
+
+def test_evaluate_parses_different_lengths_are_named(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(f"{GOLD}\n{GOLD}\n")
+    (tmp_path / "system").write_text(f"{GOLD}\n")
+    done = treelm("evaluate", "parses", "gold", "system", cwd=tmp_path)
+    assert_refused(done, 3, "gold holds 2 trees", "system 1", "empty line")
+    assert done.stdout == b""
+
+
+def test_evaluate_parses_lines_for_people(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(GOLD)
+    (tmp_path / "system").write_text(RIGHT_BRANCHING)
+    shown = assert_fine(treelm("evaluate", "parses", "gold", "system", cwd=tmp_path)).decode()
+    rows = dict(line.rsplit(maxsplit=1) for line in shown.splitlines())
+    assert rows["unlabelled f1"] == "0.7500"
+    assert rows["sentences"] == "1"
+    assert rows["signature"].startswith("treelm|")
+
+
+@pytest.mark.parametrize("standard", ["gold", "system"])
+def test_evaluate_parses_dash_is_standard_input(tmp_path: Path, standard: str) -> None:
+    file = tmp_path / "file"
+    file.write_text(GOLD)
+    names = ("-", file) if standard == "gold" else (file, "-")
+    done = treelm("evaluate", "parses", *names, "--json", stdin=GOLD.encode())
+    assert json.loads(assert_fine(done))["labelled_f1"] == 1
+
+
+def test_evaluate_parses_threads_do_not_change_the_scores(sample_file: Path) -> None:
+    arguments = ("evaluate", "parses", sample_file, sample_file, "--json", "--threads")
+    one = assert_fine(treelm(*arguments, "1"))
+    assert one == assert_fine(treelm(*arguments, "3"))
+    assert json.loads(one)["labelled_f1"] == 1
+    assert json.loads(one)["sentences"] == 325
+
+
+@pytest.mark.xfail(strict=True, reason='problems are placed in "<trees>", not in the file')
+def test_evaluate_parses_malformed_parse_is_reported_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(f"{GOLD}\n" * 2)
+    (tmp_path / "system").write_text(f"{GOLD}\n(S (NP a b))\n")
+    done = treelm("evaluate", "parses", "gold", "system", "--json", cwd=tmp_path)
+    assert json.loads(assert_fine(done, None))["unparsed"] == 1
+    assert b"system:2:10" in done.stderr
+    assert b"E_MULTI_WORD" in done.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="evaluate takes --on-error raise and does not heed it")
+def test_evaluate_parses_on_error_raise(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(GOLD)
+    (tmp_path / "system").write_text("(S (NP a b))")
+    done = treelm("evaluate", "parses", "gold", "system", "--on-error", "raise", cwd=tmp_path)
+    assert_refused(done, 3, "system:1:10", "E_MULTI_WORD")
+
+
+@pytest.mark.xfail(strict=True, reason="nothing left to score, and still exit code 0")
+def test_evaluate_parses_gold_file_that_is_malformed(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("(S (NP a b))")
+    (tmp_path / "system").write_text(GOLD)
+    assert_refused(treelm("evaluate", "parses", "gold", "system", cwd=tmp_path), 3, "gold")

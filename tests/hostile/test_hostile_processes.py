@@ -1,0 +1,302 @@
+"""Signals, closed streams, broken pipes, forks, and memory that runs out."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.command_line import (
+    PATIENCE,
+    SANITIZED,
+    _environment,
+    assert_fine,
+    assert_refused,
+    finish,
+    start_treelm,
+    treelm,
+)
+
+GOOD = b"(S (NP (PRP I)) (VP (VBP sleep)))\n"
+READ = b"(ROOT (S (NP (PRP I)) (VP (VBP sleep))))\n"
+READERS = {
+    "transform": ["transform", "--pipeline", "clean"],
+    "binarize": ["transform", "--pipeline", "binarize"],
+    "draw": ["draw"],
+    "tokenize": ["tokenize", "--no-split"],
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_hostile_processes_reader_leaves(command: str) -> None:
+    """As `treelm ... | head -1` does: quiet, exit code 0."""
+    process = start_treelm(*READERS[command])
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        # More than fits into both pipes, so that the program must notice.
+        for _ in range(40):
+            process.stdin.write(GOOD * 2000)
+            process.stdin.flush()
+            if not process.stdout.closed:
+                os.read(process.stdout.fileno(), 10)
+                process.stdout.close()
+    except BrokenPipeError:
+        pass  # it has gone: all the better
+    process.stdout = None
+    try:
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    process.stdin = None
+    done = finish(process)
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [["demo"], ["inspect"], ["--version"]], ids=" ".join)
+def test_hostile_processes_reader_has_left_before(sample_file: Path, arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    files = [sample_file] if arguments == ["inspect"] else []
+    process = start_treelm(*arguments, *files, stdout=writing)
+    os.close(writing)
+    done = finish(process)
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [*READERS.values(), ["evaluate", "parses", "-"]], ids=" ".join
+)
+@pytest.mark.xfail(strict=True, reason="AttributeError: sys.stdin is None")
+def test_hostile_processes_closed_standard_input(tmp_path: Path, arguments: list[str]) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_bytes(GOOD)
+    files = [file] if "evaluate" in arguments else []
+    process = start_treelm(*arguments, *files, stdin=None, closed=[0])
+    done = finish(process)
+    assert_refused(done, 3, "standard input")
+    assert done.stdout == b""
+
+
+def test_hostile_processes_closed_standard_input_that_is_not_needed(tmp_path: Path) -> None:
+    file, target = tmp_path / "trees.mrg", tmp_path / "out.mrg"
+    file.write_bytes(GOOD)
+    process = start_treelm(*READERS["transform"], file, "-o", target, stdin=None, closed=[0])
+    assert assert_fine(finish(process)) == b""
+    assert target.read_bytes() == READ
+
+
+@pytest.mark.parametrize("arguments", [["transform", "--pipeline", "clean"], ["demo"], ["--help"]])
+@pytest.mark.xfail(strict=True, reason="exit code 1 without a word")
+def test_hostile_processes_closed_standard_output(arguments: list[str]) -> None:
+    process = start_treelm(*arguments, stdout=None, closed=[1])
+    assert_refused(finish(process), 1, "standard output")
+
+
+@pytest.mark.xfail(strict=True, reason="with -o nothing needs standard output, and still it fails")
+def test_hostile_processes_closed_standard_output_that_is_not_needed(tmp_path: Path) -> None:
+    file, target = tmp_path / "trees.mrg", tmp_path / "out.mrg"
+    file.write_bytes(GOOD)
+    process = start_treelm(*READERS["transform"], file, "-o", target, stdout=None, closed=[1])
+    assert_fine(finish(process))
+    assert target.read_bytes() == READ
+
+
+@pytest.mark.xfail(strict=True, reason="without standard error nothing is done at all")
+def test_hostile_processes_closed_standard_error(tmp_path: Path) -> None:
+    process = start_treelm(*READERS["transform"], stderr=None, closed=[2])
+    assert process.stdin is not None
+    process.stdin.write(GOOD)
+    done = finish(process)
+    assert done.returncode == 0
+    assert done.stdout == READ
+
+
+def feed_some(process: subprocess.Popen[bytes], megabytes: int = 8) -> None:
+    """Write until the program has surely begun to read."""
+    assert process.stdin is not None
+    for _ in range(megabytes):
+        process.stdin.write(GOOD * (1_000_000 // len(GOOD)))
+        process.stdin.flush()
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("command", ["transform", "tokenize"])
+def test_hostile_processes_interrupted(tmp_path: Path, command: str, threads: str) -> None:
+    target = tmp_path / "out.mrg"
+    target.write_bytes(b"before")
+    options = ["--threads", threads] if command == "transform" else []
+    process = start_treelm(*READERS[command], *options, "-o", target)
+    feed_some(process, 8 if command == "transform" else 2)
+    assert len(list(tmp_path.iterdir())) == 2  # the temporary file lies beside its target
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    done = finish(process)
+    assert_refused(done, 130, "interrupted")
+    assert target.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_hostile_processes_interrupted_while_it_waits() -> None:
+    process = start_treelm(*READERS["transform"], "--line-buffered")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(GOOD)
+    process.stdin.flush()
+    assert os.read(process.stdout.fileno(), 1000) == READ
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30 * PATIENCE) == 130
+    assert_refused(finish(process), 130, "interrupted")
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_hostile_processes_killed(tmp_path: Path, which: signal.Signals) -> None:
+    target = tmp_path / "out.mrg"
+    target.write_bytes(b"before")
+    process = start_treelm(*READERS["transform"], "-o", target)
+    feed_some(process)
+    process.send_signal(which)
+    process.wait(30 * PATIENCE)
+    assert process.stdin is not None
+    process.stdin = None
+    finish(process)
+    assert process.returncode in (-which, 128 + which)
+    assert target.read_bytes() == b"before"
+
+
+@pytest.mark.xfail(strict=True, reason="SIGTERM ends the program without cleaning up")
+def test_hostile_processes_terminated_leaves_no_temporary_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.mrg"
+    process = start_treelm(*READERS["transform"], "-o", target)
+    feed_some(process)
+    process.terminate()
+    process.wait(30 * PATIENCE)
+    process.stdin = None
+    finish(process)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer reserves more memory than the limit")
+def test_hostile_processes_out_of_memory(tmp_path: Path) -> None:
+    file, target = tmp_path / "trees.mrg", tmp_path / "out.txt"
+    # A picture of many gigabytes: every level is indented further than the one above.
+    file.write_bytes(b"(A (X x) (B (Y y) " * 20_000 + b"(Z z)" + b"))" * 20_000)
+    process = start_treelm(
+        *("draw", "--layout", "indented", "--max-depth", "50000", file, "-o", target),
+        limits={resource.RLIMIT_AS: 600 << 20},
+    )
+    assert_refused(finish(process), 1, "memory")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_hostile_processes_endless_input_in_constant_memory(tmp_path: Path) -> None:
+    """Resident memory does not grow with what has been read."""
+    process = start_treelm(*READERS["transform"], "--threads", "1", stdout=subprocess.DEVNULL)
+    sizes = []
+    for _ in range(3):
+        feed_some(process, 15)
+        sizes.append(resident_megabytes(process.pid))
+    assert_fine(finish(process))
+    if sizes[0]:
+        assert max(sizes) < sizes[0] + 60
+        assert max(sizes) < (2000 if SANITIZED else 250)
+
+
+def resident_megabytes(process: int) -> int:
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        return 0
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(lines["VmRSS"].split()[0]) >> 10
+
+
+FORK = """
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from treelm.corpus.brackets import read_packed, read_trees
+from treelm.errors import EngineError
+
+path, when = sys.argv[1:]
+count = lambda: sum(len(batch) for batch in read_packed(path, threads=2))
+before = read_packed(path, threads=2)
+if when == "after":
+    expected = sum(len(batch) for batch in before)
+else:
+    first = next(before)
+    expected = count()
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        assert count() == expected
+        if when == "amid":
+            try:
+                for _ in before:
+                    pass
+            except EngineError as error:
+                assert error.code == "E_FORKED", error.code
+            else:
+                raise AssertionError("a stream of the parent was used by its child")
+        code = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+if when == "amid":
+    assert len(first) + sum(len(batch) for batch in before) == expected
+assert count() == expected
+print(expected)
+"""
+
+
+@pytest.mark.parametrize("when", ["after", "amid"])
+def test_hostile_processes_fork_after_use(tmp_path: Path, when: str) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_bytes(GOOD * 60_000)
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, file, when],
+        capture_output=True,
+        env=_environment(None),
+        timeout=60 * PATIENCE,
+    )
+    assert done.stderr == b""
+    assert done.stdout.strip() == b"60000"
+
+
+def test_hostile_processes_many_at_once_write_one_target(tmp_path: Path) -> None:
+    """The last one wins, whole."""
+    file, target = tmp_path / "trees.mrg", tmp_path / "out.mrg"
+    file.write_bytes(GOOD * 5000)
+    running = [start_treelm(*READERS["transform"], file, "-o", target) for _ in range(4)]
+    for process in running:
+        assert_fine(finish(process))
+    assert target.read_bytes() == READ * 5000
+    assert sorted(tmp_path.iterdir()) == sorted([file, target])
+
+
+def test_hostile_processes_strange_surroundings(tmp_path: Path) -> None:
+    """No home, no locale, no terminal, odd widths: none of it matters."""
+    variables = {"HOME": "/nowhere", "LC_ALL": "nonsense", "TERM": "", "COLUMNS": "0", "LINES": "x"}
+    done = treelm(*READERS["transform"], stdin=GOOD, env=variables, cwd=tmp_path)
+    assert assert_fine(done) == READ
+    assert_fine(treelm("--help", env=variables))
+    assert_fine(treelm("demo", env=variables))
+
+
+def test_hostile_processes_folder_that_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = f"cd {folder} && rmdir {folder} && exec {sys.executable} -m treelm transform --pipeline clean"
+    done = subprocess.run(
+        ["sh", "-c", script], input=GOOD, capture_output=True, env=_environment(None), timeout=60
+    )
+    assert done.stdout == READ
+    assert done.returncode == 0
