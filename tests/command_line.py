@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def treelm(
         _command(arguments),
         input=stdin,
         capture_output=True,
-        env=_environment(env),
+        env=environment(env),
         cwd=cwd,
         timeout=timeout * PATIENCE,
     )
@@ -101,7 +102,7 @@ def start_treelm(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
-        env=_environment(env),
+        env=environment(env),
         cwd=cwd,
         pass_fds=passed,
         preexec_fn=prepare,  # noqa: PLW1509 (the tests start no threads of their own)
@@ -137,7 +138,7 @@ def treelm_peak_memory(*arguments: Argument, timeout: float = 60) -> tuple[Done,
         # A small process in between: after a fork, the peak counts what the parent holds.
         [sys.executable, "-S", "-c", _MEASURE, *_command(arguments)],
         capture_output=True,
-        env=_environment(None),
+        env=environment(None),
         timeout=timeout * PATIENCE,
     )
     _check_sanitizers(done.stderr)
@@ -146,11 +147,17 @@ def treelm_peak_memory(*arguments: Argument, timeout: float = 60) -> tuple[Done,
 
 
 def treelm_inside(capture: pytest.CaptureFixture[bytes], *arguments: Argument) -> Done:
-    """Run a command in this process, which is quicker; for files only, with ``capfdbinary``."""
+    """Run a command in this process, which is quicker; for files only, with ``capfdbinary``.
+
+    Warnings are not shown.
+    """
     from treelm.cli.main import run
+    from treelm.errors import TreelmWarning
 
     capture.readouterr()
-    code = run([os.fsdecode(argument) for argument in arguments])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)
+        code = run([os.fsdecode(argument) for argument in arguments])
     sys.stdout.flush()
     out, err = capture.readouterr()
     _check_sanitizers(err)
@@ -192,7 +199,7 @@ def _command(arguments: Iterable[Argument]) -> list[str | bytes]:
     return [sys.executable, "-m", "treelm", *(os.fspath(argument) for argument in arguments)]
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Return the parent's environment, with paths that also hold in another folder."""
     found = dict(os.environ)
     if found.get("PYTHONPATH"):

@@ -38,13 +38,13 @@ nb::list words(const PackedTrees& trees) {
   return result;
 }
 
-// (code, tree, line, column, excerpt, between); the excerpt may be any bytes.
+// The first problems: (code, tree, line, column, excerpt); the excerpt may be any bytes.
 nb::list problems(const PackedTrees& trees) {
   nb::list result;
   for (const TreeProblem& problem : trees.problems) {
     const std::string_view code = code_name(problem.code);
     result.append(nb::make_tuple(text(code), problem.tree, problem.line, problem.column,
-                                 nb::bytes(problem.excerpt.data(), problem.excerpt.size()), problem.between));
+                                 nb::bytes(problem.excerpt.data(), problem.excerpt.size())));
   }
   return result;
 }
@@ -77,6 +77,8 @@ void bind_packed_trees(nb::module_& module) {
       .def_prop_ro("labels", &label_parts)
       .def_prop_ro("words", &words)
       .def_prop_ro("problems", &problems)
+      .def_prop_ro("problem_count", [](const PackedTrees& self) { return self.problems.count(); })
+      .def_prop_ro("stray_count", [](const PackedTrees& self) { return self.problems.between(); })
       .def_ro("dropped", &PackedTrees::dropped)
       .def_ro("many_rooted", &PackedTrees::many_rooted)
       .def_prop_ro("node_label",

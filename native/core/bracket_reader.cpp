@@ -1,4 +1,7 @@
 // Parses one balanced bracket expression into the scratch tree. Iterative; the first error wins.
+#include <bit>
+#include <cstring>
+
 #include "tree_worker.h"
 #include "unicode.h"
 
@@ -61,7 +64,7 @@ std::size_t TreeWorker::open_bracket(std::string_view text, std::size_t at) {
   const auto node = static_cast<std::uint32_t>(tree_.nodes.size());
   WorkingTree::Node& made = tree_.nodes.emplace_back();
   if (end > at) {
-    const RawLabel& label = raw_label(text.substr(at, end - at));
+    const RawLabel& label = cached_label(text, at, end);
     made.base = label.base;
     made.flags = label.flags;
     made.temporal_function = label.temporal_function;
@@ -78,6 +81,22 @@ std::size_t TreeWorker::open_bracket(std::string_view text, std::size_t at) {
   }
   open_.push_back({node, none, 0, 0, begin, 0, 0});
   return end;
+}
+
+// raw_label behind a small cache: a treebank has few labels and most have at most eight bytes.
+const TreeWorker::RawLabel& TreeWorker::cached_label(std::string_view text, std::size_t at, std::size_t end) {
+  const std::size_t length = end - at;
+  if (length > 8 || at + 8 > text.size()) return raw_label(text.substr(at, length));
+  std::uint64_t key;
+  std::memcpy(&key, text.data() + at, 8);
+  if constexpr (std::endian::native == std::endian::little) {
+    key &= ~std::uint64_t{0} >> (64 - 8 * length);
+  } else {
+    key &= ~std::uint64_t{0} << (64 - 8 * length);
+  }
+  CachedLabel& slot = label_cache_[(key * 0x9E3779B97F4A7C15ull) >> 56];
+  if (slot.key != key || slot.length != length) slot = {key, length, raw_label(text.substr(at, length))};
+  return slot.label;
 }
 
 std::size_t TreeWorker::read_word(std::string_view text, std::size_t at) {

@@ -123,8 +123,7 @@ bool BracketSegmenter::step_outside(bool final, Segments& out) {
       // One byte more than an excerpt shows, so that it does not depend on how the input was cut.
       const std::string_view shown = std::string_view(buffer_).substr(here, excerpt_bytes + 1);
       if (!final && shown.size() <= excerpt_bytes && shown.find('\n') == std::string_view::npos) return false;
-      report(c == ')' ? ErrorCode::unbalanced : ErrorCode::text_outside, here, out);
-      out.problems.back().between = true;
+      report(c == ')' ? ErrorCode::unbalanced : ErrorCode::text_outside, here, true, out);
       mode_ = Mode::skipping;
     }
     ++here;
@@ -177,7 +176,7 @@ void BracketSegmenter::close_tree(std::size_t end, Segments& out) {
 
 // The tree at at_ is never closed: go on at the next line that starts with a bracket.
 void BracketSegmenter::give_up_tree(Segments& out) {
-  report(ErrorCode::unbalanced, at_, out);
+  report(ErrorCode::unbalanced, at_, false, out);
   ++next_ordinal_;
   mode_ = Mode::resuming;
 }
@@ -214,8 +213,8 @@ void BracketSegmenter::compute_closing() {
   }
 }
 
-void BracketSegmenter::report(ErrorCode code, std::size_t at, Segments& out) const {
-  out.problems.push_back({code, next_ordinal_, line_, line_start_distance(at) + 1, excerpt_at(buffer_, at)});
+void BracketSegmenter::report(ErrorCode code, std::size_t at, bool between, Segments& out) const {
+  out.problems.add({code, next_ordinal_, line_, line_start_distance(at) + 1, excerpt_at(buffer_, at), between});
 }
 
 }  // namespace treelm

@@ -24,7 +24,7 @@ struct TreeSpan {
 struct Segments {
   std::string text;
   std::vector<TreeSpan> spans;
-  std::vector<TreeProblem> problems;
+  Problems problems;
 };
 
 class BracketSegmenter {
@@ -52,7 +52,7 @@ class BracketSegmenter {
   void close_tree(std::size_t end, Segments& out);
   void give_up_tree(Segments& out);
   void compute_closing();
-  void report(ErrorCode code, std::size_t at, Segments& out) const;
+  void report(ErrorCode code, std::size_t at, bool between, Segments& out) const;
   void move_to(std::size_t position);
   std::size_t line_start_distance(std::size_t position) const { return position - line_begin_; }
 

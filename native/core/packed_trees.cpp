@@ -71,6 +71,25 @@ void render_label(const StringTable& atoms, const LabelParts& parts, std::string
   }
 }
 
+void Problems::add(TreeProblem problem) {
+  ++count_;
+  between_ += problem.between ? 1 : 0;
+  if (first_.size() < kept) first_.push_back(std::move(problem));
+}
+
+void Problems::add(const Problems& others) {
+  count_ += others.count_;
+  between_ += others.between_;
+  for (const TreeProblem& problem : others.first_)
+    if (first_.size() < kept) first_.push_back(problem);
+}
+
+void Problems::sort_by_place() {
+  std::stable_sort(first_.begin(), first_.end(), [](const TreeProblem& a, const TreeProblem& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
+}
+
 std::string excerpt_at(std::string_view text, std::size_t at) {
   constexpr std::size_t longest = excerpt_bytes;
   std::string_view piece = text.substr(at, longest);

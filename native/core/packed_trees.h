@@ -59,6 +59,28 @@ struct TreeProblem {
   bool between = false;  // between trees: no tree was lost to it
 };
 
+// What is wrong in one batch: the first problems in full, the rest counted, so that a file of nothing
+// but problems needs no more memory than a good one.
+class Problems {
+ public:
+  static constexpr std::size_t kept = 2048;
+
+  void add(TreeProblem problem);
+  void add(const Problems& others);
+  void sort_by_place();
+  bool empty() const { return count_ == 0; }
+  std::uint64_t count() const { return count_; }
+  std::uint64_t between() const { return between_; }  // of them, those that cost no tree
+  std::size_t size() const { return first_.size(); }
+  const TreeProblem& operator[](std::size_t i) const { return first_[i]; }
+  auto begin() const { return first_.begin(); }
+  auto end() const { return first_.end(); }
+
+ private:
+  std::vector<TreeProblem> first_;
+  std::uint64_t count_ = 0, between_ = 0;
+};
+
 struct PackedTrees {
   StringTable atoms;  // bases and annotations
   StringTable words;
@@ -74,7 +96,7 @@ struct PackedTrees {
   std::vector<std::uint64_t> ordinal;   // position in the file, from 1
   std::vector<std::uint64_t> line;      // line of the opening bracket
 
-  std::vector<TreeProblem> problems;
+  Problems problems;
   std::uint64_t dropped = 0;      // trees that held nothing but empty elements
   std::uint64_t many_rooted = 0;  // trees with several nodes below an unlabelled root
 

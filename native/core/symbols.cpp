@@ -24,7 +24,7 @@ std::uint32_t Symbols::find(std::string_view text) const {
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     const Slot& slot = slots_[at];
     if (slot.id == none) return none;
-    if (slot.hash == hash && (*this)[slot.id] == text) return slot.id;
+    if (slot.hash == hash && equals(slot.id, text)) return slot.id;
   }
 }
 
@@ -35,7 +35,7 @@ std::uint32_t Symbols::intern(std::string_view text) {
   for (;; at = (at + 1) & mask) {
     const Slot& slot = slots_[at];
     if (slot.id == none) break;
-    if (slot.hash == hash && (*this)[slot.id] == text) return slot.id;
+    if (slot.hash == hash && equals(slot.id, text)) return slot.id;
   }
   if (bytes_.size() + text.size() >= none || size() + 1 >= none)
     throw Error(ErrorCode::too_large, "a symbol table would exceed 4 GiB of text");

@@ -56,6 +56,10 @@ class Symbols {
   void clear();
 
  private:
+  bool equals(std::uint32_t id, std::string_view text) const {
+    return start_[id + 1] - start_[id] == text.size() &&
+           std::memcmp(bytes_.data() + start_[id], text.data(), text.size()) == 0;
+  }
   struct Slot {
     std::uint32_t hash;
     std::uint32_t id;

@@ -43,10 +43,12 @@ void ThreadPool::stop() {
 // In a forked child the threads do not exist and their mutex may be held for ever: leave both behind.
 void ThreadPool::abandon_after_fork() {
   if (!state_ || owner_ == current_process()) return;
-  for (std::thread& thread : threads_) thread.detach();
-  threads_.clear();
-  new std::shared_ptr<State>(std::move(state_));  // never freed: its mutex may be locked
+  // Never freed: the mutex may be locked, and a thread that is not there can neither be joined nor
+  // detached.
+  new std::shared_ptr<State>(std::move(state_));
+  new std::vector<std::thread>(std::move(threads_));
   state_.reset();
+  threads_.clear();
 }
 
 void ThreadPool::start() {

@@ -40,6 +40,7 @@ void TreeWorker::begin_batch() {
   raw_labels_.clear();
   word_facts_.clear();
   plain_label_.clear();
+  label_cache_.fill({});
   any_reserved_ = false;
   const Symbols& fixed = profile_.atoms();
   for (std::uint32_t i = 0; i < fixed.size(); ++i) atom(fixed[i]);
@@ -100,12 +101,10 @@ PackedTrees TreeWorker::process(const Segments& segments) {
       const std::size_t newline = before.rfind('\n');
       const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
       const std::uint64_t column = newline == std::string_view::npos ? span.column + failure.at : failure.at - newline;
-      out.problems.push_back({failure.code, span.ordinal, span.line + lines, column, excerpt_at(text, failure.at)});
+      out.problems.add({failure.code, span.ordinal, span.line + lines, column, excerpt_at(text, failure.at)});
     }
   }
-  std::stable_sort(out.problems.begin(), out.problems.end(), [](const TreeProblem& a, const TreeProblem& b) {
-    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-  });
+  out.problems.sort_by_place();
   end_batch(out);
   return out;
 }
@@ -125,7 +124,7 @@ PackedTrees TreeWorker::process(const PackedTrees& trees) {
       out.ordinal.push_back(ordinal);
       out.line.push_back(line);
     } catch (const Failure& failure) {
-      out.problems.push_back({failure.code, ordinal, line, 0, scratch_});
+      out.problems.add({failure.code, ordinal, line, 0, scratch_});
     }
   }
   end_batch(out);
@@ -213,28 +212,36 @@ std::uint32_t TreeWorker::label_of(const WorkingTree::Node& node) {
 void TreeWorker::emit(PackedTrees& out) {
   if (out.label.size() + tree_.nodes.size() >= none) throw Error(ErrorCode::too_large);
   emit_stack_.clear();
+  auto at = static_cast<std::uint32_t>(out.label.size());
+  const std::size_t room = at + tree_.nodes.size();
+  out.label.resize(room);
+  out.word.resize(room);
+  out.size.resize(room);
   std::uint32_t node = root_;
   for (;;) {
     const WorkingTree::Node& from = tree_.nodes[node];
-    const auto at = static_cast<std::uint32_t>(out.label.size());
-    out.label.push_back(label_of(from));
-    out.word.push_back(from.word);
-    out.size.push_back(1);
+    out.label[at] = label_of(from);
+    out.word[at] = from.word;
+    out.size[at] = 1;
     if (from.word == none) {
-      emit_stack_.emplace_back(node, at);
+      emit_stack_.emplace_back(node, at++);
       node = from.first;
       continue;
     }
+    ++at;
     while (node != root_ && tree_.nodes[node].next == none) {
       const auto [phrase, position] = emit_stack_.back();
       emit_stack_.pop_back();
-      out.size[position] = static_cast<std::uint32_t>(out.label.size()) - position;
+      out.size[position] = at - position;
       node = phrase;
     }
     if (node == root_) break;
     node = tree_.nodes[node].next;
   }
-  out.start.push_back(static_cast<std::uint32_t>(out.label.size()));
+  out.label.resize(at);
+  out.word.resize(at);
+  out.size.resize(at);
+  out.start.push_back(at);
 }
 
 }  // namespace treelm

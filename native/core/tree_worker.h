@@ -1,6 +1,7 @@
 // One thread's workshop for trees: its tables, its scratch tree, and the steps done to a tree.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -53,6 +54,11 @@ class TreeWorker {
     std::uint32_t flags = 0;
     bool temporal_function = false;
   };
+  struct CachedLabel {
+    std::uint64_t key = 0;
+    std::size_t length = 0;  // 0: the slot is empty
+    RawLabel label;
+  };
   struct WordFacts {
     std::uint32_t lower_atom = none;
     std::uint8_t known = 0;  // bits of WordFact that have been computed
@@ -77,6 +83,7 @@ class TreeWorker {
 
   // bracket_reader.cpp
   void parse(std::string_view text);
+  const RawLabel& cached_label(std::string_view text, std::size_t at, std::size_t end);
   std::size_t open_bracket(std::string_view text, std::size_t at);
   void close_bracket();
   std::size_t read_word(std::string_view text, std::size_t at);
@@ -128,6 +135,7 @@ class TreeWorker {
   std::vector<std::uint32_t> atom_flags_;
   bool any_reserved_ = false;  // some atom of this batch holds a reserved character
   std::vector<RawLabel> raw_labels_;
+  std::array<CachedLabel, 256> label_cache_{};
   std::vector<std::uint32_t> plain_label_;  // by base: the label without annotations
   LabelTable labels_;
   std::vector<WordFacts> word_facts_;

@@ -182,7 +182,7 @@ TEST("reader: empty elements, dropped tags, NML and X over X") {
 TEST("reader: a tree of nothing but empty elements is dropped and counted") {
   const PackedTrees trees = read(default_recipe(), "(-NONE- *) (A a)\n( (S (NP (-NONE- *)) (CODE x)))\n(B b)");
   CHECK_EQ(trees.dropped, 2);
-  CHECK_EQ(trees.problems.size(), 0);
+  CHECK_EQ(trees.problems.count(), 0);
   CHECK_EQ(write_brackets(trees), "(ROOT (A a))\n(ROOT (B b))\n");
   CHECK_EQ(trees.ordinal[0], 2);
   CHECK_EQ(trees.ordinal[1], 4);
@@ -240,7 +240,7 @@ TEST("reader: the first error of a tree wins, and other trees are read") {
 
 TEST("reader: a long excerpt is cut after forty bytes") {
   const PackedTrees trees = read(default_recipe(), "(A a " + std::string(100, 'b') + ")");
-  CHECK_EQ(trees.problems.size(), 1);
+  CHECK_EQ(trees.problems.count(), 1);
   CHECK_EQ(trees.problems[0].excerpt, std::string(40, 'b'));
 }
 
@@ -265,7 +265,7 @@ TEST("reader: depth costs no stack") {
   std::string text;
   for (std::size_t i = 0; i < depth; ++i) text += i % 2 == 0 ? "(A " : "(B ";
   text += "b" + std::string(depth, ')');
-  CHECK_EQ(read(default_recipe(), text).problems.size(), 1);
+  CHECK_EQ(read(default_recipe(), text).problems.count(), 1);
   CHECK_EQ(read(default_recipe(), text).problems[0].column, 3001);
   TreeRecipe recipe = default_recipe();
   recipe.max_depth = depth;

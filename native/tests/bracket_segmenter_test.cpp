@@ -155,7 +155,7 @@ TEST("segmenter: after an unclosed tree reading goes on at the next line that st
 
 TEST("segmenter: excerpts end with the line and after forty bytes") {
   const Segments found = segment("abc def\n(A a)\n" + std::string(100, 'z') + "(");
-  CHECK_EQ(found.problems.size(), 3);
+  CHECK_EQ(found.problems.count(), 3);
   CHECK_EQ(found.problems[0].excerpt, "abc def");
   CHECK_EQ(found.problems[1].excerpt, std::string(40, 'z'));
   CHECK_EQ(found.problems[2].excerpt, "(");
@@ -225,12 +225,12 @@ TEST("segmenter: the cap does not depend on how the input is cut") {
   const std::string text = tree_of(1024) + tree_of(1025) + "(x\n" + tree_of(400) + tree_of(1000) + "(" +
                            std::string(5000, 'b') + " (c c)\njunk (d d)\n(e e)\n";
   const Segments whole = segment(text, [&] { return text.size(); }, 1024);
-  CHECK_EQ(whole.spans.size(), 4);     // 1024, 400, 1000 and (e e)
-  CHECK_EQ(whole.problems.size(), 3);  // 1025, (x and the long one
+  CHECK_EQ(whole.spans.size(), 4);      // 1024, 400, 1000 and (e e)
+  CHECK_EQ(whole.problems.count(), 3);  // 1025, (x and the long one
   for (const std::size_t block : {1, 7, 100, 1110, 2500}) {
     const Segments cut = segment(text, [&] { return block; }, 1024);
     CHECK_EQ(cut.spans.size(), whole.spans.size());
-    CHECK_EQ(cut.problems.size(), whole.problems.size());
+    CHECK_EQ(cut.problems.count(), whole.problems.count());
     for (std::size_t i = 0; i < std::min(cut.problems.size(), whole.problems.size()); ++i) {
       CHECK_EQ(cut.problems[i].line, whole.problems[i].line);
       CHECK_EQ(cut.problems[i].excerpt, whole.problems[i].excerpt);
@@ -242,7 +242,7 @@ TEST("segmenter: excerpts hold whole characters and do not depend on how the inp
   const std::string text = "x\xC3\xA9" + std::string(36, 'y') + "\xE2\x82\xAC tail\n(a b)\njunk";
   const Segments whole = segment(text, [&] { return text.size(); });
   const Segments cut = segment(text, [] { return std::size_t{1}; });
-  CHECK_EQ(whole.problems.size(), 2);
+  CHECK_EQ(whole.problems.count(), 2);
   CHECK_EQ(whole.problems[0].excerpt, "x\xC3\xA9" + std::string(36, 'y'));
   for (std::size_t i = 0; i < 2; ++i) CHECK_EQ(cut.problems[i].excerpt, whole.problems[i].excerpt);
 }
@@ -252,8 +252,8 @@ TEST("segmenter: a tree below the cap is read, one far beyond it is not; the cap
   for (const std::size_t cap : {0, 1000, 1024}) {
     const Segments found = segment(tree_of(1024) + tree_of(5000) + tree_of(500), [] { return 1; }, cap);
     CHECK_EQ(found.spans.size() > 0 ? found.spans[0].end - found.spans[0].begin : 0, 1024);
-    CHECK_EQ(found.problems.size() > 0 ? found.problems[0].tree : 0, 2);
-    CHECK_EQ(found.problems.size() > 0 ? found.problems[0].line : 0, 2);
+    CHECK_EQ(found.problems.count() > 0 ? found.problems[0].tree : 0, 2);
+    CHECK_EQ(found.problems.count() > 0 ? found.problems[0].line : 0, 2);
     CHECK_EQ(found.spans.size() > 0 ? found.spans.back().line : 0, 3);
   }
   CHECK_EQ(segment(tree_of(5000), [] { return 1; }, 5000).spans.size(), 1);
@@ -293,26 +293,26 @@ Segments timed(std::string_view piece, std::size_t bytes, std::size_t block, std
 
 TEST("segmenter: linear time on hostile input") {
   constexpr std::size_t bytes = test::load_bytes;
-  CHECK_EQ(timed("(\n", bytes, bytes).problems.size(), bytes / 2);
-  CHECK_EQ(timed("(\n", bytes, 65536).problems.size(), bytes / 2);
+  CHECK_EQ(timed("(\n", bytes, bytes).problems.count(), bytes / 2);
+  CHECK_EQ(timed("(\n", bytes, 65536).problems.count(), bytes / 2);
   CHECK_EQ(timed("(a\n", bytes, bytes).spans.size(), 0);
   CHECK_EQ(timed(")(", bytes, bytes).spans.size(), bytes / 2 - 1);
-  CHECK_EQ(timed("*x*\n", bytes, bytes).problems.size(), 0);
-  CHECK_EQ(timed("*", bytes, bytes).problems.size(), 1);
-  CHECK_EQ(timed("x*", bytes, 1000).problems.size(), 1);
-  CHECK_EQ(timed("\n*", bytes, bytes).problems.size(), 1);
-  CHECK_EQ(timed("(", bytes, bytes).problems.size(), 1);
-  CHECK_EQ(timed("(", bytes / 4, 1).problems.size(), 1);
-  CHECK_EQ(timed(")", bytes, bytes).problems.size(), 1);
-  CHECK_EQ(timed("((\n)", bytes, bytes).problems.size(), 1);
-  CHECK_EQ(timed("\n", bytes / 4, 1).problems.size(), 0);
+  CHECK_EQ(timed("*x*\n", bytes, bytes).problems.count(), 0);
+  CHECK_EQ(timed("*", bytes, bytes).problems.count(), 1);
+  CHECK_EQ(timed("x*", bytes, 1000).problems.count(), 1);
+  CHECK_EQ(timed("\n*", bytes, bytes).problems.count(), 1);
+  CHECK_EQ(timed("(", bytes, bytes).problems.count(), 1);
+  CHECK_EQ(timed("(", bytes / 4, 1).problems.count(), 1);
+  CHECK_EQ(timed(")", bytes, bytes).problems.count(), 1);
+  CHECK_EQ(timed("((\n)", bytes, bytes).problems.count(), 1);
+  CHECK_EQ(timed("\n", bytes / 4, 1).problems.count(), 0);
 }
 
 TEST("segmenter: linear time with unclosed lines between good ones") {
   constexpr std::size_t pairs = test::load_bytes / 8;  // a million of each
   for (const std::size_t block : {std::size_t{1} << 30, std::size_t{65536}}) {
     const Segments found = timed("(a\n(b)\n", pairs * 7, block);
-    CHECK_EQ(found.problems.size(), pairs);
+    CHECK_EQ(found.problems.count(), pairs);
     CHECK_EQ(found.spans.size(), pairs);
   }
 }
@@ -321,7 +321,7 @@ TEST("segmenter: linear time at the cap") {
   constexpr std::size_t bytes = test::load_bytes / 4;
   for (const std::size_t cap : {std::size_t{1024}, bytes / 4}) {
     for (const std::size_t block : {std::size_t{100}, std::size_t{65536}}) {
-      CHECK_EQ(timed("(\n", bytes, block, cap).problems.size(), bytes / 2);
+      CHECK_EQ(timed("(\n", bytes, block, cap).problems.count(), bytes / 2);
       CHECK_EQ(timed("(a\n(b)\n", bytes / 7 * 7, block, cap).spans.size(), bytes / 7);
       CHECK_EQ(timed("(", bytes, block, cap).spans.size(), 0);
     }

@@ -160,12 +160,12 @@ TEST("stream: feeding, flushing and taking") {
     CHECK(!stream.take(true));  // the second tree is complete but not handed on
     stream.feed("\n(C c) x\n", true);
     const auto second = stream.take(true);
-    CHECK(second && second->text == "(ROOT (B b))\n(ROOT (C c))\n" && second->trees.problems.size() == 1);
+    CHECK(second && second->text == "(ROOT (B b))\n(ROOT (C c))\n" && second->trees.problems.count() == 1);
     stream.feed("(D", true);
     CHECK_EQ(stream.in_flight(), 0);
     stream.finish();
     const auto last = stream.take(true);
-    CHECK(last && last->written == 0 && last->trees.problems.size() == 1);
+    CHECK(last && last->written == 0 && last->trees.problems.count() == 1);
     if (last) CHECK_EQ(last->trees.problems[0].line, 3);
     CHECK(!stream.take(true));
   }

@@ -183,7 +183,7 @@ TEST("treelet: categories must not hold reserved characters") {
   for (const char* label : {"A@B", "A+B", "S^ROOT", "A\\"}) {
     const std::string text = "(X x)\n (S (NP (DT a))\n (" + std::string(label) + " a))\n(Y y)";
     CHECK_EQ(echo(transforms(4, 4), text), "(ROOT (X x))\n(ROOT (Y y))\nE_RESERVED_CHAR 2 2:2 (S (NP (DT a))\n");
-    CHECK_EQ(read(default_recipe(), text).problems.size(), 0);  // without transforms they may
+    CHECK_EQ(read(default_recipe(), text).problems.count(), 0);  // without transforms they may
   }
 }
 
@@ -241,7 +241,7 @@ TEST("treelet: reserved characters in packed trees are reported with the categor
   const PackedTrees trees = TreeWorker(std::make_shared<TreeRecipe>(recipe))
                                 .process(read(verbatim_recipe(), "(A a)\n(S (B^C b))\n\n(S (D d) (E e))"));
   CHECK_EQ(write_brackets(trees), "(ROOT (A^ROOT a))\n(ROOT (S-D^ROOT (D d) (E e)))\n");
-  CHECK_EQ(trees.problems.size(), 1);
+  CHECK_EQ(trees.problems.count(), 1);
   CHECK_EQ(trees.problems[0].code, ErrorCode::reserved_char);
   CHECK_EQ(trees.problems[0].tree, 2);
   CHECK_EQ(trees.problems[0].line, 2);

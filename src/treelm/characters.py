@@ -28,6 +28,19 @@ def visible(text: str) -> str:
     )
 
 
+def printable(text: str) -> str:
+    r"""Return a message of one or more lines with everything escaped that a terminal would obey.
+
+    Examples:
+        >>> print(printable("red\x1b[31m\nline"))
+        red\x1b[31m
+        line
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c == "\n" or _is_safe(c) else _escape(c) for c in text)
+
+
 def _is_safe(character: str) -> bool:
     # The joiners are format characters, yet Persian and Indic words are misspelt without them.
     return (

@@ -64,6 +64,12 @@ class InputFileError(TreelmError):
     exit_code = 3
 
 
+class OutputFileError(TreelmError):
+    """An output that cannot be written; what stood there before is unchanged."""
+
+    default_code = "E_OUTPUT"
+
+
 class ProfileError(TreelmError):
     """A language profile that does not exist or does not say what a profile must say."""
 

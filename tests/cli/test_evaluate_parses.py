@@ -166,7 +166,6 @@ def test_evaluate_parses_threads_do_not_change_the_scores(sample_file: Path) -> 
     assert json.loads(one)["sentences"] == 325
 
 
-@pytest.mark.xfail(strict=True, reason='problems are placed in "<trees>", not in the file')
 def test_evaluate_parses_malformed_parse_is_reported_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text(f"{GOLD}\n" * 2)
     (tmp_path / "system").write_text(f"{GOLD}\n(S (NP a b))\n")
@@ -176,7 +175,6 @@ def test_evaluate_parses_malformed_parse_is_reported_with_its_file(tmp_path: Pat
     assert b"E_MULTI_WORD" in done.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="evaluate takes --on-error raise and does not heed it")
 def test_evaluate_parses_on_error_raise(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text(GOLD)
     (tmp_path / "system").write_text("(S (NP a b))")
@@ -184,7 +182,6 @@ def test_evaluate_parses_on_error_raise(tmp_path: Path) -> None:
     assert_refused(done, 3, "system:1:10", "E_MULTI_WORD")
 
 
-@pytest.mark.xfail(strict=True, reason="nothing left to score, and still exit code 0")
 def test_evaluate_parses_gold_file_that_is_malformed(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("(S (NP a b))")
     (tmp_path / "system").write_text(GOLD)

@@ -132,14 +132,12 @@ def test_inspect_file_without_a_tree_is_an_error(tmp_path: Path) -> None:
     assert b"E_MULTI_WORD" in done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="looking at the first block takes it away from the reader")
 @pytest.mark.parametrize("content", [TREES, b"two words\n"])
 def test_inspect_reads_standard_input(content: bytes) -> None:
     record = json.loads(assert_fine(treelm("inspect", "-", "--json", stdin=content)))
     assert record["tokens"] == (7 if content is TREES else 2)
 
 
-@pytest.mark.xfail(strict=True, reason="the file is opened twice, which a pipe does not allow")
 def test_inspect_reads_a_pipe_by_name() -> None:
     with pipe_holding(TREES) as pipe:
         done = finish(start_treelm("inspect", f"/dev/fd/{pipe}", "--json", passed=[pipe]))

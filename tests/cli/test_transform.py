@@ -81,12 +81,7 @@ def test_transform_threads_do_not_change_a_byte(tmp_path: Path, pipeline: str) -
         "unary-chains",
         "markovize",
         "right-corner",
-        pytest.param(
-            "lexicalize",
-            marks=pytest.mark.xfail(
-                strict=True, reason="reading ROOT[word] puts another ROOT on top of it"
-            ),
-        ),
+        "lexicalize",
     ],
 )
 def test_transform_undo_brings_the_trees_back(sample_file: Path, pipeline: str) -> None:
@@ -118,7 +113,6 @@ def test_transform_undo_of_what_drops_labels_is_refused() -> None:
     assert done.stdout == b""
 
 
-@pytest.mark.xfail(strict=True, reason="KeyError: Problem.message knows only the kernel's codes")
 def test_transform_undo_of_trees_the_pipeline_never_made() -> None:
     tree = b"(A (B (C (NN x) (NN y)) (NN z)) (D (NN v) (NN w)))\n"
     done = treelm("transform", "--pipeline", "right-corner", "--undo", stdin=tree)
@@ -174,9 +168,6 @@ def test_transform_compression_follows_the_suffix(tmp_path: Path, suffix: str) -
     assert sorted(tmp_path.iterdir()) == sorted([source, target])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the gzip header holds the time and the temporary file's name"
-)
 def test_transform_compressed_bytes_depend_on_nothing_else(tmp_path: Path) -> None:
     done = treelm("transform", "--pipeline", "clean", "-o", "a.gz", stdin=GOOD, cwd=tmp_path)
     assert_fine(done)
@@ -214,7 +205,6 @@ def test_transform_output_has_the_usual_permissions(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-@pytest.mark.xfail(strict=True, reason="a file only its owner could read becomes readable for all")
 def test_transform_output_keeps_the_permissions_of_the_file_it_replaces(tmp_path: Path) -> None:
     target = tmp_path / "private.mrg"
     target.write_bytes(b"secret")
@@ -306,7 +296,6 @@ def test_transform_line_buffered_answers_before_the_input_ends() -> None:
     assert assert_fine(done) == b""
 
 
-@pytest.mark.xfail(strict=True, reason="pipelines of Python transforms ignore line_buffered")
 def test_transform_line_buffered_in_every_pipeline() -> None:
     process = start_treelm("transform", "--pipeline", "binarize", "--line-buffered")
     assert process.stdin is not None
@@ -326,7 +315,6 @@ def test_transform_several_files_are_checked_each(tmp_path: Path) -> None:
     assert_refused(done, 3, "bad.mrg:11:4", "1 of 11 trees")
 
 
-@pytest.mark.xfail(strict=True, reason="the file is read twice, which a pipe does not allow")
 def test_transform_reads_a_pipe_by_name() -> None:
     with pipe_holding(b"(S (NP-TMP (NN week)) (VP (VBD passed)))\n") as pipe:
         done = finish(start_treelm("transform", f"/dev/fd/{pipe}", passed=[pipe]))

@@ -62,10 +62,11 @@ def test_hostile_brackets_every_code_is_tested() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(("code", "line", "column"), MALFORMED, ids=NAMES)
+@pytest.mark.parametrize("malformed", MALFORMED, ids=NAMES)
 def test_hostile_brackets_malformed(
-    tmp_path: Path, capfdbinary: Capture, command: str, code: str, line: bytes, column: int
+    tmp_path: Path, capfdbinary: Capture, command: str, malformed: tuple[str, bytes, int]
 ) -> None:
+    code, line, column = malformed
     file, target = tmp_path / "trees.mrg", tmp_path / "out"
     file.write_bytes(GOOD + b"\n" + line + b"\n" + GOOD)
     place = f"{file}:3:{column}: tree "
@@ -135,8 +136,8 @@ def junk() -> dict[str, bytes]:
     """Files that hold no tree at all, by name."""
     dice = random.Random(20260101)
     return {
-        "random": dice.randbytes(100_000),
-        "random brackets": bytes(dice.choices(b"()) \n\0\xffA", k=100_000)),
+        "random": dice.randbytes(30_000),
+        "random brackets": bytes(dice.choices(b"()) \n\0\xffA", k=30_000)),
         "elf": b"\x7fELF\x02\x01\x01" + bytes(9) + dice.randbytes(5000),
         "gzip": b"\x1f\x8b\x08\x00" + dice.randbytes(5000),
         "every byte": bytes(range(256)) * 20,
@@ -252,9 +253,7 @@ def test_hostile_brackets_deep_nesting_is_refused(
         ["transform", "--pipeline", "clean"],
         ["transform", "--pipeline", "treelet", "--without", "temporal_nouns", "--threads=2"],
         ["transform", "--pipeline", "right-corner"],
-        ["transform", "--pipeline", "unary-chains", "--undo"],
         ["draw"],
-        ["draw", "--format", "latex"],
         ["inspect"],
         ["evaluate", "parses"],
     ],
@@ -292,31 +291,20 @@ def test_hostile_brackets_million_trees_on_one_line(tmp_path: Path) -> None:
 MILLIONS = {
     "no word": b"(A (B ))\n",
     "stray closers": b"(A b))\n",
-    "text": b"x (A b)\n",
     "invalid": b"(A \xff)\n",
     "one line": b"(A )",
-    "closers first": b")(A b)",
     "unclosed": b"(S (NP a)\n",
     "unclosed in turn": b"(S (NP a) (\n(S (NP a))\n",
 }
-UNBOUNDED = "all problems of the trees behind an unclosed one are kept at once"
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more memory than the limit")
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.xfail(strict=True, reason=UNBOUNDED))
-        if kind == "unclosed"
-        else kind
-        for kind in MILLIONS
-    ],
-)
+@pytest.mark.parametrize("kind", MILLIONS)
 def test_hostile_brackets_million_malformed_trees_in_bounded_memory(
     tmp_path: Path, kind: str
 ) -> None:
     file, target = tmp_path / "malformed.mrg", tmp_path / "out.mrg"
-    count = 1_000_000 if kind in ("no word", "unclosed") else 400_000
+    count = 1_000_000 if kind in ("no word", "unclosed") else 150_000
     file.write_bytes(MILLIONS[kind] * count)
     start = time.monotonic()
     done, peak = treelm_peak_memory("transform", "--pipeline", "clean", file, "-o", target)
@@ -355,7 +343,7 @@ def test_hostile_brackets_byte_by_byte_and_at_once_are_the_same() -> None:
     from treelm.corpus.brackets import ReadReport, read_packed
 
     dice = random.Random(7)
-    content = bytes(dice.choices(b"(() )A\n\r*x\xc3\xa9", k=20_000)) + GOOD
+    content = bytes(dice.choices(b"(() )A\n\r*x\xc3\xa9", k=8_000)) + GOOD
     reports = []
     for size in (1, 7, 4096, len(content)):
         report = ReadReport()
@@ -385,19 +373,9 @@ def assert_harmless(done: Done) -> None:
         ["draw"],
         ["draw", "--ascii"],
         ["draw", "--layout", "indented"],
-        pytest.param(
-            ["draw", "--format", "svg"],
-            marks=pytest.mark.xfail(
-                strict=True, reason="DEL, C1 controls such as CSI and direction marks stay in SVG"
-            ),
-        ),
+        ["draw", "--format", "svg"],
         ["draw", "--format", "latex"],
-        pytest.param(
-            ["inspect"],
-            marks=pytest.mark.xfail(
-                strict=True, reason="inspect shows words and labels as they are"
-            ),
-        ),
+        ["inspect"],
     ],
     ids=" ".join,
 )
@@ -423,7 +401,6 @@ def test_hostile_brackets_escape_sequences_in_messages(
         assert_harmless(treelm_inside(capfdbinary, "inspect", file))
 
 
-@pytest.mark.xfail(strict=True, reason="the words that differ are shown as they are")
 def test_hostile_brackets_escape_sequences_in_differing_words(
     tmp_path: Path, capfdbinary: Capture
 ) -> None:

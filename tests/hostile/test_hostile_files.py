@@ -21,6 +21,7 @@ from tests.command_line import (
     start_treelm,
     treelm,
     treelm_inside,
+    treelm_peak_memory,
 )
 
 from treelm.corpus.brackets import read_trees
@@ -75,7 +76,16 @@ def test_hostile_files_unreadable(tmp_path: Path, capfdbinary: Capture, command:
     assert_refused(done, 3, str(file), "permission")
 
 
-@pytest.mark.parametrize("name", ["", "a" * 5000, "file.mrg/x", "loop"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a" * 300,
+        "file.mrg/x",
+        "loop",
+    ],
+    ids=["empty", "too long", "below a file", "loop"],
+)
 def test_hostile_files_impossible_names(tmp_path: Path, capfdbinary: Capture, name: str) -> None:
     (tmp_path / "file.mrg").write_bytes(GOOD)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -91,15 +101,13 @@ def test_hostile_files_name_that_is_no_text(tmp_path: Path) -> None:
     assert_refused(done, 3, "\\udcff\\udcfe.mrg:1:10", "E_MULTI_WORD")
 
 
-@pytest.mark.xfail(strict=True, reason="UnicodeEncodeError where a report goes to standard output")
 def test_hostile_files_name_that_is_no_text_in_a_report(tmp_path: Path) -> None:
     file = os.fsencode(tmp_path) + b"/\xff\xfe.mrg"
     Path(os.fsdecode(file)).write_bytes(GOOD * 300 + b"(S (NP a b))\n")
-    done = treelm("inspect", file, env={"PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"})
+    done = treelm("inspect", file, env={"PYTHONIOENCODING": "utf-8:strict"})
     assert b"E_MULTI_WORD" in assert_fine(done)
 
 
-@pytest.mark.xfail(strict=True, reason="names of files are shown as they are")
 @pytest.mark.parametrize("exists", [True, False])
 def test_hostile_files_name_with_escape_sequence(
     tmp_path: Path, capfdbinary: Capture, exists: bool
@@ -111,7 +119,6 @@ def test_hostile_files_name_with_escape_sequence(
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-@pytest.mark.xfail(strict=True, reason="UnicodeEncodeError where standard output is not UTF-8")
 def test_hostile_files_output_in_another_encoding(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "greek.mrg"
     file.write_text("(S (NN Σίσυφος))\n", encoding="utf-8")
@@ -129,7 +136,7 @@ def test_hostile_files_draw_in_another_encoding(tmp_path: Path) -> None:
 
 
 def damaged(compress: Callable[[bytes], bytes], kind: str) -> bytes:
-    content = compress(b"".join(b"(S (NN word%d))\n" % (i * 7919) for i in range(20_000)))
+    content = compress(b"".join(b"(S (NN word%d))\n" % (i * 7919) for i in range(5_000)))
     half = len(content) // 2
     if kind == "truncated":
         return content[:half]
@@ -144,19 +151,8 @@ def damaged(compress: Callable[[bytes], bytes], kind: str) -> bytes:
     return GOOD * 10  # not compressed at all
 
 
-BZ2 = pytest.mark.xfail(strict=True, reason="bz2 says OSError without a reason the message uses")
-
-
-@pytest.mark.parametrize(
-    ("suffix", "kind"),
-    [
-        pytest.param(suffix, kind, marks=BZ2)
-        if suffix == ".bz2" and kind in ("corrupt", "wrong suffix")
-        else (suffix, kind)
-        for suffix in (".gz", ".bz2", ".xz")
-        for kind in ("truncated", "corrupt", "header only", "wrong suffix")
-    ],
-)
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("kind", ["truncated", "corrupt", "header only", "wrong suffix"])
 def test_hostile_files_damaged_compression(
     tmp_path: Path, capfdbinary: Capture, suffix: str, kind: str
 ) -> None:
@@ -187,10 +183,8 @@ def test_hostile_files_several_compressed_streams_are_one_file(
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more memory than the limit")
 def test_hostile_files_decompression_bomb_in_constant_memory(tmp_path: Path) -> None:
-    from tests.command_line import treelm_peak_memory
-
     file = tmp_path / "bomb.mrg.xz"
-    file.write_bytes(lzma.compress(b"\n" * 300_000_000, preset=0))
+    file.write_bytes(lzma.compress(b"\n" * 60_000_000, preset=0))
     done, peak = treelm_peak_memory("transform", "--pipeline", "clean", file)
     assert_refused(done, 3, "holds no trees")
     assert peak < 256
@@ -253,7 +247,6 @@ def test_hostile_files_output_is_a_folder(tmp_path: Path, capfdbinary: Capture, 
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="a pipe, a device or /dev/stdout is replaced by a file")
 def test_hostile_files_output_into_a_named_pipe(tmp_path: Path) -> None:
     """What is no regular file cannot be replaced; as root not even /dev/null would survive."""
     pipe = tmp_path / "pipe"
@@ -282,9 +275,6 @@ def full_device(tmp_path: Path) -> Path:
     return device
 
 
-@pytest.mark.xfail(
-    os.geteuid() == 0, strict=True, reason="a pipe, a device or /dev/stdout is replaced by a file"
-)
 def test_hostile_files_output_device_is_full(full_device: Path) -> None:
     done = treelm("transform", "--pipeline", "clean", "-o", full_device, stdin=GOOD)
     assert_refused(done, 1, str(full_device))
@@ -292,11 +282,19 @@ def test_hostile_files_output_device_is_full(full_device: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("size", [1, 50_000])
-@pytest.mark.parametrize("command", ["transform", "markovize", "draw", "tokenize", "inspect"])
+@pytest.mark.parametrize(
+    ("command", "size"),
+    [
+        ("transform", 1),
+        ("transform", 50_000),
+        ("markovize", 500),
+        ("draw", 1),
+        ("draw", 500),
+        ("tokenize", 1),
+        ("inspect", 1),
+    ],
+)
 def test_hostile_files_standard_output_is_full(tmp_path: Path, command: str, size: int) -> None:
-    if size > 1 and command in ("markovize", "draw"):
-        size = 2000
     file = tmp_path / "trees.mrg"
     file.write_bytes(GOOD * size)
     with Path("/dev/full").open("wb") as full:
@@ -304,8 +302,10 @@ def test_hostile_files_standard_output_is_full(tmp_path: Path, command: str, siz
     assert_refused(done, 1, "No space left")
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
-@pytest.mark.parametrize("command", ["transform", "tokenize"])
+@pytest.mark.parametrize(
+    ("command", "suffix"),
+    [*(("transform", suffix) for suffix in ("", ".gz", ".bz2", ".xz")), ("tokenize", "")],
+)
 def test_hostile_files_disk_is_full(tmp_path: Path, command: str, suffix: str) -> None:
     """A limit on the size of files acts as a full disk does."""
     file, target = tmp_path / "trees.mrg", tmp_path / f"out{suffix}"
@@ -330,7 +330,6 @@ def test_hostile_files_docs_that_do_not_match(tmp_path: Path, capfdbinary: Captu
         assert_fine(treelm_inside(capfdbinary, *READERS["transform"], file))
 
 
-@pytest.mark.xfail(strict=True, reason="inspect promises everything wrong and does not compare")
 def test_hostile_files_docs_that_do_not_match_are_reported(
     tmp_path: Path, capfdbinary: Capture
 ) -> None:
@@ -368,7 +367,7 @@ def test_hostile_files_temporal_lexicon(
 
 def test_hostile_files_text_of_ten_megabytes_without_a_line_end(tmp_path: Path) -> None:
     file = tmp_path / "text"
-    for content in (b"a" * 10_000_000, b"." * 2_000_000, b"a. " * 700_000, b"\"'(" * 300_000):
+    for content in (b"a" * 10_000_000, b"." * 100_000, b"a. " * 60_000, b"\"'(" * 30_000):
         file.write_bytes(content)
         done = treelm("tokenize", file, timeout=30 * PATIENCE)
         assert_fine(done)

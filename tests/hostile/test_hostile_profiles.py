@@ -89,17 +89,19 @@ def labels(count: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "part"),
     [
-        f'name = "x"\n[heads.rules]\nNP = {{ steps = [{{ priority = [{labels(300)}] }}] }}\n',
-        f'name = "x"\n[punctuation]\ntags = [{labels(100_000)}]\n',
+        (
+            f'name = "x"\n[heads.rules]\nNP = {{ steps = [{{ priority = [{labels(300)}] }}] }}\n',
+            "254 labels",
+        ),
+        (f'name = "x"\n[punctuation]\ntags = [{labels(100_000)}]\n', "mine.toml"),
     ],
     ids=["300 labels in a rule", "100000 labels"],
 )
 @pytest.mark.parametrize("command", ["transform", "draw", "inspect", "evaluate"])
-@pytest.mark.xfail(strict=True, reason="a kernel's refusal of a profile is not caught")
 def test_hostile_profiles_more_than_a_kernel_takes(
-    tmp_path: Path, capfdbinary: Capture, text: str, command: str
+    tmp_path: Path, capfdbinary: Capture, text: str, part: str, command: str
 ) -> None:
     profile, trees = tmp_path / "mine.toml", tmp_path / "a.mrg"
     profile.write_text(text)
@@ -111,7 +113,8 @@ def test_hostile_profiles_more_than_a_kernel_takes(
         "evaluate": ["evaluate", "parses", trees, trees],
     }[command]
     done = treelm_inside(capfdbinary, *arguments, "--profile", profile)
-    assert_refused(done, 3, str(profile), "labels")
+    assert_refused(done, 3, part)
+    assert done.stdout == b""
 
 
 def test_hostile_profiles_as_many_labels_as_a_kernel_takes(
@@ -132,7 +135,6 @@ def test_hostile_profiles_as_many_labels_as_a_kernel_takes(
     ["a = " + "[" * 100_000 + "]" * 100_000, 'name = "x"\na = ' + "9" * 100_000],
     ids=["nested", "long number"],
 )
-@pytest.mark.xfail(strict=True, reason="RecursionError and ValueError of tomllib are not caught")
 def test_hostile_profiles_that_break_the_toml_reader(
     tmp_path: Path, capfdbinary: Capture, text: str
 ) -> None:
@@ -141,7 +143,6 @@ def test_hostile_profiles_that_break_the_toml_reader(
     assert_refused(treelm_inside(capfdbinary, "inspect", profile), 3, str(profile))
 
 
-@pytest.mark.xfail(strict=True, reason="no limit on the size; tomllib is quadratic in dotted keys")
 def test_hostile_profiles_of_quadratic_time(tmp_path: Path) -> None:
     profile = tmp_path / "mine.toml"
     profile.write_text("a." * 20_000 + "b = 1\n")
@@ -154,7 +155,6 @@ def test_hostile_profiles_huge_file(tmp_path: Path) -> None:
     assert_refused(treelm("inspect", profile), 3, str(profile))
 
 
-@pytest.mark.xfail(strict=True, reason="names and keys of a profile are shown as they are")
 @pytest.mark.parametrize(
     "text", ['name = "\\u001b[31mred"\n', 'name = "x"\n"\\u001b[31mred" = 1\n']
 )
@@ -167,7 +167,6 @@ def test_hostile_profiles_escape_sequences(tmp_path: Path, capfdbinary: Capture,
 
 
 @pytest.mark.parametrize("label", ["(", ")", "A B", "", "\\n"])
-@pytest.mark.xfail(strict=True, reason="labels that cannot be written as brackets are accepted")
 def test_hostile_profiles_labels_that_break_brackets(
     tmp_path: Path, capfdbinary: Capture, label: str
 ) -> None:

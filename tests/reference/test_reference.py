@@ -709,7 +709,7 @@ def test_enabled_subset_and_order() -> None:
         ("3\u6f22", 1, "", "UNK-CAPS-NUM"),
         ("\u01c5abc", 0, "", "UNK-INITC"),
         # lower case although no letter, upper case although no letter, letters of no case
-        ("\u24d0", 1, "", "UNK-LC"),
+        ("\u24d0", 1, "", "<unk>"),
         ("\u24b6", 0, "", "UNK-CAPS"),
         ("a\u00aa", 1, "", "UNK-LC"),
         ("1\u00aa", 1, "", "UNK-LC-NUM"),

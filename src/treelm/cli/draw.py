@@ -45,8 +45,8 @@ def draw(
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be 1 or more.")
+    if limit is not None and limit < 0:
+        raise UsageError("--limit must be 0 or more.")
     report = ReadReport()
     pictures = draw_trees(
         file,
@@ -64,4 +64,5 @@ def draw(
     with write_atomically(output) as out:
         for picture in pictures:
             out.write(picture.encode())
-        settle_reading(report, common, source_name(file))
+        if limit != 0:
+            settle_reading(report, common, source_name(file))

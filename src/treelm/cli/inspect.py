@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from treelm.characters import printable
 from treelm.cli.options import CommonOptions, InputFile, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name
 from treelm.errors import CorpusFormatError
-from treelm.tasks.inspect import inspect_profile, inspect_text, inspect_trees, looks_like_trees
+from treelm.tasks.inspect import inspect_file
 
 
 def inspect(
@@ -30,20 +31,16 @@ def inspect(
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
-    if path.endswith(".toml"):
-        write_record(inspect_profile(path), as_json=json)
-        return
-    if not looks_like_trees(path):
-        write_record(inspect_text(path), as_json=json)
-        return
-    options = trees.read_options(strip=not raw)
-    found = inspect_trees(
+    found = inspect_file(
         path,
-        options,
+        trees.read_options(strip=not raw),
         on_error=trees.error_policy,
         threads=trees.thread_count,
         progress=common.progress,
     )
+    if isinstance(found, dict):
+        write_record(found, as_json=json)
+        return
     record = dict(found.rows())
     if json:
         record["problems"] = [
@@ -53,6 +50,8 @@ def inspect(
     write_record(record, as_json=json)
     if not json:
         for problem in found.problems:
-            sys.stdout.write(problem.message + "\n")
+            sys.stdout.write(printable(problem.message) + "\n")
+    if found.document_problem is not None:
+        common.note(found.document_problem)
     if not found.statistics.trees:
         raise CorpusFormatError(f"{source_name(path)}: no tree could be read.", code="E_NO_TREES")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from cyclopts import App, CycloptsError, Parameter
 
+from treelm.characters import printable
 from treelm.errors import TreelmError, TreelmWarning
 
 
@@ -93,28 +98,54 @@ def _root(*, version: bool = False, verbose: bool = False) -> None:
         sys.stdout.write(f"{__version__}\n")
 
 
+class _Terminated(BaseException):
+    """Raised by SIGTERM, so that what is half-written is removed on the way out."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     warnings.showwarning = _show_warning
+    _prepare_streams()
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(arguments))
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise _Terminated
+
+
+def _prepare_streams() -> None:
+    """Make the streams fit for any text: results are UTF-8, whatever the terminal says."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (until the end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if not os.environ.get("COLUMNS", "80").isdigit() or os.environ.get("COLUMNS") == "0":
+        del os.environ["COLUMNS"]  # no width to wrap lines to
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code; nothing but results reaches standard output."""
     try:
-        if sys.stdout is None or sys.stderr is None:
-            return 1
         if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
             return _fail(_unknown_command(arguments[0]), 2)
+        if sys.stdout is None and not {"-o", "--output"} & set(arguments):
+            return _fail("standard output is closed; name a file with -o.", 1)
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except CycloptsError as error:
-        return _fail(f"{error}\nSee `treelm --help`.".strip(), 2)
-    except BrokenPipeError:
+        hint = _closest_option(str(error), arguments)
+        return _fail(f"{error}\n{hint}See `treelm --help`.".strip(), 2)
+    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         _let_stdout_go()
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
+    except _Terminated:
+        return 143
     except TreelmError as error:
         if "--traceback" in arguments:
             raise
@@ -128,6 +159,24 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _closest_option(message: str, arguments: Sequence[str]) -> str:
+    """Return a guess at the option that was meant, where the message says that there is none."""
+    wrong = re.search(r'there is no option "(--[^"=]+)', message)
+    if wrong is None:
+        return ""
+    command = app
+    for name in app.parse_commands(arguments)[0]:
+        command = command[name]
+    known = {
+        name
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+        if name.startswith("--")
+    }
+    close = difflib.get_close_matches(wrong[1], known, n=1)
+    return f'Did you mean "{close[0]}"? ' if close else ""
+
+
 def _unknown_command(name: str) -> str:
     close = difflib.get_close_matches(name, COMMANDS, n=1)
     guess = f' Did you mean "{close[0]}"?' if close else ""
@@ -135,12 +184,14 @@ def _unknown_command(name: str) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"treelm: {message}\n")
+    sys.stderr.write(f"treelm: {printable(message)}\n")
     return code
 
 
 def _let_stdout_go() -> None:
     """Point standard output at nothing, so that the interpreter's last flush does not complain."""
+    if sys.stdout is None:
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -158,4 +209,4 @@ def _show_warning(  # noqa: PLR0917 (its arguments are Python's)
     if "-q" in sys.argv or "--quiet" in sys.argv:
         return
     place = "" if issubclass(category, TreelmWarning) else f"{filename}:{lineno}: "
-    sys.stderr.write(f"treelm: warning: {place}{message}\n")
+    sys.stderr.write(f"treelm: warning: {place}{printable(str(message))}\n")

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from treelm.characters import printable
 from treelm.cli.terminal import terminal_progress
 from treelm.corpus.brackets import OnError, ReadOptions, ReadReport
 from treelm.errors import CorpusFormatError
@@ -61,7 +62,7 @@ class CommonOptions:
     def note(self, message: str) -> None:
         """Say something on standard error unless asked to be quiet."""
         if not self.quiet:
-            sys.stderr.write(f"treelm: {message}\n")
+            sys.stderr.write(f"treelm: {printable(message)}\n")
 
 
 @Parameter(name="*")
@@ -83,10 +84,14 @@ class TreeOptions:
         """Threads asked for, or the cores available."""
         return available_threads() if self.threads is None else self.threads
 
-    def read_options(self, *, strip: bool = True) -> ReadOptions:
+    def read_options(self, *, strip: bool = True, normalize_root: bool = True) -> ReadOptions:
         """Return how brackets are read; without `strip` everything stays as written."""
         return ReadOptions(
-            profile=self.profile, strip=strip, unescape=strip, max_depth=self.max_depth
+            profile=self.profile,
+            strip=strip,
+            unescape=strip,
+            normalize_root=normalize_root,
+            max_depth=self.max_depth,
         )
 
     @property

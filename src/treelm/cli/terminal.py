@@ -7,8 +7,9 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from treelm.characters import visible
 from treelm.parallel.progress import SILENT, Progress, Step
 
 if TYPE_CHECKING:
@@ -55,20 +56,25 @@ class RichProgress:
             yield _RichStep(bar, bar.add_task(description, total=total))
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a standard stream is there and shown to a person."""
+    return stream is not None and stream.isatty()
+
+
 def terminal_progress() -> Progress:
     """Return a bar if standard error is a terminal, else the silent one."""
-    return RichProgress() if sys.stderr.isatty() else SILENT
+    return RichProgress() if is_terminal(sys.stderr) else SILENT
 
 
 def picture_width() -> int | None:
     """Return the columns a picture may take: those of the terminal, unlimited in a file or pipe."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
     """Write one summary to standard output: one JSON object, or a name and a value a line."""
     if as_json:
-        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(record) + "\n")
         return
     width = max(map(len, record), default=0)
     for name, value in record.items():
@@ -81,7 +87,7 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_shown(item)}" for key, item in value.items()) or "-"
+        return ", ".join(f"{visible(key)} {_shown(item)}" for key, item in value.items()) or "-"
     if isinstance(value, (list, tuple)):
         return " ".join(_shown(item) for item in value) or "-"
-    return str(value)
+    return visible(str(value))

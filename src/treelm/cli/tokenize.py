@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, InputFiles
+from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.tokenize import tokenize_stream
 
@@ -33,7 +34,7 @@ def tokenize(
         common: Common.
     """
     del common
-    flush = line_buffered or sys.stdout.isatty()
+    flush = line_buffered or (output == "-" and is_terminal(sys.stdout))
     with write_atomically(output) as out:
         for index, file in enumerate(files or ["-"]):
             if index:

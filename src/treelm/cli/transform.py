@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, InputFiles, TreeOptions, settle_reading
+from treelm.cli.terminal import is_terminal
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
 from treelm.tasks.transform import find_temporal_words, transform_brackets
@@ -71,13 +72,13 @@ def transform(
             for text in transform_brackets(
                 source,
                 steps,
-                trees.read_options(strip=not undo),
+                trees.read_options(strip=not undo, normalize_root=not undo),
                 undo=undo,
                 on_error=trees.error_policy,
                 report=report,
                 threads=trees.thread_count,
                 progress=common.progress,
-                line_buffered=line_buffered or sys.stdout.isatty(),
+                line_buffered=line_buffered or (output == "-" and is_terminal(sys.stdout)),
             ):
                 out.write(text)
                 if line_buffered:

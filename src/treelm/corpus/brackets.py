@@ -21,6 +21,7 @@ from treelm.trees.tree import Tree
 OnError = Literal["raise", "skip"]
 
 MAX_THREADS = 1024
+MAX_DEPTH = 10**9
 #: How many problems a report keeps in full; the rest are counted.
 KEPT_PROBLEMS = 1000
 
@@ -39,7 +40,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in a file of trees, and where."""
+    """Something wrong in a file of trees, and where; `sentence` where the kernel has none."""
 
     code: str
     path: str
@@ -47,6 +48,7 @@ class Problem:
     line: int
     column: int
     excerpt: str
+    sentence: str = ""
 
     @property
     def message(self) -> str:
@@ -54,6 +56,8 @@ class Problem:
         place = f"{self.path}:{self.line}"
         if self.column:
             place += f":{self.column}"
+        if self.sentence:
+            return f"{place}: tree {self.tree}: {self.sentence} ({self.code})"
         sentence = _native.ERROR_SENTENCES[self.code]
         near = f', at "{self.excerpt}"' if self.excerpt else ""
         return f"{place}: tree {self.tree}: {sentence}{near} ({self.code}). {_HINTS[self.code]}"
@@ -118,6 +122,12 @@ class ReadOptions:
     normalize_root: bool = True
     max_depth: int = 1000
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_depth <= MAX_DEPTH:
+            raise UsageError(
+                f"max_depth is {self.max_depth}; it must lie between 1 and {MAX_DEPTH}."
+            )
+
     def recipe(
         self, *, treelet: int = 0, lowest_verb_label: bool = True, temporal: Iterable[str] = ()
     ) -> _native.TreeRecipe:
@@ -165,10 +175,9 @@ def _note(batch: _native.PackedTrees, name: str, report: ReadReport, on_error: O
     if on_error not in ("raise", "skip"):
         raise UsageError(f'on_error is "{on_error}"; it must be raise or skip.')
     report.dropped += batch.dropped
-    problems = batch.problems
-    report.failed += len(problems)
-    report.stray += sum(problem[-1] for problem in problems)
-    for code, tree, line, column, excerpt, _ in problems:
+    report.failed += batch.problem_count
+    report.stray += batch.stray_count
+    for code, tree, line, column, excerpt in batch.problems:
         if len(report.problems) >= KEPT_PROBLEMS and on_error == "skip":
             break
         text = excerpt.decode("utf-8", "backslashreplace")
@@ -196,6 +205,7 @@ def read_packed(
     report: ReadReport | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
+    line_buffered: bool = False,
 ) -> Iterator[PackedTrees]:
     """Yield the trees of a file in batches, in order, in constant memory.
 
@@ -208,6 +218,7 @@ def read_packed(
         report: Filled with counts and problems.
         threads: Kernel threads; the result does not depend on it.
         progress: Told the number of bytes read.
+        line_buffered: Hand on every tree at once.
 
     Raises:
         CorpusFormatError: for a malformed tree, with file, line, column and code.
@@ -219,7 +230,11 @@ def read_packed(
     recipe = options.recipe() if recipe is None else recipe
     with progress.step(f"reading {name}", total=_size(source), unit="B") as step:
         for batch in _batches(
-            _counted(blocks, step.advance), recipe, threads=threads, as_text=False, flush=False
+            _counted(blocks, step.advance),
+            recipe,
+            threads=threads,
+            as_text=False,
+            flush=line_buffered,
         ):
             packed = PackedTrees(batch.trees)
             _note(batch.trees, name, report, on_error)
@@ -317,8 +332,11 @@ def _size(source: Source | Iterable[bytes]) -> int | None:
     if not isinstance(source, (str, os.PathLike)):
         return None
     path = Path(source)
-    known = path.is_file() and path.suffix not in {".gz", ".bz2", ".xz"}
-    return path.stat().st_size if known else None
+    try:
+        known = path.is_file() and path.suffix not in {".gz", ".bz2", ".xz"}
+        return path.stat().st_size if known else None
+    except OSError:  # opening the file says it better
+        return None
 
 
 def _counted(blocks: Iterable[bytes], advance: object) -> Iterator[bytes]:

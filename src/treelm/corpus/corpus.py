@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -152,17 +152,12 @@ class TextCorpus:
 
     def with_documents(self) -> Iterator[SentenceInDocument]:
         """Yield every sentence with the number of its document."""
-        document = -1
+        documents = 0
         for path in self.paths:
-            starts_document = True
-            for line in read_lines(path):
-                words = split_words(line)
-                if not words:
-                    starts_document = True
-                    continue
-                document += starts_document
-                starts_document = False
-                yield SentenceInDocument(document, words)
+            last = -1
+            for last, words in sentences_in_documents(read_lines(path)):
+                yield SentenceInDocument(documents + last, words)
+            documents += last + 1
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -172,6 +167,20 @@ class TextCorpus:
             sentences += 1
             tokens += len(words)
         return Fingerprint(_content_hash(self.paths), sentences, tokens)
+
+
+def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:
+    """Yield the sentences of lines with the number of their document; a blank line ends one."""
+    document = -1
+    starts_document = True
+    for line in lines:
+        words = split_words(line)
+        if not words:
+            starts_document = True
+            continue
+        document += starts_document
+        starts_document = False
+        yield SentenceInDocument(document, words)
 
 
 def split_words(line: str) -> tuple[str, ...]:

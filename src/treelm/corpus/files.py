@@ -10,12 +10,13 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from io import BufferedReader
+from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
-from treelm.errors import CorpusFormatError, InputFileError, TreelmError
+from treelm.characters import visible
+from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
 #: A file by name; ``-`` is standard input or output.
 Source = str | os.PathLike[str]
@@ -26,6 +27,12 @@ _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
     """Open a file as the suffix says, which may be another than that of its name."""
+    if suffix == ".gz" and mode == "wb":
+        # Neither the time nor the temporary name in the header: the same trees, the same bytes.
+        raw = FileIO(name, mode)
+        file = gzip.GzipFile(filename="", mode=mode, fileobj=raw, mtime=0)
+        file.myfileobj = raw  # closed with the file around it
+        return cast("BinaryIO", file)
     if suffix == ".gz":
         return cast("BinaryIO", gzip.open(name, mode))
     if suffix == ".bz2":
@@ -37,7 +44,7 @@ def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
 
 def source_name(source: Source) -> str:
     """Return the name of a source as messages show it."""
-    return "standard input" if os.fspath(source) == "-" else os.fspath(source)
+    return "standard input" if os.fspath(source) == "-" else visible(os.fspath(source))
 
 
 @contextlib.contextmanager
@@ -49,7 +56,9 @@ def open_input(source: Source) -> Iterator[BinaryIO]:
     """
     name = os.fspath(source)
     if name == "-":
-        yield sys.stdin.buffer
+        if sys.stdin is None:
+            raise InputFileError("standard input is closed; name a file.", code="E_NO_FILE")
+        yield cast("BinaryIO", sys.stdin.buffer)
         return
     try:
         file = _open(name, Path(name).suffix, "rb")
@@ -68,7 +77,8 @@ def input_error(source: Source, error: Exception) -> TreelmError:
         return InputFileError(f"{name}: this is a folder; name the files in it.", code="E_FOLDER")
     if isinstance(error, PermissionError):
         return InputFileError(f"{name}: no permission to read this file.", code="E_PERMISSION")
-    if isinstance(error, _DAMAGE):
+    # bz2 reports damage as an OSError without a number.
+    if isinstance(error, _DAMAGE) or (isinstance(error, OSError) and error.errno is None):
         return InputFileError(
             f"{name}: the compressed data is damaged or ends too early ({error}). "
             "Was the file copied completely? Does its suffix name its real format?",
@@ -97,13 +107,6 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
             yield block
 
 
-def peek(source: Source, size: int = 1 << 16) -> bytes:
-    """Return the first bytes of a file without using them up, also of standard input."""
-    if os.fspath(source) == "-":
-        return cast("BufferedReader", sys.stdin.buffer).peek(size)
-    return next(read_blocks(source, block_bytes=size), b"")
-
-
 def read_lines(source: Source) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without their line ends (LF or CR LF).
 
@@ -111,9 +114,14 @@ def read_lines(source: Source) -> Iterator[str]:
         InputFileError: if the file cannot be read.
         CorpusFormatError: ``E_ENCODING`` with line and column for invalid UTF-8.
     """
+    yield from lines_of(read_blocks(source), source)
+
+
+def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:
+    """Yield the lines of blocks of UTF-8 text; `source` is what messages call them."""
     number = 0
     rest: list[bytes] = []  # pieces of a line that goes on
-    for block in read_blocks(source):
+    for block in blocks:
         *complete, last = block.split(b"\n")
         for piece in complete:
             number += 1
@@ -148,38 +156,53 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a temporary file in the same folder, which is renamed at the end and removed on
-    any error; compression by suffix. ``-`` is standard output.
+    any error; compression by suffix. ``-`` is standard output. What is no regular file (a pipe, a
+    device) cannot be replaced and is written to directly.
     """
     name = os.fspath(target)
     if name == "-":
-        yield sys.stdout.buffer
+        if sys.stdout is None:
+            raise OutputFileError("standard output is closed; name a file with -o.")
+        yield cast("BinaryIO", sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    path = Path(name)
+    path = Path(os.path.realpath(name))
+    shown = visible(name)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise TreelmError(
-            f"{path}: cannot be written ({error.strerror}). Does its folder exist?",
-            code="E_OUTPUT",
-        ) from error
-    try:
-        with _open(temporary, path.suffix, "wb") as file:
-            yield file
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        with contextlib.ExitStack() as cleanup:
+            if path.exists() and not path.is_file() and not path.is_dir():
+                place = str(path)
+            else:
+                place = _temporary_beside(path, shown)
+                cleanup.callback(Path(place).unlink, missing_ok=True)
+            with _open(place, path.suffix, "wb") as file:
+                yield file
+            if place != str(path):
+                Path(place).chmod(_permissions(path))
+                Path(place).replace(path)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise TreelmError(
-            f"{path}: writing failed ({error.strerror}); nothing was changed.", code="E_OUTPUT"
+        raise OutputFileError(
+            f"{shown}: writing failed ({error.strerror}); nothing was changed."
         ) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def _temporary_beside(path: Path, shown: str) -> str:
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".treelm-", dir=path.parent)
+    except OSError as error:
+        raise OutputFileError(
+            f"{shown}: cannot be written ({error.strerror}). Does its folder exist?"
+        ) from error
+    os.close(handle)
+    return temporary
+
+
+def _permissions(path: Path) -> int:
+    """Return the permissions a new file at `path` gets: those of the old one, or the usual ones."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
     mask = os.umask(0o022)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from treelm.characters import visible
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
-from treelm.corpus.corpus import TextCorpus, document_names
-from treelm.corpus.files import Source, peek
+from treelm.corpus.corpus import docs_path, document_names, sentences_in_documents
+from treelm.corpus.files import Source, lines_of, read_blocks, source_name
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import load_profile
@@ -82,6 +84,7 @@ class TreeFileReport:
 
     statistics: TreeStatistics
     documents: int | None
+    document_problem: str | None
     failed: int
     dropped: int
     problems: tuple[Problem, ...]
@@ -110,47 +113,91 @@ def inspect_trees(
     source: Source,
     options: ReadOptions,
     *,
+    blocks: Iterable[bytes] | None = None,
     on_error: OnError = "skip",
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> TreeFileReport:
-    """Return counts and problems of a file of trees."""
+    """Return counts and problems of a file of trees.
+
+    Args:
+        source: File name, or ``-``.
+        options: How brackets are read.
+        blocks: The content of the file, where it was opened already.
+        on_error: ``skip`` malformed trees and list them, or ``raise`` at the first.
+        threads: Kernel threads.
+        progress: Told the bytes read.
+    """
     statistics = TreeStatistics()
     report = ReadReport()
     for batch in read_packed(
-        source, options, on_error=on_error, report=report, threads=threads, progress=progress
+        source if blocks is None else blocks,
+        options,
+        name=source_name(source),
+        on_error=on_error,
+        report=report,
+        threads=threads,
+        progress=progress,
     ):
         statistics.add(batch)
     names = document_names(source)
+    problem = None
+    if names is not None and len(names) != report.seen:
+        problem = (
+            f"{visible(str(docs_path(source)))}: names the documents of {len(names)} trees, but "
+            f"there are {report.seen} (E_DOCUMENTS). It needs one line for each tree."
+        )
     return TreeFileReport(
         statistics,
         None if names is None else len(set(names)),
+        problem,
         report.failed,
         report.dropped,
         tuple(report.problems),
     )
 
 
-def inspect_text(source: Source) -> dict[str, object]:
-    """Return counts of a file of tokenized text."""
+def inspect_text(lines: Iterable[str]) -> dict[str, object]:
+    """Return counts of lines of tokenized text."""
     words: Counter[str] = Counter()
     sentences = longest = 0
-    last_document = -1
-    for document, sentence in TextCorpus((source,)).with_documents():
+    documents = 0
+    for document, sentence in sentences_in_documents(lines):
+        documents = document + 1
         words.update(sentence)
         sentences += 1
         longest = max(longest, len(sentence))
-        last_document = document
     tokens = words.total()
     return {
         "sentences": sentences,
         "tokens": tokens,
         "word_types": len(words),
-        "documents": last_document + 1,
+        "documents": documents,
         "mean_length": round(tokens / sentences, 2) if sentences else 0.0,
         "longest": longest,
         "frequent_words": dict(words.most_common(TOP)),
     }
+
+
+def inspect_file(
+    source: Source,
+    options: ReadOptions,
+    *,
+    on_error: OnError = "skip",
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> TreeFileReport | dict[str, object]:
+    """Return what is in a file of trees, a file of text, or a profile; it is opened only once."""
+    if Path(source).suffix == ".toml":
+        return inspect_profile(source)
+    blocks = read_blocks(source)
+    first = next(blocks, b"")
+    rest = chain([first], blocks)
+    if not looks_like_trees(first, source):
+        return inspect_text(lines_of(rest, source))
+    return inspect_trees(
+        source, options, blocks=rest, on_error=on_error, threads=threads, progress=progress
+    )
 
 
 def inspect_profile(path: Source) -> dict[str, object]:
@@ -168,10 +215,9 @@ def inspect_profile(path: Source) -> dict[str, object]:
     }
 
 
-def looks_like_trees(source: Source) -> bool:
-    """Return whether a file holds brackets: the first thing in it (past comments) opens one."""
-    lines = peek(source).removeprefix(b"\xef\xbb\xbf").splitlines()
-    for line in lines:
+def looks_like_trees(start: bytes, source: Source) -> bool:
+    """Return whether a file that starts like this holds brackets (or is called so)."""
+    for line in start.removeprefix(b"\xef\xbb\xbf").splitlines():
         if line.strip() and not line.startswith(b"*x*"):
             return line.lstrip().startswith(b"(") or Path(source).suffix == ".mrg"
     return Path(source).suffix == ".mrg"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from treelm import _native
 from treelm.corpus.brackets import (
@@ -66,7 +67,13 @@ def transform_brackets(
     name = source_name(source)
     rewrite = pipeline.undo if undo else pipeline.apply
     for batch in read_packed(
-        source, options, on_error=on_error, report=report, threads=threads, progress=progress
+        source,
+        options,
+        on_error=on_error,
+        report=report,
+        threads=threads,
+        progress=progress,
+        line_buffered=line_buffered,
     ):
         lines: list[str] = []
         trees = batch.trees(batch.native.find_heads(profile))
@@ -79,7 +86,10 @@ def transform_brackets(
                     raise CorpusFormatError(
                         f"{place}{error}", code=error.code, path=name, line=int(line)
                     ) from error
-                _note_failure(report, Problem(error.code, name, int(ordinal), int(line), 0, ""))
+                sentence = str(error).partition("\n")[0]
+                _note_failure(
+                    report, Problem(error.code, name, int(ordinal), int(line), 0, "", sentence)
+                )
         if lines:
             yield "".join(lines).encode()
 
@@ -114,7 +124,9 @@ def find_temporal_words(
     """
     if lexicon is not None and not is_treebank(lexicon):
         return TemporalLexicon.load(lexicon).words()
-    given = [lexicon] if lexicon is not None else [file for file in files if str(file) != "-"]
+    given = (
+        [lexicon] if lexicon is not None else [file for file in files if _can_be_read_twice(file)]
+    )
     if not load_profile(profile).treelet.temporal_tags:
         return frozenset()
     with warnings.catch_warnings():
@@ -129,3 +141,11 @@ def find_temporal_words(
             stacklevel=2,
         )
     return words
+
+
+def _can_be_read_twice(file: Source) -> bool:
+    """Return False for standard input and pipes, which are left for the transformation itself."""
+    try:
+        return str(file) != "-" and not Path(file).is_fifo()
+    except OSError:  # opening the file says it better
+        return True

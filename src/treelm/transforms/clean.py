@@ -66,7 +66,7 @@ class KernelTransform(Transform):
             CorpusFormatError: if a tree cannot be transformed or nothing is left of it.
         """
         done = self.recipe.apply(trees.native)
-        for code, tree, line, column, excerpt, _ in done.problems:
+        for code, tree, line, column, excerpt in done.problems:
             text = excerpt.decode("utf-8", "backslashreplace")
             raise Problem(code, "<tree>", tree, line, column, text).as_error()
         if done.dropped:

@@ -12,14 +12,29 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from treelm import _native
+from treelm.characters import visible
 from treelm.errors import ProfileError
 
 Side = Literal["left", "right"]
+
+#: A profile is written by hand; what is larger is something else.
+MAX_PROFILE_BYTES = 256 << 10
+MAX_PROFILE_LINE = 4000
+
+#: Text that can stand in brackets: no white space, no brackets, no control characters.
+Token = Annotated[str, StringConstraints(pattern=r"^[^\s()\x00-\x1f\x7f-\x9f]+$")]
 
 #: Short names people use for the packaged profiles.
 ALIASES = {"en": "english"}
@@ -32,16 +47,16 @@ class _Section(BaseModel):
 class Reading(_Section):
     """What the bracket reader removes or renames."""
 
-    root_labels: tuple[str, ...] = ("TOP", "ROOT", "S1", "VROOT")
-    empty_tags: tuple[str, ...] = ("-NONE-",)
-    drop_tags: tuple[str, ...] = ()
-    flatten: dict[str, str] = {}
+    root_labels: tuple[Token, ...] = ("TOP", "ROOT", "S1", "VROOT")
+    empty_tags: tuple[Token, ...] = ("-NONE-",)
+    drop_tags: tuple[Token, ...] = ()
+    flatten: dict[Token, Token] = {}
 
 
 class Punctuation(_Section):
     """Which preterminals are punctuation."""
 
-    tags: tuple[str, ...] = ()
+    tags: tuple[Token, ...] = ()
     by_word: bool = False
 
 
@@ -49,9 +64,9 @@ class HeadStep(_Section):
     """One way to find the head; exactly one of `priority`, `any` and `last` is given."""
 
     side: Side = Field("left", alias="from")
-    priority: tuple[str, ...] | None = None
-    any: tuple[str, ...] | None = None
-    last: tuple[str, ...] | None = None
+    priority: tuple[Token, ...] | None = None
+    any: tuple[Token, ...] | None = None
+    last: tuple[Token, ...] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> HeadStep:
@@ -75,16 +90,16 @@ class HeadRule(_Section):
 
     default: Side = "left"
     steps: tuple[HeadStep, ...] = ()
-    same_as: str | None = None
+    same_as: Token | None = None
 
 
 class Heads(_Section):
     """Head rules and what coordination looks like."""
 
     default: Side = "left"
-    coordinators: tuple[str, ...] = ()
-    coordination_skips: tuple[str, ...] = ()
-    rules: dict[str, HeadRule] = {}
+    coordinators: tuple[Token, ...] = ()
+    coordination_skips: tuple[Token, ...] = ()
+    rules: dict[Token, HeadRule] = {}
 
     @model_validator(mode="after")
     def _known_references(self) -> Heads:
@@ -105,26 +120,26 @@ class Heads(_Section):
 class ClosedClass(_Section):
     """Words so frequent that annotations name them instead of their tags."""
 
-    tags: tuple[str, ...] = ()
-    verb_prefixes: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
-    bracket_words: tuple[str, ...] = ()
+    tags: tuple[Token, ...] = ()
+    verb_prefixes: tuple[Token, ...] = ()
+    verbs: tuple[Token, ...] = ()
+    bracket_words: tuple[Token, ...] = ()
 
 
 class Treelet(_Section):
     """Labels that the nine treelet transforms look for."""
 
-    temporal_tags: dict[str, str] = {}
-    temporal_phrases: tuple[str, ...] = ()
+    temporal_tags: dict[Token, Token] = {}
+    temporal_phrases: tuple[Token, ...] = ()
     temporal_function: str = ""
-    noun_phrases: tuple[str, ...] = ()
-    noun_phrase_separators: tuple[str, ...] = ()
-    apposition_marks: tuple[str, ...] = ()
-    number_tags: tuple[str, ...] = ()
-    clause_flattening: tuple[tuple[str, str], ...] = ()
-    verb_phrases: tuple[str, ...] = ()
-    gapped: tuple[str, ...] = ()
-    parent_annotated: tuple[str, ...] = ()
+    noun_phrases: tuple[Token, ...] = ()
+    noun_phrase_separators: tuple[Token, ...] = ()
+    apposition_marks: tuple[Token, ...] = ()
+    number_tags: tuple[Token, ...] = ()
+    clause_flattening: tuple[tuple[Token, Token], ...] = ()
+    verb_phrases: tuple[Token, ...] = ()
+    gapped: tuple[Token, ...] = ()
+    parent_annotated: tuple[Token, ...] = ()
 
 
 class UnknownWords(_Section):
@@ -132,23 +147,23 @@ class UnknownWords(_Section):
 
     plural: str = ""
     plural_blocked: str = ""
-    suffixes: tuple[str, ...] = ()
+    suffixes: tuple[Token, ...] = ()
     last_character: bool = False
 
 
 class Evaluation(_Section):
     """What bracket scores leave out and treat as equal."""
 
-    delete_tags: tuple[str, ...] = ()
+    delete_tags: tuple[Token, ...] = ()
     delete_punctuation: bool = False
-    delete_labels: tuple[str, ...] = ("ROOT",)
-    equal_labels: tuple[tuple[str, ...], ...] = ()
+    delete_labels: tuple[Token, ...] = ("ROOT",)
+    equal_labels: tuple[tuple[Token, ...], ...] = ()
 
 
 class Profile(_Section):
     """A language profile; frozen, and the same for everything done to one corpus."""
 
-    name: str
+    name: Token
     description: str = ""
     reading: Reading = Reading()
     punctuation: Punctuation = Punctuation()
@@ -256,18 +271,24 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
     path = Path(name)
     if path.suffix != ".toml":
         raise ProfileError(
-            f'there is no language profile "{name}". Packaged profiles: '
+            f'there is no language profile "{visible(name)}". Packaged profiles: '
             f"{', '.join(packaged_profiles())}; a profile of your own is a .toml file, given by "
             "its path.",
             code="E_NO_PROFILE",
         )
     try:
+        if path.stat().st_size > MAX_PROFILE_BYTES:
+            raise ProfileError(
+                f"{visible(name)}: larger than {MAX_PROFILE_BYTES >> 10} KiB, more labels "
+                "than any language has; is this a profile?"
+            )
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ProfileError(
-            f"{path}: the language profile cannot be read ({error}).", code="E_NO_PROFILE"
+            f"{visible(name)}: the language profile cannot be read ({_reason(error)}).",
+            code="E_NO_PROFILE",
         ) from error
-    return _parse(text, str(path))
+    return _parse(text, visible(name))
 
 
 @cache
@@ -277,20 +298,31 @@ def _load_packaged(name: str) -> Profile:
 
 
 def _parse(text: str, where: str) -> Profile:
+    # Python's TOML reader takes quadratic time over one key of very many parts.
+    if max(map(len, text.splitlines()), default=0) > MAX_PROFILE_LINE:
+        raise ProfileError(f"{where}: a line is longer than {MAX_PROFILE_LINE} characters.")
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ProfileError(f"{where}: not valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # nesting and numbers without end included
+        raise ProfileError(f"{where}: not valid TOML: {visible(str(error))}.") from error
     return _validate(content, where)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or visible(str(error))
 
 
 def _validate(content: Mapping[str, object], where: str) -> Profile:
     try:
-        return Profile.model_validate(content)
+        profile = Profile.model_validate(content)
+        profile.native  # noqa: B018 (compiled now, while it is known where it came from)
+    except _native.KernelError as error:
+        raise ProfileError(f"{where}: {error.args[1]}.") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise ProfileError(
-            f"{where}: {place}: {first['msg']}. See docs/formats/profile.md for what a profile may "
-            "say; the packaged english.toml is an example."
+            f"{where}: {visible(place)}: {first['msg']}. See docs/formats/profile.md for what "
+            "a profile may say; the packaged english.toml is an example."
         ) from error
+    return profile

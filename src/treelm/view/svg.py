@@ -127,7 +127,9 @@ def draw_svg(
 # -- text -----------------------------------------------------------------------------------
 
 _ILLEGAL_IN_XML = re.compile(
-    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    # Legal, but obeyed by terminals (DEL, C1) or able to turn the text round (bidi controls).
+    "|[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 _XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 

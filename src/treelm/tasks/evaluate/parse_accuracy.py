@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from treelm.characters import visible
 from treelm.errors import CorpusFormatError
 from treelm.signature import signature
 from treelm.trees.constituents import Constituent, constituents
@@ -183,8 +184,8 @@ def _check_words(gold: Tree, guess: Tree) -> None:
     differ = next((i for i, (a, b) in pairs if a != b), min(len(gold.words), len(guess.words)))
     raise CorpusFormatError(
         f"gold tree and parse have different words from word {differ + 1} on: "
-        f'"{" ".join(gold.words[differ : differ + 5])}" against '
-        f'"{" ".join(guess.words[differ : differ + 5])}". '
+        f'"{visible(" ".join(gold.words[differ : differ + 5]))}" against '
+        f'"{visible(" ".join(guess.words[differ : differ + 5]))}". '
         "Are the files in the same order, and was the parser given the gold tokens?",
         code="E_YIELD_MISMATCH",
     )

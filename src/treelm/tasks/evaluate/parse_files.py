@@ -70,6 +70,12 @@ def evaluate_parse_files(
             raise CorpusFormatError(
                 f"{guess.name}: {place}: {error}", code=error.code, path=guess.name
             ) from error
+    if not scores:
+        raise CorpusFormatError(
+            f"{right.name}: holds no gold tree that could be read, so there is nothing to score.",
+            code="E_NO_TREES",
+            path=right.name,
+        )
     return ParseFileAccuracy(
         summarize(scores, profile), tuple(right.report.problems), tuple(guess.report.problems)
     )
