@@ -366,7 +366,7 @@ def test_detokenize_accepts_any_tokens(text: str) -> None:
     ],
 )
 def test_tokenize_takes_linear_time(unit: str) -> None:
-    text = unit * (2_000_000 // len(unit))
+    text = unit * (400_000 // len(unit))
     start = time.process_time()
     tokenize(text)
     split_sentences(text)

@@ -116,7 +116,7 @@ def test_transform_split_annotation(label: str, parts: tuple[str, str | None]) -
     assert split_annotation(label) == parts
 
 
-@pytest.mark.parametrize("transform", EVERY, ids=repr)
+@pytest.mark.parametrize("transform", EVERY, ids=lambda transform: transform.name)
 def test_transform_config_goes_through_json(transform: Transform) -> None:
     config = json.loads(json.dumps(transform.to_config()))
     assert config["name"] == transform.name
@@ -181,7 +181,7 @@ def test_transform_register_refuses_a_second_of_the_same_name() -> None:
         register(Binarize)
 
 
-@pytest.mark.parametrize("transform", EVERY, ids=repr)
+@pytest.mark.parametrize("transform", EVERY, ids=lambda transform: transform.name)
 def test_transform_leaves_its_input_alone(transform: Transform) -> None:
     tree = Tree("S", [Tree("NP", "he"), Tree("VP", "ran")], head=1)
     before = str(tree)

@@ -56,7 +56,9 @@ def interval(text: ET.Element) -> tuple[float, float]:
 
 
 def legal(text: str) -> str:
-    return re.sub("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+    forbidden = "[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    obeyed = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    return re.sub(f"{forbidden}|{obeyed}", "\ufffd", text)
 
 
 def test_svg_has_size_role_and_title() -> None:

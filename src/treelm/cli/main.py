@@ -61,6 +61,9 @@ COMMANDS = {
     ),
 }
 
+#: Help is not squeezed into fewer columns.
+NARROWEST_HELP = 20
+
 app = App(
     name="treelm",
     help="Syntactic language models: read, transform, draw and score trees.",
@@ -123,8 +126,9 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    if not os.environ.get("COLUMNS", "80").isdigit() or os.environ.get("COLUMNS") == "0":
-        del os.environ["COLUMNS"]  # no width to wrap lines to
+    columns = os.environ.get("COLUMNS", "80")
+    if not columns.isdecimal() or int(columns[:6]) < NARROWEST_HELP:
+        os.environ["COLUMNS"] = "80"  # tables cannot be wrapped to so few
 
 
 def run(arguments: Sequence[str]) -> int:
