@@ -54,6 +54,11 @@ COMMANDS = {
         "Say what is in a file, and everything wrong in it.",
         "treelm inspect wsj.mrg --json",
     ),
+    "vocabulary": _Command(
+        "treelm.cli.vocabulary:vocabulary",
+        "Choose the words that models know, and save them in one file.",
+        "treelm vocabulary --text train.txt --rule stream -o words.vocabulary",
+    ),
     "evaluate": _Command(
         "treelm.cli.evaluate:evaluate",
         "Measure how good something is.",

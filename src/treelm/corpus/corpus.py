@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import Source, read_blocks, read_lines, source_name
 from treelm.errors import CorpusFormatError
-from treelm.trees.packed import PackedTrees
+from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
 
 _SPACE = " \t\n\r\v\f"
@@ -135,6 +136,21 @@ class TreeCorpus:
         for _ in self.batches(report):
             pass
         return Fingerprint(_content_hash(self.paths), report.trees, report.tokens)
+
+
+@dataclass(frozen=True)
+class TreeSentences:
+    """The sentences of a tree corpus, as tuples of words; can be read again and again."""
+
+    corpus: TreeCorpus
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        for batch in self.corpus.batches():
+            words, starts = batch.words, batch.tree_start.tolist()
+            node_word = batch.node_word
+            for first, last in pairwise(starts):
+                ids = node_word[first:last]
+                yield tuple(words[i] for i in ids[ids != NO_WORD].tolist())
 
 
 @dataclass(frozen=True)

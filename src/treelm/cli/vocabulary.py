@@ -1,0 +1,93 @@
+"""`treelm vocabulary`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.terminal import write_record
+from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
+from treelm.corpus.vocabulary_file import save_vocabulary
+from treelm.corpus.vocabulary_rules import Sentences, VocabularyRule, build_vocabulary
+from treelm.errors import UsageError
+
+
+def vocabulary(
+    *,
+    text: list[str] | None = None,
+    trees: list[str] | None = None,
+    output: Annotated[str, Parameter(name=["--output", "-o"])],
+    rule: Literal["stream", "min-count", "top", "all"] = "stream",
+    size: int = 60_000,
+    min_count: int = 2,
+    start_after: int | None = None,
+    probability: float = 0.10,
+    seed: int = 0,
+    signatures: bool | None = None,
+    style: Literal["full", "paper"] = "full",
+    json: bool = False,
+    reading: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Choose the words that models know, and save them in one file for all of them.
+
+    Args:
+        text: Files of tokenized text, one sentence a line.
+        trees: Files of trees; give either text or trees.
+        output: File to write.
+        rule: stream (new words after the first sentences become signatures now and then),
+            min-count, top (the most frequent), or all.
+        size: top: number of words.
+        min_count: min-count: smallest count.
+        start_after: stream: sentences in which every word is kept; default: 10,000 or half of all.
+        probability: stream: probability that a new word is replaced.
+        seed: stream: seed of the random numbers.
+        signatures: Rare words become signatures instead of <unk>; default: with stream only.
+        style: How signatures are written: full, or paper for the form without -LC.
+        json: One JSON object instead of lines.
+        reading: Reading.
+        common: Common.
+    """
+    reading, common = reading or TreeOptions(), common or CommonOptions()
+    if (text is None) == (trees is None):
+        raise UsageError("give either --text or --trees, with the files after it.")
+    sentences: Sentences
+    if text is not None:
+        sentences = TextCorpus(tuple(text))
+    else:
+        corpus = TreeCorpus(
+            tuple(trees or ()),
+            reading.read_options(),
+            on_error=reading.error_policy,
+            threads=reading.thread_count,
+        )
+        sentences = TreeSentences(corpus)
+    built = build_vocabulary(
+        sentences,
+        VocabularyRule(
+            name=rule,
+            size=size,
+            min_count=min_count,
+            start_after=start_after,
+            probability=probability,
+            seed=seed,
+            signatures=signatures,
+        ),
+        profile=reading.profile,
+        style=style,
+    )
+    save_vocabulary(built, output)
+    kinds = [item.is_signature for item in built.entries]
+    write_record(
+        {
+            "words": kinds.count(False) - 1,
+            "signatures": kinds.count(True),
+            "tokens": int(built.counts.sum()),
+            "unknown": int(built.counts[0]),
+            "in_signatures": sum(item.count for item in built.entries if item.is_signature),
+            "fingerprint": built.fingerprint,
+        },
+        as_json=json,
+    )

@@ -1,0 +1,221 @@
+"""Vocabularies: which words a model knows, and what stands for the others.
+
+A closed set of words, the signatures seen in training, and ``<unk>``. It is built once per corpus,
+saved as a text file and shared by all models that are to be compared; a fingerprint tells whether
+two models speak of the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
+from treelm.errors import VocabularyError
+from treelm.trees.profile import ProfileSource
+
+#: Where a sentence begins and ends; never words of a vocabulary.
+SENTENCE_START, SENTENCE_END = "<s>", "</s>"
+RESERVED = frozenset({SENTENCE_START, SENTENCE_END})
+
+#: Sentence and position, both counted from 1 and 0: the place at which a type became known.
+Entry = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyEntry:
+    """One symbol of a vocabulary.
+
+    Args:
+        symbol: A word, a signature, or ``<unk>``.
+        count: Occurrences in the training text after replacement.
+        is_signature: Whether it stands for words outside the vocabulary.
+        entry: Place at which a word entered the vocabulary, where earlier occurrences were
+            replaced (the streaming rule); None if it was known from its first occurrence.
+    """
+
+    symbol: str
+    count: int
+    is_signature: bool = False
+    entry: Entry | None = None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Symbols and their ids; ``<unk>`` has id 0, the others follow by falling count.
+
+    Args:
+        entries: The symbols in the order of their ids.
+        profile: Language profile whose rules make the signatures.
+        style: How signatures are written.
+        source: What it was built from and how, for the record.
+
+    Examples:
+        >>> vocabulary = Vocabulary.from_counts({"the": 3, "dog": 2}, signatures={"UNK-LC-s": 1})
+        >>> vocabulary.symbols
+        ('<unk>', 'the', 'dog', 'UNK-LC-s')
+        >>> vocabulary.replace(("the", "cats", "slept"))
+        ('the', 'UNK-LC-s', '<unk>')
+    """
+
+    entries: tuple[VocabularyEntry, ...]
+    profile: ProfileSource = "english"
+    style: SignatureStyle = "full"
+    source: Mapping[str, object] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for item in self.entries:
+            if item.symbol in RESERVED or item.symbol in seen or not item.symbol:
+                what = "stands twice in" if item.symbol in seen else "is reserved and cannot be in"
+                raise VocabularyError(f'"{item.symbol}" {what} a vocabulary.', code="E_VOCABULARY")
+            seen.add(item.symbol)
+        if not self.entries or self.entries[0].symbol != UNKNOWN:
+            raise VocabularyError(f"a vocabulary begins with {UNKNOWN}.", code="E_VOCABULARY")
+
+    @classmethod
+    def from_counts(
+        cls,
+        words: Mapping[str, int],
+        *,
+        signatures: Mapping[str, int] | None = None,
+        unknown: int = 0,
+        late: Mapping[str, Entry] | None = None,
+        profile: ProfileSource = "english",
+        style: SignatureStyle = "full",
+        source: Mapping[str, object] | None = None,
+    ) -> Vocabulary:
+        """Return a vocabulary of words and signatures with their counts, in the order of ids.
+
+        Args:
+            words: Words with their counts; ``<unk>`` among them is the unknown symbol.
+            signatures: Signatures with their counts.
+            unknown: Occurrences of ``<unk>`` besides those among `words`.
+            late: Words whose earlier occurrences were replaced, with the place they entered.
+            profile: Language profile of the signatures.
+            style: How signatures are written.
+            source: For the record.
+        """
+        late = late or {}
+        items = [
+            VocabularyEntry(word, count, is_signature=False, entry=late.get(word))
+            for word, count in words.items()
+            if word != UNKNOWN
+        ]
+        for signature, count in (signatures or {}).items():
+            items.append(VocabularyEntry(signature, count, is_signature=True))
+        items.sort(key=lambda item: (-item.count, item.symbol.encode()))
+        first = VocabularyEntry(UNKNOWN, unknown + words.get(UNKNOWN, 0))
+        return cls((first, *items), profile, style, dict(source or {}))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._words
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols in the order of their ids."""
+        return tuple(item.symbol for item in self.entries)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.uint64]:
+        """The count of every symbol in the training text, by id."""
+        return np.array([item.count for item in self.entries], dtype=np.uint64)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: index for index, symbol in enumerate(self.symbols)}
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(item.symbol for item in self.entries if not item.is_signature)
+
+    @cached_property
+    def _signatures(self) -> Signatures:
+        return Signatures(self.profile, style=self.style)
+
+    @cached_property
+    def _has_signatures(self) -> bool:
+        return any(item.is_signature for item in self.entries)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the symbols with their kinds, in the order of their ids, and of the rules."""
+        digest = hashlib.sha256(f"{self.style}\n{self._signatures.profile.fingerprint}\n".encode())
+        for item in self.entries:
+            digest.update(f"{item.symbol}\t{int(item.is_signature)}\n".encode())
+        return digest.hexdigest()
+
+    def symbol(self, word: str, position: int) -> str:
+        """Return what stands for a word: itself, its signature if that is known, or ``<unk>``."""
+        if word in self._words:
+            return word
+        if word in RESERVED:
+            raise VocabularyError(
+                f'"{word}" marks a sentence boundary and cannot be a word of the text.',
+                code="E_RESERVED_SYMBOL",
+            )
+        if not self._has_signatures:
+            return UNKNOWN
+        signature = self._signatures(word, position, known=self._words)
+        return signature if signature in self._ids else UNKNOWN
+
+    def replace(self, words: Sequence[str], *, sentence: int | None = None) -> tuple[str, ...]:
+        """Return the sentence with unknown words replaced.
+
+        Args:
+            words: The sentence.
+            sentence: Its number in the training text, counted from 1: occurrences before a word
+                entered the vocabulary are then replaced too, as the streaming rule did. None for
+                any other text.
+        """
+        if sentence is None or not self._late:
+            return tuple(self.symbol(word, position) for position, word in enumerate(words))
+        return tuple(
+            self._symbol_in_training(word, sentence, position)
+            for position, word in enumerate(words)
+        )
+
+    @cached_property
+    def _late(self) -> dict[str, Entry]:
+        return {item.symbol: item.entry for item in self.entries if item.entry is not None}
+
+    def _symbol_in_training(self, word: str, sentence: int, position: int) -> str:
+        here = (sentence, position)
+        if word in self._words and self._late.get(word, here) <= here:
+            return word
+        lower = word.lower()
+        known = {lower} if lower in self._words and self._late.get(lower, (0, 0)) < here else ()
+        signature = self._signatures(word, position, known=known)
+        return signature if signature in self._ids else UNKNOWN
+
+    def encode(self, words: Sequence[str]) -> npt.NDArray[np.uint32]:
+        """Return the ids of a sentence, unknown words replaced."""
+        ids = self._ids
+        return np.array([ids[symbol] for symbol in self.replace(words)], dtype=np.uint32)
+
+    def decode(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the symbols of ids."""
+        return tuple(self.symbols[index] for index in ids)
+
+
+def check_same_vocabulary(first: Vocabulary, second: Vocabulary) -> None:
+    """Refuse to compare or mix what knows different words.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH``.
+    """
+    if first.fingerprint != second.fingerprint:
+        raise VocabularyError(
+            f"the two vocabularies differ ({len(first)} symbols, {first.fingerprint[:8]}; "
+            f"{len(second)} symbols, {second.fingerprint[:8]}), so probabilities over them cannot "
+            "be compared or mixed. Build one with `treelm vocabulary` and give it to both.",
+            code="E_VOCABULARY_MISMATCH",
+        )

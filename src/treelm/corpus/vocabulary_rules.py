@@ -1,0 +1,240 @@
+"""How a vocabulary is chosen from a corpus: the streaming rule of Pauls & Klein, and others."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal, Protocol
+
+from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
+from treelm.corpus.vocabulary import RESERVED, Entry, Vocabulary
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, VocabularyError
+from treelm.seeds import random_uniform
+from treelm.trees.profile import ProfileSource, load_profile
+
+RuleName = Literal["stream", "min-count", "top", "all"]
+
+#: Sentences after which the streaming rule begins to replace words, as in the paper.
+PAPER_START_AFTER = 10_000
+
+Sentence = tuple[str, ...]
+
+
+class Sentences(Protocol):
+    """A corpus of sentences that can be read more than once."""
+
+    def __iter__(self) -> Iterator[Sentence]:
+        """Yield the sentences from the start."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocabularyRule:
+    """Which words are known.
+
+    Args:
+        name: ``stream`` (a new word after the first sentences is replaced by its signature with a
+            small probability each time until it is kept), ``min-count``, ``top`` or ``all``.
+        size: ``top``: how many words.
+        min_count: ``min-count``: smallest count of a word.
+        start_after: ``stream``: sentences in which every word is kept; None for the smaller of
+            10,000 and half the sentences.
+        probability: ``stream``: probability that a new word is replaced.
+        seed: ``stream``: seed of the random numbers.
+        signatures: Whether rare words become signatures; None for yes with ``stream`` only. The
+            others become ``<unk>``.
+    """
+
+    name: RuleName = "stream"
+    size: int = 60_000
+    min_count: int = 2
+    start_after: int | None = None
+    probability: float = 0.10
+    seed: int = 0
+    signatures: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in ("stream", "min-count", "top", "all"):
+            raise UsageError(f'no vocabulary rule "{self.name}": stream, min-count, top, all.')
+        if self.size < 1 or self.min_count < 1 or not 0 <= self.probability <= 1:
+            raise UsageError("size and min_count are at least 1, probability between 0 and 1.")
+        if self.start_after is not None and self.start_after < 0:
+            raise UsageError("start_after is 0 or more.")
+
+    @property
+    def makes_signatures(self) -> bool:
+        """Whether words outside the vocabulary become signatures."""
+        return self.name == "stream" if self.signatures is None else self.signatures
+
+
+def build_vocabulary(
+    sentences: Sentences,
+    rule: VocabularyRule,
+    *,
+    profile: ProfileSource = "english",
+    style: SignatureStyle = "full",
+) -> Vocabulary:
+    """Return the vocabulary of a corpus.
+
+    Args:
+        sentences: The corpus; it is read two or three times.
+        rule: Which words are known.
+        profile: Language profile of the signatures.
+        style: How signatures are written.
+
+    Raises:
+        VocabularyError: ``E_NO_DATA`` for an empty corpus.
+        CorpusFormatError: ``E_RESERVED_SYMBOL`` if the text holds ``<s>`` or ``</s>``.
+
+    Examples:
+        >>> corpus = [("a", "b"), ("a", "c")]
+        >>> build_vocabulary(corpus, VocabularyRule(name="min-count")).symbols
+        ('<unk>', 'a')
+    """
+    counts, total = _count(sentences)
+    if rule.name == "stream":
+        start_after = _start_after(rule, total)
+        late = merge_entries([stream_entries(sentences, rule, start_after)])
+        known = frozenset(late)
+        late = {word: entry for word, entry in late.items() if entry[0] > start_after}
+    else:
+        known, late = _choose(counts, rule), {}
+    make_signature = Signatures(profile, style=style)
+    replaced = _replaced_counts(sentences, counts, known, late, rule, make_signature)
+    words = {word: counts[word] - replaced.before_entry[word] for word in known}
+    source: dict[str, object] = {"sentences": total, "tokens": counts.total(), **asdict(rule)}
+    return Vocabulary.from_counts(
+        words,
+        signatures=replaced.signatures,
+        unknown=replaced.unknown,
+        late=late,
+        profile=load_profile(profile),
+        style=style,
+        source=source,
+    )
+
+
+def stream_entries(
+    sentences: Iterable[Sentence], rule: VocabularyRule, start_after: int, first_sentence: int = 1
+) -> dict[str, Entry]:
+    """Return for every word the first place at which a stretch of the corpus keeps it.
+
+    The place is the smallest (sentence, position) whose sentence is within `start_after` or whose
+    random number keeps it. The random numbers depend on the place alone, so stretches can be
+    looked at in any order and by anyone: `merge_entries` takes the smallest place of each word.
+
+    Args:
+        sentences: A stretch of the corpus.
+        rule: The streaming rule.
+        start_after: Sentences in which every word is kept.
+        first_sentence: Number of the first sentence of the stretch in the corpus, from 1.
+    """
+    entries: dict[str, Entry] = {}
+    for number, sentence in enumerate(sentences, first_sentence):
+        for position, word in enumerate(sentence):
+            if word in entries:
+                continue
+            if (
+                number <= start_after
+                or random_uniform(rule.seed, number, position) >= rule.probability
+            ):
+                entries[word] = (number, position)
+    return entries
+
+
+def merge_entries(parts: Iterable[dict[str, Entry]]) -> dict[str, Entry]:
+    """Return the smallest place of every word over stretches of a corpus.
+
+    Examples:
+        >>> merge_entries([{"a": (2, 0)}, {"a": (1, 5), "b": (3, 1)}])
+        {'a': (1, 5), 'b': (3, 1)}
+    """
+    merged: dict[str, Entry] = {}
+    for part in parts:
+        for word, entry in part.items():
+            merged[word] = min(entry, merged.get(word, entry))
+    return merged
+
+
+def _count(sentences: Iterable[Sentence]) -> tuple[Counter[str], int]:
+    counts: Counter[str] = Counter()
+    total = 0
+    for sentence in sentences:
+        counts.update(sentence)
+        total += 1
+    if not counts:
+        raise VocabularyError(
+            "the corpus holds no words, so there is no vocabulary to build.", code="E_NO_DATA"
+        )
+    for symbol in RESERVED & counts.keys():
+        raise CorpusFormatError(
+            f'the text holds "{symbol}" as a word, which is reserved for sentence boundaries. '
+            "Remove it: boundaries are added by the models themselves.",
+            code="E_RESERVED_SYMBOL",
+        )
+    return counts, total
+
+
+def _start_after(rule: VocabularyRule, total: int) -> int:
+    if rule.start_after is None:
+        return min(PAPER_START_AFTER, total // 2)
+    if rule.start_after >= total:
+        warnings.warn(
+            f"the corpus has {total} sentences and words are replaced only after "
+            f"{rule.start_after}, so none is. Try a start_after of {total // 2}.",
+            TreelmWarning,
+            stacklevel=3,
+        )
+    return rule.start_after
+
+
+def _choose(counts: Counter[str], rule: VocabularyRule) -> frozenset[str]:
+    ranked = sorted(counts, key=lambda word: (-counts[word], word.encode()))
+    if rule.name == "top":
+        return frozenset(ranked[: rule.size])
+    least = rule.min_count if rule.name == "min-count" else 1
+    return frozenset(word for word in ranked if counts[word] >= least)
+
+
+@dataclass(slots=True)
+class _Replaced:
+    """What the replaced occurrences became, and how many each known word lost."""
+
+    signatures: Counter[str]
+    before_entry: Counter[str]
+    unknown: int = 0
+
+
+def _replaced_counts(  # noqa: PLR0917 (one caller)
+    sentences: Iterable[Sentence],
+    counts: Counter[str],
+    known: frozenset[str],
+    late: dict[str, Entry],
+    rule: VocabularyRule,
+    make_signature: Signatures,
+) -> _Replaced:
+    result = _Replaced(Counter(), Counter())
+    if not rule.makes_signatures:
+        result.unknown = sum(count for word, count in counts.items() if word not in known)
+        return result
+    always = known - late.keys()  # never replaced: the common case, asked first
+    for number, sentence in enumerate(sentences, 1):
+        for position, word in enumerate(sentence):
+            if word in always:
+                continue
+            here = (number, position)
+            if word in late:
+                if late[word] <= here:
+                    continue
+                result.before_entry[word] += 1
+            lower = word.lower()
+            # Words are replaced only after start_after, so what is not late is known by now.
+            is_known = lower in always or (lower in late and late[lower] < here)
+            signature = make_signature(word, position, known={lower} if is_known else ())
+            if signature == UNKNOWN:
+                result.unknown += 1
+            else:
+                result.signatures[signature] += 1
+    return result
