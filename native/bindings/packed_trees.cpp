@@ -52,19 +52,20 @@ nb::list problems(const PackedTrees& trees) {
 void build(PackedTrees* self, const std::vector<Parts>& labels, const std::vector<std::string>& words,
            const Array<std::uint32_t>& label, const Array<std::uint32_t>& size, const Array<std::uint32_t>& word,
            const Array<std::uint32_t>& start) {
-  new (self) PackedTrees();
+  PackedTrees made;  // checked before it is placed: what throws must leave nothing behind
   Symbols atoms;
   for (const auto& [base, head, gap, parent] : labels) {
     const auto id = [&](const std::optional<std::string>& part) { return part ? atoms.intern(*part) : none; };
-    self->labels.push_back({atoms.intern(base), id(head), id(parent), gap ? 1u : 0u});
+    made.labels.push_back({atoms.intern(base), id(head), id(parent), gap ? 1u : 0u});
   }
-  self->atoms = StringTable(atoms);
-  for (const std::string& item : words) self->words.push_back(item);
-  self->label = copy(label);
-  self->size = copy(size);
-  self->word = copy(word);
-  self->start = copy(start);
-  check_packed(*self);
+  made.atoms = StringTable(atoms);
+  for (const std::string& item : words) made.words.push_back(item);
+  made.label = copy(label);
+  made.size = copy(size);
+  made.word = copy(word);
+  made.start = copy(start);
+  check_packed(made);
+  new (self) PackedTrees(std::move(made));
 }
 
 }  // namespace
@@ -119,15 +120,16 @@ void bind_packed_trees(nb::module_& module) {
           [](TreeRecipe* self, std::shared_ptr<Profile> profile, bool strip, bool unescape, bool normalize_root,
              std::uint32_t max_depth, std::uint32_t treelet, bool lowest_verb_label,
              const std::vector<std::string>& temporal_words) {
-            new (self) TreeRecipe();
-            self->profile = std::move(profile);
-            self->strip = strip;
-            self->unescape = unescape;
-            self->normalize_root = normalize_root;
-            self->max_depth = max_depth;
-            self->treelet = treelet & 0x1FFu;
-            self->lowest_verb_label = lowest_verb_label;
-            for (const std::string& word : temporal_words) self->temporal_words.intern(word);
+            TreeRecipe made;
+            made.profile = std::move(profile);
+            made.strip = strip;
+            made.unescape = unescape;
+            made.normalize_root = normalize_root;
+            made.max_depth = max_depth;
+            made.treelet = treelet & 0x1FFu;
+            made.lowest_verb_label = lowest_verb_label;
+            for (const std::string& word : temporal_words) made.temporal_words.intern(word);
+            new (self) TreeRecipe(std::move(made));
           },
           nb::arg("profile"), nb::kw_only(), nb::arg("strip"), nb::arg("unescape"), nb::arg("normalize_root"),
           nb::arg("max_depth"), nb::arg("treelet"), nb::arg("lowest_verb_label"), nb::arg("temporal_words"))

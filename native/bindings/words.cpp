@@ -34,6 +34,7 @@ void bind_words(nb::module_& module) {
         return out;
       },
       nb::arg("text"));
+  module.def("random_bits", &random_bits, nb::arg("seed"), nb::arg("stream"), nb::arg("counter"));
   module.def("random_uniform", &random_uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("counter"));
 }
 

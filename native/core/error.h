@@ -21,9 +21,10 @@ enum class ErrorCode : std::uint8_t {
   too_large,
   argument,
   forked,
+  threads,
 };
 
-inline constexpr int error_code_count = 12;
+inline constexpr int error_code_count = 13;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -40,6 +41,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::too_large: return "E_TOO_LARGE";
     case ErrorCode::argument: return "E_ARGUMENT";
     case ErrorCode::forked: return "E_FORKED";
+    case ErrorCode::threads: return "E_THREADS";
   }
   return "E_FAILED";
 }
@@ -47,7 +49,7 @@ constexpr std::string_view code_name(ErrorCode code) {
 // What happened, in one sentence without a place.
 constexpr std::string_view code_sentence(ErrorCode code) {
   switch (code) {
-    case ErrorCode::unbalanced: return "a bracket is opened and never closed, or closed and never opened";
+    case ErrorCode::unbalanced: return "a bracket is opened and not closed (within 32 MiB), or closed and never opened";
     case ErrorCode::text_outside: return "a token stands outside any tree";
     case ErrorCode::mixed: return "a word stands beside a bracketed child";
     case ErrorCode::multi_word: return "two words stand under one tag";
@@ -59,6 +61,7 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::too_large: return "the input is larger than the kernel can index";
     case ErrorCode::argument: return "an argument has an impossible value";
     case ErrorCode::forked: return "a stream opened before a fork was used after it";
+    case ErrorCode::threads: return "the threads asked for could not be started";
   }
   return "the kernel failed";
 }

@@ -1,7 +1,4 @@
 // Heads of phrases, lexical heads, and the temporal lexicon that needs them.
-#include <algorithm>
-#include <unordered_map>
-
 #include "tree_worker.h"
 #include "unicode.h"
 

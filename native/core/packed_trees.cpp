@@ -77,13 +77,6 @@ void Problems::add(TreeProblem problem) {
   if (first_.size() < kept) first_.push_back(std::move(problem));
 }
 
-void Problems::add(const Problems& others) {
-  count_ += others.count_;
-  between_ += others.between_;
-  for (const TreeProblem& problem : others.first_)
-    if (first_.size() < kept) first_.push_back(problem);
-}
-
 void Problems::sort_by_place() {
   std::stable_sort(first_.begin(), first_.end(), [](const TreeProblem& a, const TreeProblem& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);

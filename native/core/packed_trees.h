@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +65,6 @@ class Problems {
   static constexpr std::size_t kept = 2048;
 
   void add(TreeProblem problem);
-  void add(const Problems& others);
   void sort_by_place();
   bool empty() const { return count_ == 0; }
   std::uint64_t count() const { return count_; }

@@ -41,14 +41,24 @@ std::string_view case_part(const Shape& shape, bool first_in_sentence, bool know
   return shape.lower && lower_case_mark ? "-LC" : "";
 }
 
+// Whether the last character of `text` is one of `characters`.
+bool ends_in_one_of(std::string_view text, std::string_view characters) {
+  for (std::size_t at = 0; at < characters.size();) {
+    const std::size_t begin = at;
+    next_code_point(characters, at);
+    if (text.ends_with(characters.substr(begin, at - begin))) return true;
+  }
+  return false;
+}
+
 // The ending that the signature names, or nothing.
 std::string_view ending_of(const SignatureRules& rules, const Shape& shape, std::string_view word) {
   if (rules.last_character) return word.substr(shape.last_begin);
   std::string lower;
   lower_case(word, lower);
   if (!rules.plural.empty() && lower.ends_with(rules.plural) && shape.length >= 3) {
-    const std::size_t before = lower.size() - rules.plural.size();
-    const bool blocked = before > 0 && rules.plural_blocked.find(lower[before - 1]) != std::string::npos;
+    const std::string_view stem = std::string_view(lower).substr(0, lower.size() - rules.plural.size());
+    const bool blocked = !stem.empty() && ends_in_one_of(stem, rules.plural_blocked);
     return blocked ? std::string_view() : rules.plural;
   }
   if (shape.length < 5 || shape.dash || (shape.digit && shape.capitals > 0)) return "";

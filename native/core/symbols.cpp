@@ -1,13 +1,25 @@
 #include "symbols.h"
 
 #include <algorithm>
+#include <chrono>
+#include <random>
 
 #include "error.h"
+#include "random.h"
 
 namespace treelm {
 
 namespace {
 constexpr std::size_t first_slots = 1024;
+}
+
+std::uint64_t hash_seed() {
+  static const std::uint64_t seed = [] {
+    std::random_device device;
+    const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    return mix64((std::uint64_t{device()} << 32 | device()) ^ now);
+  }();
+  return seed;
 }
 
 Symbols::Symbols() : start_{0}, slots_(first_slots, Slot{0, none}) {}
@@ -19,7 +31,7 @@ void Symbols::clear() {
 }
 
 std::uint32_t Symbols::find(std::string_view text) const {
-  const auto hash = static_cast<std::uint32_t>(hash_bytes(text));
+  const auto hash = static_cast<std::uint32_t>(hash_bytes(text, hash_seed()));
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     const Slot& slot = slots_[at];
@@ -29,7 +41,7 @@ std::uint32_t Symbols::find(std::string_view text) const {
 }
 
 std::uint32_t Symbols::intern(std::string_view text) {
-  const auto hash = static_cast<std::uint32_t>(hash_bytes(text));
+  const auto hash = static_cast<std::uint32_t>(hash_bytes(text, hash_seed()));
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
   for (;; at = (at + 1) & mask) {

@@ -13,9 +13,9 @@ inline constexpr std::uint32_t none = 0xFFFFFFFFu;
 
 // A fast hash of a byte string for tables in memory; it depends on the machine's byte order, so it
 // never reaches a file.
-inline std::uint64_t hash_bytes(std::string_view text) {
+inline std::uint64_t hash_bytes(std::string_view text, std::uint64_t seed = 0) {
   constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15ull;
-  std::uint64_t hash = text.size() * multiplier;
+  std::uint64_t hash = (text.size() * multiplier) ^ seed;
   const char* at = text.data();
   std::size_t left = text.size();
   while (left >= 8) {
@@ -40,6 +40,10 @@ inline std::uint64_t hash_bytes(std::string_view text) {
   hash = (hash ^ tail) * multiplier;
   return hash ^ (hash >> 29);
 }
+
+// Different in every process, so that nobody can write words that all fall into one slot. Ids follow
+// first occurrence, so results do not depend on it.
+std::uint64_t hash_seed();
 
 class Symbols {
  public:

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <string>
+#include <system_error>
+
+#include "error.h"
 
 #ifdef _WIN32
 #include <process.h>
 #else
 #include <unistd.h>
+
+#include <csignal>
 #endif
 
 namespace treelm {
@@ -19,6 +25,28 @@ long current_process() {
   return static_cast<long>(getpid());
 #endif
 }
+
+namespace {
+
+// Threads started meanwhile never take a signal: Ctrl-C must interrupt the thread that reads.
+class SignalsBlocked {
+ public:
+#ifdef _WIN32
+  SignalsBlocked() = default;
+#else
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+#endif
+};
+
+}  // namespace
 
 ThreadPool::ThreadPool(std::size_t threads) : size_(std::max<std::size_t>(threads, 1)) {}
 
@@ -69,11 +97,12 @@ void ThreadPool::start() {
       task(worker);
     }
   };
+  const SignalsBlocked blocked;
   try {
     for (std::size_t worker = 0; worker < size_; ++worker) threads_.emplace_back(work, worker);
-  } catch (...) {  // no thread to be had: leave nothing half-started behind
+  } catch (const std::system_error&) {  // leave nothing half-started behind
     stop();
-    throw;
+    throw Error(ErrorCode::threads, std::to_string(size_) + " threads could not be started; ask for fewer");
   }
 }
 

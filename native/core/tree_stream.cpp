@@ -1,7 +1,5 @@
 #include "tree_stream.h"
 
-#include <algorithm>
-
 namespace treelm {
 
 namespace {
@@ -37,7 +35,6 @@ void TreeStream::finish() {
 void TreeStream::dispatch() {
   if (pending_.spans.empty() && pending_.problems.empty()) return;
   auto slot = std::make_shared<Slot>();
-  queue_.push_back(slot);
   auto segments = std::make_shared<Segments>(std::move(pending_));
   pending_ = {};
   pool_.submit([this, slot, segments](std::size_t worker) {
@@ -63,6 +60,7 @@ void TreeStream::dispatch() {
     slot->ready = true;
     slot->changed.notify_all();
   });
+  queue_.push_back(std::move(slot));  // only what was really handed on is waited for
 }
 
 std::optional<TreeBatch> TreeStream::take(bool wait) {

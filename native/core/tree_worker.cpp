@@ -101,7 +101,9 @@ PackedTrees TreeWorker::process(const Segments& segments) {
       const std::size_t newline = before.rfind('\n');
       const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
       const std::uint64_t column = newline == std::string_view::npos ? span.column + failure.at : failure.at - newline;
-      out.problems.add({failure.code, span.ordinal, span.line + lines, column, excerpt_at(text, failure.at)});
+      // A reserved character is in a label of the cleaned tree, whose place in the text is not kept.
+      std::string excerpt = failure.code == ErrorCode::reserved_char ? scratch_ : excerpt_at(text, failure.at);
+      out.problems.add({failure.code, span.ordinal, span.line + lines, column, std::move(excerpt)});
     }
   }
   out.problems.sort_by_place();

@@ -98,6 +98,7 @@ class TreeWorker {
 
   // treelet_transforms.cpp
   void treelet();
+  std::uint32_t first_inner() const;
   void retag_temporal_nouns();
   void annotate_heads();
   void flatten_noun_phrases();

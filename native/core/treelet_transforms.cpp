@@ -101,6 +101,9 @@ bool TreeWorker::is_closed(std::uint32_t preterminal) {
          ((node.flags & has_closed_prefix) != 0 && word_fact(node.word, closed_word));
 }
 
+// Index of the first node that is not ROOT: a tree given without one has no node to leave alone.
+std::uint32_t TreeWorker::first_inner() const { return root_ + (tree_.nodes[root_].base == profile_.root() ? 1 : 0); }
+
 // T1
 void TreeWorker::retag_temporal_nouns() {
   if (recipe_->temporal_words.size() == 0) return;
@@ -112,7 +115,7 @@ void TreeWorker::retag_temporal_nouns() {
 // T2
 void TreeWorker::annotate_heads() {
   find_lexical_heads();
-  for (std::uint32_t at = root_ + 1; at < tree_.nodes.size(); ++at) {
+  for (std::uint32_t at = first_inner(); at < tree_.nodes.size(); ++at) {
     if (tree_.nodes[at].dead) continue;
     const std::uint32_t head = lexical_head_[at];
     const bool closed = is_closed(head);
@@ -249,14 +252,14 @@ void TreeWorker::annotate_parents() {
     if (node.dead || node.word != none) continue;
     for (std::uint32_t child = node.first; child != none; child = tree_.nodes[child].next) {
       WorkingTree::Node& below = tree_.nodes[child];
-      if (at == root_ || (below.word == none && (below.flags & takes_parent))) below.parent_mark = node.base;
+      if (at < first_inner() || (below.word == none && (below.flags & takes_parent))) below.parent_mark = node.base;
     }
   }
 }
 
 // T9: a phrase with one child gives way to it; the root's own unary stays.
 void TreeWorker::delete_unaries() {
-  for (auto at = static_cast<std::uint32_t>(tree_.nodes.size()); at-- > root_ + 1;) {
+  for (auto at = static_cast<std::uint32_t>(tree_.nodes.size()); at-- > first_inner();) {
     if (tree_.nodes[at].dead || !tree_.is_phrase(at) || !tree_.has_one_child(at)) continue;
     const std::uint32_t child = tree_.nodes[at].first, next = tree_.nodes[at].next;
     tree_.nodes[at] = tree_.nodes[child];

@@ -83,3 +83,9 @@ TEST("symbols: the hash tells similar strings apart") {
   std::sort(hashes.begin(), hashes.end());
   CHECK(std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end());
 }
+
+TEST("symbols: tables are hashed with a seed of the process, so that collisions cannot be prepared") {
+  CHECK(hash_bytes("word", 1) != hash_bytes("word", 2));
+  CHECK(hash_bytes("word", hash_seed()) != hash_bytes("word"));
+  CHECK_EQ(hash_seed(), hash_seed());
+}

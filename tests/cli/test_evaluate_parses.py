@@ -186,3 +186,13 @@ def test_evaluate_parses_gold_file_that_is_malformed(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("(S (NP a b))")
     (tmp_path / "system").write_text(GOLD)
     assert_refused(treelm("evaluate", "parses", "gold", "system", cwd=tmp_path), 3, "gold")
+
+
+def test_evaluate_parses_pairs_wrapped_trees_by_their_order(tmp_path: Path) -> None:
+    """Trees over several lines are not paired by line, even where the line counts agree."""
+    gold, system = tmp_path / "gold", tmp_path / "system"
+    gold.write_text("(S (NP (NN a))\n (VP (VB b)))\n(S (NP (NN c)) (VP (VB d)))\n")
+    system.write_text("(S (NP (NN a)) (VP (VB b)))\n(S (NP (NN c))\n (VP (VB d)))\n")
+    done = treelm("evaluate", "parses", gold, system, "--json")
+    score = json.loads(done.stdout)
+    assert (score["labelled_f1"], score["unparsed"], score["sentences"]) == (1.0, 0, 2)

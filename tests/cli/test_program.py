@@ -249,3 +249,11 @@ def test_program_help_into_a_closed_pipe_is_quiet() -> None:
     done = finish(process)
     assert done.stderr == b""
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_program_completion_knows_commands_and_options(shell: str) -> None:
+    done = treelm("--completion", shell)
+    script = assert_fine(done).decode()
+    for name in ("transform", "vocabulary", "evaluate", "parses", "pipeline", "on-error"):
+        assert name in script

@@ -319,3 +319,25 @@ def test_transform_reads_a_pipe_by_name() -> None:
     with pipe_holding(b"(S (NP-TMP (NN week)) (VP (VBD passed)))\n") as pipe:
         done = finish(start_treelm("transform", f"/dev/fd/{pipe}", passed=[pipe]))
     assert b"(VBD passed)" in assert_fine(done, None)
+
+
+@pytest.mark.parametrize("pipeline", ["clean", "treelet"])
+def test_transform_that_drops_things_cannot_be_undone(pipeline: str) -> None:
+    done = treelm("transform", "--pipeline", pipeline, "--undo", stdin=b"(ROOT (NN a))\n")
+    assert done.returncode == 2
+    assert b"cannot be undone" in done.stderr
+    assert done.stdout == b""
+
+
+def test_transform_temporal_treebank_is_known_by_its_content(tmp_path: Path) -> None:
+    treebank, lexicon = tmp_path / "rain.txt", tmp_path / "words.mrg"
+    treebank.write_text("(S (NP-TMP (NNP Monday)))\n")
+    lexicon.write_text("Monday\n")
+    for given in (treebank, lexicon):
+        done = treelm("transform", "--temporal", given, stdin=b"(ROOT (NNP Monday))\n")
+        assert done.stdout == b"(ROOT (NNTP^ROOT Monday))\n", done.stderr
+
+
+def test_transform_without_goes_with_treelet_only() -> None:
+    done = treelm("transform", "--pipeline", "clean", "--without", "vp_flattening", stdin=b"(A a)")
+    assert done.returncode == 2

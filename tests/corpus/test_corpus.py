@@ -117,3 +117,14 @@ def test_parse_tree_wants_exactly_one() -> None:
         with pytest.raises(CorpusFormatError) as caught:
             parse_tree(text)
         assert caught.value.code == "E_NOT_ONE_TREE"
+
+
+def test_fingerprint_keeps_files_apart_and_reads_each_once(tmp_path: Path) -> None:
+    first, second, both = tmp_path / "a", tmp_path / "b", tmp_path / "c"
+    first.write_text("(A a)\n")
+    second.write_text("(B b)\n")
+    both.write_text("(A a)\n(B b)\n")
+    apart = TreeCorpus((first, second)).fingerprint
+    assert apart[1:] == TreeCorpus((both,)).fingerprint[1:] == (2, 2)
+    assert apart.sha256 != TreeCorpus((both,)).fingerprint.sha256
+    assert TextCorpus((first, second)).fingerprint.sha256 == apart.sha256

@@ -12,6 +12,7 @@ from tests.reference.signature import sig
 from treelm.corpus.unknown_words import UNKNOWN, Signatures
 from treelm.errors import UsageError
 from treelm.testing.strategies import words
+from treelm.trees.profile import load_profile
 
 STYLES = ("full", "paper")
 PROFILES = ("english", "neutral")
@@ -137,3 +138,11 @@ def test_unknown_words_are_one_token(word: str, position: int) -> None:
         if profile == "english":
             assert result.isascii()
         assert signatures(word, 1) == signatures(word, 7)
+
+
+def test_unknown_words_blocked_letters_are_characters_not_bytes() -> None:
+    english = load_profile("english")
+    rules = english.unknown_words.model_copy(update={"plural_blocked": "é"})
+    signatures = Signatures(english.model_copy(update={"unknown_words": rules}))
+    assert signatures("abés", 1) == "UNK-LC"
+    assert signatures("abĩs", 1) == "UNK-LC-s"

@@ -350,7 +350,7 @@ def test_hostile_files_docs_that_are_no_text(tmp_path: Path, capfdbinary: Captur
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"week\t1\n", 3), (b"week\tx\ty\n", 3), (b"\xff\n", 3), (b"\n\n", 0), (b"a b c\n", 0)],
+    [(b"week\t1\n", 3), (b"week\tx\ty\n", 3), (b"\xff\n", 3), (b"\n\n", 0), (b"a b c\n", 3)],
 )
 def test_hostile_files_temporal_lexicon(
     tmp_path: Path, capfdbinary: Capture, content: bytes, code: int

@@ -46,3 +46,8 @@ def test_missing_extra_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delitem(sys.modules, "nltk.tree")
     with pytest.raises(MissingExtra, match=r'pip install "treelm\[nltk\]"'):
         Tree("NN", "dog").to_nltk()
+
+
+def test_nltk_chunk_trees_are_refused_with_a_reason() -> None:
+    with pytest.raises(CorpusFormatError, match="chunk trees"):
+        Tree.from_nltk(nltk_tree.Tree("NP", [("dog", "NN")]))

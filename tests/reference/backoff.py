@@ -119,7 +119,7 @@ class Chain:
         return sum(position in self.pads and self.pads[position] == x for position, x in held)
 
     def raw(self, level: int, key: Context) -> bool:
-        """The predicate raw(j,k) of 2.1: exactly one pad."""
+        """Whether k has raw counts, the predicate of 2.1: exactly one pad."""
         return self.pad_count(level, key) == 1
 
     def discarded(self, level: int, key: Context) -> bool:
@@ -275,7 +275,7 @@ class Base(Protocol):
         """The outcome that stands for a queried one, which may be unknown."""
 
     def probability(self, key: Context, outcome: Outcome) -> Fraction:
-        """b of a resolved outcome."""
+        """The value of b for a resolved outcome."""
 
     def sampler(self, uniform: Uniform, number: type[float] | type[Fraction]) -> Draw:
         """A function that draws from b( . | key)."""
@@ -607,6 +607,7 @@ class JelinekMercerModel(BackoffModel):
         chain: Chain,
         base: Base,
         rows: Sequence[Mapping[Context, Row]],
+        *,
         counts: Sequence[Table],
         weights: Sequence[Mapping[int, Fraction]],
         traces: Sequence[Mapping[int, list[float]]],
@@ -629,7 +630,9 @@ def jelinek_mercer(
     min_heldout: int = 100,
 ) -> JelinekMercerModel:
     """(4.2) with L by EM on held-out events, levels from J upwards."""
-    return _interpolated([(events, heldout)], events, chain, base, buckets, min_heldout)
+    return _interpolated(
+        [(events, heldout)], events, chain, base, kind=buckets, min_heldout=min_heldout
+    )
 
 
 def deleted_interpolation(
@@ -641,10 +644,13 @@ def deleted_interpolation(
     min_heldout: int = 100,
 ) -> JelinekMercerModel:
     """The deleted variant: each fold is held out once, EM is pooled, counts are from all folds."""
+    counted = [event_counts(fold) for fold in folds]
     splits = [
-        (merge_counts(*(other for other in folds if other is not fold)), fold) for fold in folds
+        (merge_counts(*counted[:place], *counted[place + 1 :]), fold)
+        for place, fold in enumerate(counted)
     ]
-    return _interpolated(splits, merge_counts(*folds), chain, base, buckets, min_heldout)
+    everything = merge_counts(*counted)
+    return _interpolated(splits, everything, chain, base, kind=buckets, min_heldout=min_heldout)
 
 
 def _interpolated(
@@ -652,6 +658,7 @@ def _interpolated(
     everything: Events,
     chain: Chain,
     base: Base,
+    *,
     kind: BucketKind,
     min_heldout: int,
 ) -> JelinekMercerModel:
@@ -667,11 +674,13 @@ def _interpolated(
     for level in range(chain.last, -1, -1):
         found: defaultdict[int, list[tuple[Fraction, Fraction]]] = defaultdict(list)
         for tables, held in parts:
-            lower = _lower_model(tables, weights, level, chain, base, kind)
+            rows = _weighted_levels(tables, weights, level + 1, kind)
+            lower = BackoffModel(chain, base, rows)  # p_{level+1} of full contexts
             for number, pair in _heldout_pairs(held, tables[level], lower, level, kind):
                 found[number].append(pair)
         seen = {_row_bucket(row, kind) for row in final[level].values()} | set(found)
-        groups = merge_buckets({g: len(p) for g, p in found.items()}, max(seen), min_heldout)
+        sizes = {number: len(sample) for number, sample in found.items()}
+        groups = merge_buckets(sizes, max(seen, default=0), min_heldout)
         for number, group in groups.items():
             pairs[level].setdefault(group, []).extend(found[number])
         traces[level] = {group: em_weights(sample) for group, sample in pairs[level].items()}
@@ -679,7 +688,9 @@ def _interpolated(
             number: _clamped(traces[level][group][-1]) for number, group in groups.items()
         }
     rows = _weighted_levels(final, weights, 0, kind)
-    return JelinekMercerModel(chain, base, rows, final, weights, traces, pairs)
+    return JelinekMercerModel(
+        chain, base, rows, counts=final, weights=weights, traces=traces, pairs=pairs
+    )
 
 
 def _row_bucket(row: Mapping[Outcome, int], kind: BucketKind) -> int:
@@ -708,18 +719,6 @@ def _weighted_row(row: Mapping[Outcome, int], weight: Fraction) -> Row:
     """L f_j(x|k) with (4.1), and 1 - L."""
     total = sum(row.values())
     return Row({x: weight * Fraction(n, total) for x, n in row.items()}, 1 - weight)
-
-
-def _lower_model(
-    tables: Sequence[Table],
-    weights: Sequence[Mapping[int, Fraction]],
-    level: int,
-    chain: Chain,
-    base: Base,
-    kind: BucketKind,
-) -> BackoffModel:
-    """p_{level+1} as a model of full contexts."""
-    return BackoffModel(chain, base, _weighted_levels(tables, weights, level + 1, kind))
 
 
 def _heldout_pairs(

@@ -224,3 +224,17 @@ def test_transform_empty_pipeline_changes_nothing() -> None:
     tree = Tree.from_string("(S (A a))")
     assert Pipeline(()).apply(tree) is tree
     assert Pipeline(()).undo(tree) is tree
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"name": "treelet", "temporal": 5},
+        {"name": "treelet", "temporal": [1]},
+        {"name": "treelet", "transforms": [["x"]]},
+        {"name": "disambiguate_tags", "tags": 3},
+    ],
+)
+def test_transform_config_of_wrong_types_is_wrong_usage(config: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        transform_from_config(config)

@@ -13,7 +13,7 @@ from tests.reference import treelet as oracle
 from tests.reference.conversion import parts_of_node, parts_of_tree, to_node
 
 from treelm.corpus.brackets import ReadOptions, read_packed, read_trees
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.testing.strategies import PHRASES, TAGS, english_trees, labels, trees
 from treelm.transforms.clean import clean
 from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet, VerbLabel, treelet
@@ -227,3 +227,15 @@ def test_treelet_without_temporal_nouns_warns_unless_that_is_meant() -> None:
         == treelet(tree, profile="neutral")
         == tree.replace(content=[Tree(Label("NN", parent="ROOT"), "today")])
     )
+
+
+def test_treelet_of_a_tree_without_root_treats_its_top_like_any_node() -> None:
+    tree = Tree.from_string("(S (NP (PRP He)) (VP (VBD left) (NP (NN home))))")
+    assert str(treelet(tree, temporal=())) == "(S-VBD (PRP-he He) (VP-VBD^S (VBD left) (NN home)))"
+
+
+def test_treelet_temporal_nouns_are_words_in_any_case() -> None:
+    tree = Tree.from_string("(ROOT (NNP Monday))")
+    assert str(treelet(tree, temporal={"MONDAY"})) == "(ROOT (NNTP^ROOT Monday))"
+    with pytest.raises(UsageError, match="not a string"):
+        treelet(tree, temporal="monday")

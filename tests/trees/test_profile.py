@@ -23,7 +23,7 @@ NX = { same_as = "NP" }
 
 
 def test_packaged_profiles_load() -> None:
-    assert packaged_profiles() == ["english", "neutral"]
+    assert packaged_profiles() == ("english", "neutral")
     for name in packaged_profiles():
         profile = load_profile(name)
         assert profile.name == name

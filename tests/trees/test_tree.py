@@ -156,3 +156,8 @@ def test_empty_batch_is_legal() -> None:
 def test_tree_draws_itself_in_a_notebook() -> None:
     assert DOG._repr_svg_().startswith("<svg")
     assert "dog" in DOG.draw()
+
+
+def test_head_must_be_one_of_the_children() -> None:
+    with pytest.raises(ValueError, match="head 7"):
+        Tree("NP", [Tree("NN", "a"), Tree("NN", "b")], head=7)

@@ -246,7 +246,7 @@ ANY_TREES = st.recursive(
         Tree,
         st.text(st.characters(), max_size=8),
         st.lists(trees, min_size=1, max_size=4),
-        head=st.integers(0, 3),
+        head=st.sampled_from([None, 0]),
     ),
 )
 SHAPES = st.recursive(
@@ -328,11 +328,6 @@ def test_text_rejects_unknown_layout() -> None:
 def test_text_uses_only_ascii_for_lines() -> None:
     for layout in ("vertical", "indented"):
         assert draw_text(DOG, layout=layout, ascii_only=True, mark_heads=True).isascii()
-
-
-def test_text_ignores_heads_that_do_not_exist() -> None:
-    tree = Tree("NP", [Tree("DT", "the"), Tree("NN", "dog", head=0)], head=7)
-    assert draw_text(tree, mark_heads=True) == draw_text(tree)
 
 
 def test_text_escapes_terminal_sequences() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, InputFile, TreeOptions, settle_reading
-from treelm.cli.terminal import picture_width
+from treelm.cli.terminal import is_terminal, picture_width
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
@@ -48,6 +49,7 @@ def draw(
     if limit is not None and limit < 0:
         raise UsageError("--limit must be 0 or more.")
     report = ReadReport()
+    at_once = output == "-" and is_terminal(sys.stdout)
     pictures = draw_trees(
         file,
         trees.read_options(strip=not raw),
@@ -56,13 +58,16 @@ def draw(
         mark_heads=heads,
         ascii_only=ascii_only,
         width=picture_width() if width is None else width,
-        on_error=trees.error_policy,
+        on_error=trees.on_error,
         report=report,
         limit=limit,
         threads=trees.thread_count,
+        line_buffered=at_once,
     )
     with write_atomically(output) as out:
         for picture in pictures:
             out.write(picture.encode())
+            if at_once:
+                out.flush()
         if limit != 0:
             settle_reading(report, common, source_name(file))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App, Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, TreeOptions
+from treelm.cli.options import CommonOptions, InputFile, TreeOptions, note_problems
 from treelm.cli.terminal import write_record
 from treelm.tasks.evaluate.parse_files import evaluate_parse_files
 
@@ -40,12 +40,10 @@ def parses(
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
     found = evaluate_parse_files(
-        gold, system, trees.read_options(), on_error=trees.error_policy, threads=trees.thread_count
+        gold, system, trees.read_options(), on_error=trees.on_error, threads=trees.thread_count
     )
-    for problem in found.gold_problems:
-        common.note(f"gold tree left out: {problem.message}")
-    for problem in found.system_problems:
-        common.note(f"counted as no parse: {problem.message}")
+    note_problems(found.gold_problems, "gold tree left out", common)
+    note_problems(found.system_problems, "counted as no parse", common)
     score = found.accuracy
     write_record(
         {

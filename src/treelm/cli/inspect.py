@@ -34,7 +34,7 @@ def inspect(
     found = inspect_file(
         path,
         trees.read_options(strip=not raw),
-        on_error=trees.error_policy,
+        on_error=trees.on_error,
         threads=trees.thread_count,
         progress=common.progress,
     )
@@ -51,6 +51,8 @@ def inspect(
     if not json:
         for problem in found.problems:
             sys.stdout.write(printable(problem.message) + "\n")
+    if found.failed > len(found.problems):
+        common.note(f"only the first {len(found.problems)} problems are listed.")
     if found.document_problem is not None:
         common.note(found.document_problem)
     if not found.statistics.trees:

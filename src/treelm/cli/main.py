@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Literal, NamedTuple, TextIO
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -85,13 +85,22 @@ for _name, _command in COMMANDS.items():
 
 
 @app.default
-def _root(*, version: bool = False, verbose: bool = False) -> None:
+def _root(
+    *,
+    version: bool = False,
+    verbose: bool = False,
+    completion: Literal["bash", "zsh", "fish"] | None = None,
+) -> None:
     """Syntactic language models: read, transform, draw and score trees.
 
     Args:
         version: Print the version and exit.
         verbose: With --version: also the versions of the native core, Python, numpy and the rest.
+        completion: Print the script that completes commands and options in this shell.
     """
+    if completion is not None:
+        sys.stdout.write(app.generate_completion(prog_name="treelm", shell=completion))
+        return
     if not version:
         app.help_print()
         return

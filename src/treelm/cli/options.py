@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from treelm.characters import printable
 from treelm.cli.terminal import terminal_progress
-from treelm.corpus.brackets import OnError, ReadOptions, ReadReport
+from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport
 from treelm.errors import CorpusFormatError
 from treelm.parallel.progress import SILENT, Progress
 
@@ -72,7 +73,7 @@ class TreeOptions:
 
     profile: str = "english"
     """Language profile: english, neutral, or the path of a .toml file."""
-    on_error: Literal["skip", "raise"] = "skip"
+    on_error: OnError = "skip"
     """Malformed trees: leave them out and report them, or stop at the first."""
     max_depth: int = 1000
     """Deepest nesting of brackets accepted."""
@@ -94,10 +95,14 @@ class TreeOptions:
             max_depth=self.max_depth,
         )
 
-    @property
-    def error_policy(self) -> OnError:
-        """What to do with malformed trees."""
-        return self.on_error
+
+def note_problems(problems: Sequence[Problem], what: str, common: CommonOptions) -> None:
+    """Say what is wrong with some trees: a few of them, or with --verbose all."""
+    shown = len(problems) if common.verbose else _SHOWN_PROBLEMS
+    for problem in problems[:shown]:
+        common.note(f"{what}: {problem.message}" if what else problem.message)
+    if len(problems) > shown:
+        common.note(f"... and {len(problems) - shown} more; --verbose shows them.")
 
 
 def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> None:
@@ -106,12 +111,12 @@ def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> No
     Raises:
         CorpusFormatError: if there were no trees, or more than one in a hundred was malformed.
     """
-    shown = len(report.problems) if common.verbose else _SHOWN_PROBLEMS
-    for problem in report.problems[:shown]:
-        common.note(problem.message)
+    note_problems(report.problems, "", common)
     if report.failed:
-        seen = report.trees + report.dropped + report.failed
-        summary = f"{source}: {report.failed} of {seen} trees were malformed and left out."
+        malformed = report.failed - report.stray
+        summary = f"{source}: {malformed} of {report.seen} trees were malformed and left out."
+        if report.stray:
+            summary += f" Text outside trees was skipped in {report.stray} places."
         if report.failure_rate > TOLERATED_FAILURES:
             raise CorpusFormatError(
                 f"{summary} That is more than {TOLERATED_FAILURES:.0%}: is this the right file? "

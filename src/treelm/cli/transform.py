@@ -12,6 +12,7 @@ from treelm.cli.options import CommonOptions, InputFiles, TreeOptions, settle_re
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
+from treelm.errors import UsageError
 from treelm.tasks.transform import find_temporal_words, transform_brackets
 from treelm.transforms.pipelines import PipelineOptions, named_pipeline
 
@@ -53,6 +54,8 @@ def transform(
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
     sources = files or ["-"]
+    if without and pipeline != "treelet":
+        raise UsageError("--without leaves out treelet transforms; use it with them only.")
     wants_temporal = pipeline == "treelet" and "temporal_nouns" not in (without or [])
     options = PipelineOptions(
         profile=trees.profile,
@@ -74,7 +77,7 @@ def transform(
                 steps,
                 trees.read_options(strip=not undo, normalize_root=not undo),
                 undo=undo,
-                on_error=trees.error_policy,
+                on_error=trees.on_error,
                 report=report,
                 threads=trees.thread_count,
                 progress=common.progress,

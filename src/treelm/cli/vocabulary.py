@@ -60,7 +60,7 @@ def vocabulary(
         corpus = TreeCorpus(
             tuple(trees or ()),
             reading.read_options(),
-            on_error=reading.error_policy,
+            on_error=reading.on_error,
             threads=reading.thread_count,
         )
         sentences = TreeSentences(corpus)

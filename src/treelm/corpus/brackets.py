@@ -11,7 +11,7 @@ from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
-from treelm.corpus.files import Source, read_blocks, source_name
+from treelm.corpus.files import COMPRESSION, Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import PackedTrees
@@ -34,7 +34,7 @@ _HINTS = {
     "E_EMPTY_LABEL": "Only the outermost bracket may have no label.",
     "E_DEPTH": "A larger max_depth allows it, if the tree is meant.",
     "E_ENCODING": "Convert the file first, for example: iconv -f latin1 -t utf-8 FILE",
-    "E_RESERVED_CHAR": "Read with labels cut (the default), or rename the category.",
+    "E_RESERVED_CHAR": "Transforms use these characters as marks; rename the category.",
 }
 
 
@@ -65,8 +65,9 @@ class Problem:
     def as_error(self) -> CorpusFormatError:
         """Return the problem as an exception."""
         advice = f"\nRun `treelm inspect {self.path}` to list every malformed tree."
+        in_file = not self.path.startswith("<") and self.code != "E_RESERVED_CHAR"
         return CorpusFormatError(
-            self.message + ("" if self.path.startswith("<") else advice),
+            self.message + (advice if in_file else ""),
             code=self.code,
             path=self.path,
             line=self.line,
@@ -306,6 +307,19 @@ def read_trees(
         yield from packed
 
 
+def looks_like_brackets(start: bytes) -> bool:
+    r"""Return whether a file that starts like this holds trees: a bracket comes first.
+
+    Examples:
+        >>> looks_like_brackets(b"*x* comment\n (S (NN dog))"), looks_like_brackets(b"the dog")
+        (True, False)
+    """
+    for line in start.removeprefix(b"\xef\xbb\xbf").splitlines():
+        if line.strip() and not line.startswith(b"*x*"):
+            return line.lstrip().startswith(b"(")
+    return False
+
+
 def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
     """Return the one tree written in `text`; everything is kept as written unless `options` differ.
 
@@ -333,7 +347,7 @@ def _size(source: Source | Iterable[bytes]) -> int | None:
         return None
     path = Path(source)
     try:
-        known = path.is_file() and path.suffix not in {".gz", ".bz2", ".xz"}
+        known = path.is_file() and path.suffix not in COMPRESSION
         return path.stat().st_size if known else None
     except OSError:  # opening the file says it better
         return None

@@ -17,14 +17,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
-from treelm.corpus.files import Source, read_blocks, read_lines, source_name
+from treelm.corpus.files import (
+    COMPRESSION,
+    Source,
+    lines_of,
+    read_blocks,
+    read_lines,
+    source_name,
+)
 from treelm.errors import CorpusFormatError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
 
 _SPACE = " \t\n\r\v\f"
 _SPACES = re.compile(f"[{_SPACE}]+")
-_COMPRESSION = (".gz", ".bz2", ".xz")
 
 
 class Fingerprint(NamedTuple):
@@ -133,9 +139,18 @@ class TreeCorpus:
     def fingerprint(self) -> Fingerprint:
         """SHA-256 of the files' decompressed bytes, and the trees and words read from them."""
         report = ReadReport()
-        for _ in self.batches(report):
-            pass
-        return Fingerprint(_content_hash(self.paths), report.trees, report.tokens)
+        digest = hashlib.sha256()
+        for path in self.paths:
+            for _ in read_packed(
+                _hashed(path, digest),
+                self.options,
+                name=source_name(path),
+                on_error=self.on_error,
+                report=report,
+                threads=self.threads,
+            ):
+                pass
+        return Fingerprint(digest.hexdigest(), report.trees, report.tokens)
 
 
 @dataclass(frozen=True)
@@ -179,10 +194,12 @@ class TextCorpus:
     def fingerprint(self) -> Fingerprint:
         """SHA-256 of the files' decompressed bytes, and the sentences and words they hold."""
         sentences = tokens = 0
-        for words in self:
-            sentences += 1
-            tokens += len(words)
-        return Fingerprint(_content_hash(self.paths), sentences, tokens)
+        digest = hashlib.sha256()
+        for path in self.paths:
+            for _, words in sentences_in_documents(lines_of(_hashed(path, digest), path)):
+                sentences += 1
+                tokens += len(words)
+        return Fingerprint(digest.hexdigest(), sentences, tokens)
 
 
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:
@@ -220,7 +237,7 @@ def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
 def docs_path(path: Source) -> Path:
     """Return where document names lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
     tree_file = Path(path)
-    while tree_file.suffix in _COMPRESSION:
+    while tree_file.suffix in COMPRESSION:
         tree_file = tree_file.with_suffix("")
     return tree_file.with_suffix(".docs")
 
@@ -230,15 +247,17 @@ def document_names(path: Source) -> Sequence[str] | None:
     if os.fspath(path) == "-":
         return None
     plain = docs_path(path)
-    for candidate in (plain, *(plain.with_name(plain.name + end) for end in _COMPRESSION)):
+    for candidate in (plain, *(plain.with_name(plain.name + end) for end in COMPRESSION)):
         if candidate != Path(path) and candidate.is_file():
             return list(read_lines(candidate))
     return None
 
 
-def _content_hash(paths: Sequence[Source]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        for block in read_blocks(path):
-            digest.update(block)
-    return digest.hexdigest()
+def _hashed(path: Source, digest: hashlib._Hash) -> Iterator[bytes]:
+    """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
+    size = 0
+    for block in read_blocks(path):
+        digest.update(block)
+        size += len(block)
+        yield block
+    digest.update(f"\n{size}\n".encode())

@@ -18,6 +18,9 @@ from typing import BinaryIO, Literal, cast
 from treelm.characters import visible
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
+#: Suffixes of compressed files.
+COMPRESSION = (".gz", ".bz2", ".xz")
+
 #: A file by name; ``-`` is standard input or output.
 Source = str | os.PathLike[str]
 
@@ -105,6 +108,11 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
             if not block:
                 return
             yield block
+
+
+def first_block(source: Source) -> bytes:
+    """Return how a file starts, to tell what it is; not for what can be read only once."""
+    return next(read_blocks(source, block_bytes=1 << 16), b"")
 
 
 def read_lines(source: Source) -> Iterator[str]:

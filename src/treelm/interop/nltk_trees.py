@@ -25,6 +25,12 @@ def from_nltk(tree: Any) -> Tree:
     """
     order = [tree]  # parents before children
     for node in order:
+        if not hasattr(node, "label"):
+            raise CorpusFormatError(
+                f"{node!r} is neither a word nor a tree; leaves of an nltk.Tree must be strings "
+                "(chunk trees hold pairs of word and tag).",
+                code="E_MIXED",
+            )
         order.extend(child for child in node if not isinstance(child, str))
     done: dict[int, Tree] = {}
     for node in reversed(order):

@@ -30,6 +30,7 @@ def draw_trees(
     report: ReadReport | None = None,
     limit: int | None = None,
     threads: int = 1,
+    line_buffered: bool = False,
 ) -> Iterator[str]:
     """Yield pictures of the trees of a file: one a tree for text and LaTeX, one of all for SVG.
 
@@ -45,12 +46,18 @@ def draw_trees(
         report: Filled with counts and problems.
         limit: Draw only the first trees.
         threads: Kernel threads.
+        line_buffered: Draw every tree as soon as it is read.
     """
     profile = load_profile(options.profile).native
 
     def trees() -> Iterator[Tree]:
         for batch in read_packed(
-            source, options, on_error=on_error, report=report, threads=threads
+            source,
+            options,
+            on_error=on_error,
+            report=report,
+            threads=threads,
+            line_buffered=line_buffered,
         ):
             yield from batch.trees(batch.native.find_heads(profile))
 

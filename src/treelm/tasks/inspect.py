@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from treelm.characters import visible
-from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.brackets import (
+    OnError,
+    Problem,
+    ReadOptions,
+    ReadReport,
+    looks_like_brackets,
+    read_packed,
+)
 from treelm.corpus.corpus import docs_path, document_names, sentences_in_documents
 from treelm.corpus.files import Source, lines_of, read_blocks, source_name
 from treelm.parallel.progress import SILENT, Progress
@@ -193,7 +200,7 @@ def inspect_file(
     blocks = read_blocks(source)
     first = next(blocks, b"")
     rest = chain([first], blocks)
-    if not looks_like_trees(first, source):
+    if not looks_like_brackets(first) and Path(source).suffix != ".mrg":
         return inspect_text(lines_of(rest, source))
     return inspect_trees(
         source, options, blocks=rest, on_error=on_error, threads=threads, progress=progress
@@ -213,11 +220,3 @@ def inspect_profile(path: Source) -> dict[str, object]:
         "temporal_tags": dict(profile.treelet.temporal_tags),
         "fingerprint": profile.fingerprint,
     }
-
-
-def looks_like_trees(start: bytes, source: Source) -> bool:
-    """Return whether a file that starts like this holds brackets (or is called so)."""
-    for line in start.removeprefix(b"\xef\xbb\xbf").splitlines():
-        if line.strip() and not line.startswith(b"*x*"):
-            return line.lstrip().startswith(b"(") or Path(source).suffix == ".mrg"
-    return Path(source).suffix == ".mrg"

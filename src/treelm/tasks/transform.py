@@ -13,13 +13,15 @@ from treelm.corpus.brackets import (
     Problem,
     ReadOptions,
     ReadReport,
+    looks_like_brackets,
     read_packed,
     rewrite_brackets,
 )
-from treelm.corpus.files import Source, source_name
+from treelm.corpus.files import Source, first_block, source_name
 from treelm.errors import CorpusFormatError, TreelmWarning
 from treelm.parallel.progress import SILENT, Progress
-from treelm.transforms.temporal_lexicon import TemporalLexicon, is_treebank
+from treelm.transforms.clean import Clean
+from treelm.transforms.temporal_lexicon import TemporalLexicon
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.treelet import Treelet
 from treelm.trees.profile import ProfileSource, load_profile
@@ -99,6 +101,8 @@ def _kernel_recipe(pipeline: Pipeline, options: ReadOptions) -> _native.TreeReci
     if not pipeline.steps:
         return options.recipe()
     step = pipeline.steps[0]
+    if len(pipeline.steps) == 1 and isinstance(step, Clean) and options.strip:
+        return options.recipe()
     if len(pipeline.steps) == 1 and isinstance(step, Treelet):
         return step.recipe_with(options)
     return None
@@ -122,7 +126,7 @@ def find_temporal_words(
         profile: Language profile.
         threads: Kernel threads.
     """
-    if lexicon is not None and not is_treebank(lexicon):
+    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
         return TemporalLexicon.load(lexicon).words()
     given = (
         [lexicon] if lexicon is not None else [file for file in files if _can_be_read_twice(file)]
@@ -131,7 +135,7 @@ def find_temporal_words(
         return frozenset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
-        words = TemporalLexicon.collect(given, profile, threads=threads).words()
+        words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
     if not words:
         warnings.warn(
             "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "

@@ -11,16 +11,15 @@ from treelm import _native
 from treelm.corpus.brackets import Problem, ReadOptions
 from treelm.errors import CorpusFormatError
 from treelm.transforms.transform import Transform, register
-from treelm.trees.packed import PackedTrees
+from treelm.trees.packed import BATCH_TREES, PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
-#: Trees handed to a kernel in one call.
-BATCH_TREES = 1000
-
 
 def clean(tree: Tree, profile: ProfileSource = "english") -> Tree:
-    """Return the tree as the default reader would have read it.
+    """Return the tree without function tags, empty elements, dropped and flattened labels.
+
+    This is what the default reader does to a tree, but for the root and escaped words.
 
     Args:
         tree: A tree with whole labels, such as `Tree.from_string` gives.

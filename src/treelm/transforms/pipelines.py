@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from treelm.errors import UsageError
 from treelm.transforms.binarize import Binarize, Direction
+from treelm.transforms.clean import Clean
 from treelm.transforms.lexicalize import Lexicalize
 from treelm.transforms.markovize import Markovize
 from treelm.transforms.right_corner import RightCorner
@@ -78,9 +79,9 @@ def _right_corner(options: PipelineOptions) -> Pipeline:
     )
 
 
-#: What each name stands for; trees are cleaned by the reader before any of them.
+#: What each name stands for; the reader cleans trees before any of them, so the others need not.
 PIPELINES: dict[str, Callable[[PipelineOptions], Pipeline]] = {
-    "clean": lambda _: Pipeline(()),
+    "clean": lambda options: Pipeline((Clean(profile=options.profile),)),
     "treelet": _treelet,
     "binarize": _binarize,
     "unary-chains": lambda _: Pipeline((MergeUnaryChains(),)),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from treelm.corpus.brackets import OnError, ReadOptions, read_packed
-from treelm.corpus.files import Source, read_lines, write_atomically
+from treelm.corpus.files import Source, read_lines, source_name, write_atomically
 from treelm.errors import CorpusFormatError
 from treelm.trees.profile import ProfileSource
 
@@ -31,7 +30,7 @@ class TemporalLexicon:
         sources: Iterable[Source],
         profile: ProfileSource = "english",
         *,
-        on_error: OnError = "skip",
+        on_error: OnError = "raise",
         threads: int = 1,
     ) -> TemporalLexicon:
         """Return the lexicon of treebank files that still have their function tags."""
@@ -85,15 +84,23 @@ class TemporalLexicon:
                     path=str(path),
                     line=number,
                 ) from error
-            counts[_as_annotated(fields[0])] = (temporal, max(temporal, total, 1))
+            if len(fields[0].split()) != 1 or "(" in fields[0]:
+                raise CorpusFormatError(
+                    f"{source_name(path)}:{number}: a lexicon holds one word a line; is this text "
+                    "or a treebank?",
+                    code="E_LEXICON",
+                    path=source_name(path),
+                    line=number,
+                )
+            counts[annotation_form(fields[0])] = (temporal, max(temporal, total, 1))
         return cls(counts)
 
 
-def _as_annotated(word: str) -> str:
-    """Return a word as annotations write it: lower case with straight apostrophes."""
+def annotation_form(word: str) -> str:
+    """Return a word as annotations write it: lower case with straight apostrophes.
+
+    Examples:
+        >>> annotation_form("O\u2019Clock")
+        "o'clock"
+    """
     return word.lower().replace("\u2019", "'").replace("\u2018", "'")
-
-
-def is_treebank(path: Source) -> bool:
-    """Return whether a file looks like brackets rather than a saved lexicon, by its suffixes."""
-    return any(suffix in {".mrg", ".ptb", ".tree", ".trees"} for suffix in Path(path).suffixes)

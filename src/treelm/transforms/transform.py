@@ -218,7 +218,10 @@ def transform_from_config(config: Mapping[str, object]) -> Transform:
     }
     _check_options(name, options.keys(), known)
     make: Callable[..., Transform] = TRANSFORMS[name]
-    return make(**options)
+    try:
+        return make(**options)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f'the transform "{name}" has a wrong option: {error}.') from error
 
 
 def _check_options(name: str, given: Collection[str], known: Mapping[str, bool]) -> None:

@@ -13,8 +13,9 @@ from typing import ClassVar, Literal, get_args
 
 from treelm import _native
 from treelm.corpus.brackets import ReadOptions
-from treelm.errors import TreelmWarning
+from treelm.errors import TreelmWarning, UsageError
 from treelm.transforms.clean import KernelTransform
+from treelm.transforms.temporal_lexicon import annotation_form
 from treelm.transforms.transform import check_choice, register
 from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
@@ -48,7 +49,7 @@ def treelet(
     Args:
         tree: A clean tree with ``ROOT`` on top.
         profile: Language profile that names the categories.
-        temporal: Lower-cased temporal nouns for T1; see `TemporalLexicon`. None warns that T1 will
+        temporal: Temporal nouns for T1, in any case; see `TemporalLexicon`. None warns that T1 will
             change nothing; an empty collection says that this is meant.
         transforms: Which of `TREELET_TRANSFORMS` to apply; their order is fixed.
         vp_label: Whether a flattened verb phrase keeps the annotation of the lowest or the highest.
@@ -60,7 +61,7 @@ def treelet(
     """
     return Treelet(
         profile=profile,
-        temporal=None if temporal is None else frozenset(temporal),
+        temporal=temporal,
         transforms=frozenset(transforms),
         vp_label=vp_label,
     ).apply(tree)
@@ -73,14 +74,17 @@ class Treelet(KernelTransform):
 
     name: ClassVar[str] = "treelet"
 
-    temporal: frozenset[str] | None = None
+    temporal: Collection[str] | None = None
     transforms: frozenset[str] = frozenset(TREELET_TRANSFORMS)
     vp_label: VerbLabel = "lowest"
 
     def __post_init__(self) -> None:
         if self.temporal is None:
             self._warn_without_temporal_nouns()
-        object.__setattr__(self, "temporal", frozenset(self.temporal or ()))
+        if isinstance(self.temporal, str):
+            raise UsageError("temporal is a collection of words, not a string.")
+        words = frozenset(annotation_form(word) for word in self.temporal or ())
+        object.__setattr__(self, "temporal", words)
         object.__setattr__(self, "transforms", frozenset(self.transforms))
         for transform in self.transforms:
             check_choice("transforms", transform, TREELET_TRANSFORMS)

@@ -33,7 +33,8 @@ def merge_unary_chains(tree: Tree, *, keep: Keep = "all", root: str = "ROOT") ->
 
     A chain that ends in a preterminal becomes a preterminal, any other a phrase with the children
     of Xk. If labels carry a vertical annotation, that of X1 is written once, at the end of the new
-    label; those inside the chain are dropped, and the children below keep theirs.
+    label (with ``tag``, a tag keeps its own); those inside the chain are dropped, and the children
+    below keep theirs.
 
     Args:
         tree: The tree.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from treelm.errors import UsageError
-from treelm.trees.packed import PackedTrees
+from treelm.trees.packed import BATCH_TREES, PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
@@ -27,9 +28,11 @@ def find_heads(tree: Tree, profile: ProfileSource = "english") -> Tree:
 
 def find_heads_all(trees: Iterable[Tree], profile: ProfileSource = "english") -> Iterator[Tree]:
     """Yield each tree with head children filled in; faster than one call a tree."""
-    packed = PackedTrees.from_trees(trees)
-    heads = packed.native.find_heads(load_profile(profile).native)
-    yield from packed.trees(heads)
+    rules = load_profile(profile).native
+    rest = iter(trees)
+    while batch := list(islice(rest, BATCH_TREES)):
+        packed = PackedTrees.from_trees(batch)
+        yield from packed.trees(packed.native.find_heads(rules))
 
 
 def head_index(node: Tree) -> int:

@@ -16,6 +16,9 @@ from treelm.trees.tree import Tree
 Ids = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.uint64]
 
+#: Trees handed to a kernel in one call.
+BATCH_TREES = 1000
+
 #: Stands in `node_word` for "this node is a phrase".
 NO_WORD = 0xFFFFFFFF
 

@@ -187,6 +187,12 @@ class Profile(_Section):
         """SHA-256 of what the profile says, as stored with models."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    @property
+    def short_name(self) -> str:
+        """The name, with the start of the fingerprint if the profile is not a packaged one."""
+        packaged = isinstance(self.to_config(), str)
+        return self.name if packaged else f"{self.name}-{self.fingerprint[:8]}"
+
     def to_config(self) -> str | dict[str, object]:
         """Return what a manifest stores: the name of a packaged profile, else all it says."""
         if self.name in packaged_profiles() and self == _load_packaged(self.name):
@@ -239,12 +245,12 @@ class Profile(_Section):
 ProfileSource = str | Path | Mapping[str, object] | Profile
 
 
-def packaged_profiles() -> list[str]:
+@cache
+def packaged_profiles() -> tuple[str, ...]:
     """Return the names of the profiles that come with treelm."""
     folder = resources.files("treelm.trees.profiles")
-    return sorted(
-        item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")
-    )
+    names = (item.name for item in folder.iterdir() if item.name.endswith(".toml"))
+    return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
 def load_profile(source: ProfileSource | None = "english") -> Profile:

@@ -59,6 +59,8 @@ class Tree:
                 f'node "{label}" has no word and no children; every node needs one of the two.',
                 code="E_NO_WORD",
             )
+        if head is not None and not 0 <= head < max(1, len(self.children)):
+            raise ValueError(f"head {head} of a node with {len(self.children)} children")
         set_field(self, "_hash", hash((str(self.label), self.word, self.children)))
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -129,7 +129,7 @@ def summarize(scores: Sequence[SentenceParseScore], profile: Profile) -> ParseAc
         tagging_accuracy=_share(sum(score.correct_tags for score in scores), tokens),
         sentences=len(scores),
         unparsed=sum(not score.parsed for score in scores),
-        signature=signature(task="parses", profile=profile.name, n=len(scores)),
+        signature=signature(task="parses", profile=profile.short_name, n=len(scores)),
         per_sentence=tuple(scores),
     )
 

@@ -27,15 +27,16 @@ class _TreeFile:
     name: str
     by_ordinal: dict[int, Tree]
     lines: dict[int, int]  # ordinal -> line
+    wrapped: bool  # some tree goes on over a line end
     trees: int  # malformed and dropped ones included
     line_count: int
     report: ReadReport
 
     @property
     def one_a_line(self) -> bool:
-        """Whether every tree that could be read starts a line of its own."""
+        """Whether every tree that could be read has a line of its own."""
         lines = list(self.lines.values())
-        return len(set(lines)) == len(lines)
+        return len(set(lines)) == len(lines) and not self.wrapped
 
     def by_line(self) -> dict[int, Tree]:
         return {self.lines[ordinal]: tree for ordinal, tree in self.by_ordinal.items()}
@@ -85,14 +86,18 @@ def _read(source: Source, options: ReadOptions, on_error: OnError, threads: int)
     report = ReadReport()
     trees: dict[int, Tree] = {}
     lines: dict[int, int] = {}
-    newlines = 0
+    newlines = depth = 0
     ends_in_newline = True
+    wrapped = False
 
     def counted() -> Iterator[bytes]:
-        nonlocal newlines, ends_in_newline
+        nonlocal newlines, depth, ends_in_newline, wrapped
         for block in read_blocks(source):
             newlines += block.count(b"\n")
             ends_in_newline = block.endswith(b"\n")
+            for piece in block.splitlines(keepends=True):
+                depth = max(0, depth + piece.count(b"(") - piece.count(b")"))
+                wrapped |= depth > 0 and piece.endswith(b"\n")
             yield block
 
     name = source_name(source)
@@ -102,7 +107,9 @@ def _read(source: Source, options: ReadOptions, on_error: OnError, threads: int)
         ordinals = batch.ordinal.tolist()
         trees.update(zip(ordinals, batch, strict=True))
         lines.update(zip(ordinals, batch.line.tolist(), strict=True))
-    return _TreeFile(name, trees, lines, report.seen, newlines + (not ends_in_newline), report)
+    return _TreeFile(
+        name, trees, lines, wrapped, report.seen, newlines + (not ends_in_newline), report
+    )
 
 
 def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree | None]]:
