@@ -139,7 +139,7 @@ def main() -> None:
         f"{len(files)} files, {report.trees} trees, {report.tokens} tokens, {size / 1e6:.1f} MB, "
         f"{size / report.tokens:.1f} bytes a token, {report.failed} malformed"
     )
-    temporal = TemporalLexicon.collect(files).words()
+    temporal = TemporalLexicon.collect(files, on_error="skip").words()
     cores = sorted(os.sched_getaffinity(0))
     rates: dict[tuple[str, int], float] = {}
     for threads in (1, 2):
