@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
+from statistics import median
 
 from treelm.corpus.brackets import ReadOptions, ReadReport, read_packed, rewrite_brackets
 from treelm.corpus.files import read_blocks
@@ -25,6 +26,9 @@ from treelm.errors import TreelmWarning
 from treelm.transforms.temporal_lexicon import TemporalLexicon
 from treelm.transforms.treelet import Treelet
 
+#: One core and two are measured in turn, several times, because a shared machine is never quiet.
+ROUNDS = 5
+WORK = ("read", "read, transform", "read, transform, write")
 DEFAULT_TREEBANKS = Path(__file__).resolve().parents[2] / "shared" / "data" / "treebanks"
 
 
@@ -141,22 +145,34 @@ def main() -> None:
     )
     temporal = TemporalLexicon.collect(files, on_error="skip").words()
     cores = sorted(os.sched_getaffinity(0))
-    rates: dict[tuple[str, int], float] = {}
-    for threads in (1, 2):
-        os.sched_setaffinity(0, cores[:threads])
-        for work in ("read", "read, transform", "read, transform, write"):
-            rates[work, threads] = measure(work, files, arguments.tokens, threads, temporal)
+    rates: dict[tuple[str, int], list[float]] = {}
+    ratios: dict[str, list[float]] = {work: [] for work in WORK}
+    for _ in range(ROUNDS):
+        for work in WORK:
+            for threads in (1, 2):
+                os.sched_setaffinity(0, cores[:threads])
+                share = arguments.tokens // ROUNDS
+                rate = measure(work, files, share, threads, temporal)
+                rates.setdefault((work, threads), []).append(rate)
+            ratios[work].append(rates[work, 2][-1] / rates[work, 1][-1])
     os.sched_setaffinity(0, cores[:1])
     bound = measure_copy(files, arguments.tokens, size / report.tokens)
     peer = measure_nltk(files)
     os.sched_setaffinity(0, cores)
-    for work in ("read", "read, transform", "read, transform, write"):
-        print(f"{work}: 2 threads over 1: {rates[work, 2] / rates[work, 1]:.2f}x")
+    print(f"medians of {ROUNDS} rounds, {arguments.tokens / 1e6:g} M tokens each in all:")
+    for work in WORK:
+        one, two = (median(rates[work, threads]) / 1e6 for threads in (1, 2))
+        print(
+            f"{work:<24} 1 thread {one:.2f} M tokens/s, 2 threads {two:.2f} M tokens/s, "
+            f"2 threads over 1: {median(ratios[work]):.2f}x "
+            f"({min(ratios[work]):.2f} to {max(ratios[work]):.2f})"
+        )
+    reading = median(rates["read", 1])
     print(f"bound (copying the bytes, one core): {bound / 1e6:.1f} M tokens/s; ", end="")
-    print(f"reading is {bound / rates['read', 1]:.0f}x from it")
+    print(f"reading is {bound / reading:.0f}x from it")
     if peer is not None:
         print(f"nltk.Tree.fromstring: {peer / 1e6:.3f} M tokens/s; ", end="")
-        print(f"treelm reads {rates['read', 1] / peer:.0f}x as fast")
+        print(f"treelm reads {reading / peer:.0f}x as fast")
 
 
 if __name__ == "__main__":

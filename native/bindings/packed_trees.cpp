@@ -65,6 +65,7 @@ void build(PackedTrees* self, const std::vector<Parts>& labels, const std::vecto
   made.word = copy(word);
   made.start = copy(start);
   check_packed(made);
+  for (const std::uint32_t id : made.word) made.tokens += id == none ? 0 : 1;
   new (self) PackedTrees(std::move(made));
 }
 
@@ -80,6 +81,7 @@ void bind_packed_trees(nb::module_& module) {
       .def_prop_ro("problems", &problems)
       .def_prop_ro("problem_count", [](const PackedTrees& self) { return self.problems.count(); })
       .def_prop_ro("stray_count", [](const PackedTrees& self) { return self.problems.between(); })
+      .def_ro("token_count", &PackedTrees::tokens)
       .def_ro("dropped", &PackedTrees::dropped)
       .def_ro("many_rooted", &PackedTrees::many_rooted)
       .def_prop_ro("node_label",

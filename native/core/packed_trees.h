@@ -95,6 +95,7 @@ struct PackedTrees {
   std::vector<std::uint64_t> line;      // line of the opening bracket
 
   Problems problems;
+  std::uint64_t tokens = 0;       // words of all trees
   std::uint64_t dropped = 0;      // trees that held nothing but empty elements
   std::uint64_t many_rooted = 0;  // trees with several nodes below an unlabelled root
 

@@ -231,6 +231,7 @@ void TreeWorker::emit(PackedTrees& out) {
       continue;
     }
     ++at;
+    ++out.tokens;
     while (node != root_ && tree_.nodes[node].next == none) {
       const auto [phrase, position] = emit_stack_.back();
       emit_stack_.pop_back();

@@ -126,7 +126,7 @@ class PackedTrees:
     @property
     def token_count(self) -> int:
         """Number of words in the batch."""
-        return int(np.count_nonzero(self.node_word != NO_WORD))
+        return self.native.token_count
 
     def label_sets(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the labels used on preterminals and the labels used on phrases."""
