@@ -354,7 +354,8 @@ def test_tokenize_stream_accepts_any_lines(lines: list[str], split: bool) -> Non
 
 @given(TEXT)
 def test_detokenize_accepts_any_tokens(text: str) -> None:
-    detokenize(tokenize(text))
+    tokens = tokenize(text)
+    assert bool(detokenize(tokens)) == bool(tokens)
 
 
 @pytest.mark.slow
