@@ -45,3 +45,22 @@ def test_vocabulary_of_an_empty_text_is_refused(tmp_path: Path) -> None:
     done = treelm("vocabulary", "--text", text, "-o", tmp_path / "words")
     assert done.returncode == 1
     assert b"no words" in done.stderr
+
+
+def test_vocabulary_refuses_what_can_be_read_only_once(tmp_path: Path) -> None:
+    done = treelm("vocabulary", "--text", "/dev/stdin", "-o", tmp_path / "words", stdin=b"a b\n")
+    assert done.returncode == 2
+    assert b"only once" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_vocabulary_reports_malformed_trees(tmp_path: Path) -> None:
+    trees, target = tmp_path / "trees.mrg", tmp_path / "words"
+    trees.write_text("(S (NN a))\n" * 150 + "(NN )\n")
+    done = treelm("vocabulary", "--trees", trees, "--rule", "all", "-o", target)
+    assert done.returncode == 0
+    assert b"E_NO_WORD" in done.stderr
+    trees.write_text("(S (NN a))\n(NN )\n")
+    target.unlink()
+    assert treelm("vocabulary", "--trees", trees, "--rule", "all", "-o", target).returncode == 3
+    assert not target.exists()

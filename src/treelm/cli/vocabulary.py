@@ -6,9 +6,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, TreeOptions, settle_reading
 from treelm.cli.terminal import write_record
+from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
+from treelm.corpus.files import can_be_read_twice, source_name
 from treelm.corpus.vocabulary_file import save_vocabulary
 from treelm.corpus.vocabulary_rules import Sentences, VocabularyRule, build_vocabulary
 from treelm.errors import UsageError
@@ -53,6 +55,12 @@ def vocabulary(
     reading, common = reading or TreeOptions(), common or CommonOptions()
     if (text is None) == (trees is None):
         raise UsageError("give either --text or --trees, with the files after it.")
+    for file in text or trees or ():
+        if not can_be_read_twice(file):
+            raise UsageError(
+                f"{source_name(file)} can be read only once, and a vocabulary needs several "
+                "passes; write it to a file first."
+            )
     sentences: Sentences
     if text is not None:
         sentences = TextCorpus(tuple(text))
@@ -63,6 +71,10 @@ def vocabulary(
             on_error=reading.on_error,
             threads=reading.thread_count,
         )
+        report = ReadReport()
+        for _ in corpus.batches(report):
+            pass  # a quick pass of the kernel, to say what is malformed
+        settle_reading(report, common, " ".join(map(source_name, trees or ())))
         sentences = TreeSentences(corpus)
     built = build_vocabulary(
         sentences,

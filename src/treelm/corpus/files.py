@@ -110,6 +110,14 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
             yield block
 
 
+def can_be_read_twice(source: Source) -> bool:
+    """Return False for standard input and pipes, whose content is gone once it was read."""
+    try:
+        return os.fspath(source) != "-" and not Path(source).is_fifo()
+    except OSError:  # opening the file says it better
+        return True
+
+
 def first_block(source: Source) -> bytes:
     """Return how a file starts, to tell what it is; not for what can be read only once."""
     return next(read_blocks(source, block_bytes=1 << 16), b"")

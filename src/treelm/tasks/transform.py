@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from treelm import _native
 from treelm.corpus.brackets import (
@@ -17,7 +16,7 @@ from treelm.corpus.brackets import (
     read_packed,
     rewrite_brackets,
 )
-from treelm.corpus.files import Source, first_block, source_name
+from treelm.corpus.files import Source, can_be_read_twice, first_block, source_name
 from treelm.errors import CorpusFormatError, TreelmWarning
 from treelm.parallel.progress import SILENT, Progress
 from treelm.transforms.clean import Clean
@@ -129,7 +128,7 @@ def find_temporal_words(
     if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
         return TemporalLexicon.load(lexicon).words()
     given = (
-        [lexicon] if lexicon is not None else [file for file in files if _can_be_read_twice(file)]
+        [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
     )
     if not load_profile(profile).treelet.temporal_tags:
         return frozenset()
@@ -145,11 +144,3 @@ def find_temporal_words(
             stacklevel=2,
         )
     return words
-
-
-def _can_be_read_twice(file: Source) -> bool:
-    """Return False for standard input and pipes, which are left for the transformation itself."""
-    try:
-        return str(file) != "-" and not Path(file).is_fifo()
-    except OSError:  # opening the file says it better
-        return True
