@@ -1,4 +1,4 @@
-"""Throughput of the tree kernel: reading, the nine treelet transforms, writing; and of a peer.
+"""Throughput of the tree kernel: reading, treelet transforms, writing, events; and of a peer.
 
     python benchmarks/trees.py [--treebanks FOLDER] [--tokens 50000000]
 
@@ -14,21 +14,33 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 from treelm.corpus.brackets import ReadOptions, ReadReport, read_packed, rewrite_brackets
+from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.files import read_blocks
 from treelm.corpus.sample_treebank import sample_path
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning
+from treelm.events.counts import EventCounter
+from treelm.events.extract import TreeEvents
+from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL
 from treelm.transforms.temporal_lexicon import TemporalLexicon
 from treelm.transforms.treelet import Treelet
+from treelm.trees.packed import PackedTrees
 
 #: One core and two are measured in turn, several times, because a shared machine is never quiet.
 ROUNDS = 5
-WORK = ("read", "read, transform", "read, transform, write")
+WORK = (
+    "read",
+    "read, transform",
+    "read, transform, write",
+    "read, transform, extract",
+    "read, transform, count",
+)
 DEFAULT_TREEBANKS = Path(__file__).resolve().parents[2] / "shared" / "data" / "treebanks"
 
 
@@ -71,7 +83,9 @@ def measure(
         batches = read_packed(
             endless(files), recipe=recipe, on_error="skip", report=report, threads=threads
         )
-        for _ in batches:
+        count = event_work(work, files)
+        for batch in batches:
+            count(batch)
             if early is None and report.tokens > tokens / 10:
                 early = resident_megabytes()
             if report.tokens >= tokens:
@@ -86,6 +100,23 @@ def measure(
         flush=True,
     )
     return rate
+
+
+def event_work(work: str, files: list[Path]) -> Callable[[PackedTrees], None]:
+    """Return what is done with each batch: nothing, treelet events as rows, or counted ones."""
+    if work in ("read", "read, transform"):
+        return lambda _: None
+    templates = (TREELET_TERMINAL, TREELET_NONTERMINAL)
+    sentences = TreeSentences(TreeCorpus(tuple(files), on_error="skip"))
+    events = TreeEvents(templates, build_vocabulary(sentences, VocabularyRule()))
+    counters = [EventCounter(1 + len(template.context)) for template in templates]
+
+    def extract(batch: PackedTrees) -> None:
+        for counter, rows in zip(counters, events.extract(batch), strict=True):
+            if work == "read, transform, count":
+                counter.add(rows)
+
+    return extract
 
 
 def tokens_per_tree(files: list[Path]) -> float:

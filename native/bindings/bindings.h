@@ -5,7 +5,10 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "../core/error.h"
 
 namespace nb = nanobind;
 
@@ -13,6 +16,26 @@ namespace treelm::bindings {
 
 template <typename T>
 using Array = nb::ndarray<nb::numpy, const T, nb::ndim<1>, nb::c_contig>;
+
+template <typename T>
+using Matrix = nb::ndarray<nb::numpy, const T, nb::ndim<2>, nb::c_contig>;
+
+// A matrix of `columns` columns that owns `values`.
+template <typename T>
+Matrix<T> give_rows(std::vector<T> values, std::size_t columns) {
+  auto* held = new std::vector<T>(std::move(values));
+  nb::capsule owner(held, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return Matrix<T>(held->data(), {columns == 0 ? 0 : held->size() / columns, columns}, owner);
+}
+
+template <typename A>
+auto span_of(const A& array) {
+  return std::span(array.data(), array.size());
+}
+
+inline void check_threads(std::size_t threads) {
+  if (threads < 1 || threads > 1024) throw Error(ErrorCode::argument, "threads must lie between 1 and 1024");
+}
 
 // A read-only numpy view of `values`, which `owner` keeps alive.
 template <typename T>
@@ -33,9 +56,14 @@ std::vector<T> copy(const Array<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
+void bind_arpa(nb::module_& module);
+void bind_backoff(nb::module_& module);
+void bind_counts(nb::module_& module);
+void bind_event_templates(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_packed_trees(nb::module_& module);
 void bind_tree_stream(nb::module_& module);
+void bind_word_encoder(nb::module_& module);
 void bind_words(nb::module_& module);
 
 }  // namespace treelm::bindings

@@ -35,8 +35,13 @@ NB_MODULE(_native, module) {
     sentences[nb::str(name.data(), name.size())] = nb::str(sentence.data(), sentence.size());
   }
   module.attr("ERROR_SENTENCES") = sentences;
+  treelm::bindings::bind_counts(module);
+  treelm::bindings::bind_backoff(module);
+  treelm::bindings::bind_arpa(module);
+  treelm::bindings::bind_event_templates(module);
   treelm::bindings::bind_profile(module);
   treelm::bindings::bind_packed_trees(module);
   treelm::bindings::bind_tree_stream(module);
   treelm::bindings::bind_words(module);
+  treelm::bindings::bind_word_encoder(module);
 }

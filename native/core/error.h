@@ -22,9 +22,16 @@ enum class ErrorCode : std::uint8_t {
   argument,
   forked,
   threads,
+  overflow,
+  chain,
+  no_data,
+  table,
+  arpa,
+  reserved_symbol,
+  bad_token,
 };
 
-inline constexpr int error_code_count = 13;
+inline constexpr int error_code_count = 20;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -42,6 +49,13 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::argument: return "E_ARGUMENT";
     case ErrorCode::forked: return "E_FORKED";
     case ErrorCode::threads: return "E_THREADS";
+    case ErrorCode::overflow: return "E_OVERFLOW";
+    case ErrorCode::chain: return "E_CHAIN";
+    case ErrorCode::no_data: return "E_NO_DATA";
+    case ErrorCode::table: return "E_MODEL_TABLES";
+    case ErrorCode::arpa: return "E_ARPA";
+    case ErrorCode::reserved_symbol: return "E_RESERVED_SYMBOL";
+    case ErrorCode::bad_token: return "E_BAD_TOKEN";
   }
   return "E_FAILED";
 }
@@ -62,6 +76,13 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::argument: return "an argument has an impossible value";
     case ErrorCode::forked: return "a stream opened before a fork was used after it";
     case ErrorCode::threads: return "the threads asked for could not be started";
+    case ErrorCode::overflow: return "a count does not fit into 32 bits";
+    case ErrorCode::chain: return "the levels of a back-off chain do not follow from each other";
+    case ErrorCode::no_data: return "there is nothing to count";
+    case ErrorCode::table: return "a stored table is not what it says it is";
+    case ErrorCode::arpa: return "an ARPA file is malformed";
+    case ErrorCode::reserved_symbol: return "a text holds <s> or </s> as a word";
+    case ErrorCode::bad_token: return "a word is empty, holds white space, or is no valid Unicode";
   }
   return "the kernel failed";
 }

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from treelm.corpus.sample_treebank import sample_treebank
     from treelm.corpus.sentences import split_sentences
     from treelm.corpus.tokenize import detokenize, tokenize
+    from treelm.models.interpolated import InterpolatedModel
+    from treelm.models.ngram.model import NgramModel
+    from treelm.models.registry import load, train
     from treelm.transforms.treelet import treelet
     from treelm.trees.heads import find_heads, lexical_head
     from treelm.trees.label import Label
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
 
 #: public name -> the module that defines it
 _HOME = {
+    "InterpolatedModel": "treelm.models.interpolated",
     "Label": "treelm.trees.label",
+    "NgramModel": "treelm.models.ngram.model",
     "TextCorpus": "treelm.corpus.corpus",
     "Tree": "treelm.trees.tree",
     "TreeCorpus": "treelm.corpus.corpus",
@@ -37,16 +42,20 @@ _HOME = {
     "detokenize": "treelm.corpus.tokenize",
     "find_heads": "treelm.trees.heads",
     "lexical_head": "treelm.trees.heads",
+    "load": "treelm.models.registry",
     "read_sentences": "treelm.corpus.corpus",
     "read_trees": "treelm.corpus.brackets",
     "sample_treebank": "treelm.corpus.sample_treebank",
     "split_sentences": "treelm.corpus.sentences",
     "tokenize": "treelm.corpus.tokenize",
+    "train": "treelm.models.registry",
     "treelet": "treelm.transforms.treelet",
 }
 
 __all__ = [
+    "InterpolatedModel",
     "Label",
+    "NgramModel",
     "TextCorpus",
     "Tree",
     "TreeCorpus",
@@ -54,11 +63,13 @@ __all__ = [
     "detokenize",
     "find_heads",
     "lexical_head",
+    "load",
     "read_sentences",
     "read_trees",
     "sample_treebank",
     "split_sentences",
     "tokenize",
+    "train",
     "treelet",
 ]
 

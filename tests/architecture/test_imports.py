@@ -15,7 +15,16 @@ import treelm
 
 #: A module may import from its own layer and from those above it in this list.
 LAYERS = (
-    ("errors", "version", "characters", "extras", "seeds", "signature", "_native"),
+    (
+        "errors",
+        "version",
+        "characters",
+        "extras",
+        "kernel_errors",
+        "seeds",
+        "signature",
+        "_native",
+    ),
     ("parallel",),
     ("trees",),
     ("corpus",),

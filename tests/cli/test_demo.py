@@ -11,6 +11,9 @@ def test_demo_shows_the_whole_tour() -> None:
     assert "Its lexical head is" in shown
     assert "After the nine treelet transforms" in shown
     assert "... and back again: the same tree." in shown
+    assert "A trigram model of its" in shown
+    assert "bits █" in shown
+    assert "Three sentences drawn from it" in shown
     assert "treelm --help" in shown
     pictures = [line for line in shown.splitlines() if "─" in line]
     assert max(map(len, pictures)) <= 100

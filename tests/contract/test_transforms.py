@@ -86,5 +86,5 @@ def test_laws_are_listed_and_codes_are_unique() -> None:
     assert all(isinstance(each, Law) and each.statement for each in laws("executor"))
     with pytest.raises(ValueError, match="has a law purity already"):
         law("transform", "purity")(lambda _subject, _case: None)
-    with pytest.raises(ValueError, match="executor, transform"):
+    with pytest.raises(ValueError, match="executor, incremental, transform"):
         laws("nonsense")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from cyclopts import App, Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, TreeOptions, note_problems
+from treelm.cli.model_options import ModelPath, TextOptions
+from treelm.cli.options import CommonOptions, InputFile, InputFiles, TreeOptions, note_problems
 from treelm.cli.terminal import write_record
+from treelm.corpus.corpus import TextCorpus
+from treelm.models.registry import load
 from treelm.tasks.evaluate.parse_files import evaluate_parse_files
+from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 evaluate = App(
     name="evaluate",
@@ -61,3 +67,36 @@ def parses(
         },
         as_json=json,
     )
+
+
+@evaluate.command(help_epilogue="Example: `treelm evaluate perplexity -m model test.txt --json`")
+def perplexity(
+    files: InputFiles = None,
+    /,
+    *,
+    model: ModelPath,
+    oov_mode: Literal["include", "skip"] = "include",
+    json: bool = False,
+    text: TextOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Measure how surprised a model is by a text, per word.
+
+    Args:
+        files: Files of tokenized text, one sentence a line; standard input if none is given.
+        model: Model folder.
+        oov_mode: Count unknown words as what stands for them, or leave them out.
+        json: One JSON object instead of lines.
+        text: Text.
+        common: Common.
+    """
+    del common
+    text = text or TextOptions()
+    corpus = TextCorpus(tuple(files or ["-"]))
+    found = evaluate_perplexity(
+        load(model),
+        corpus if text.limit is None else text.first(corpus),
+        oov_mode=oov_mode,
+        threads=text.thread_count,
+    )
+    write_record(found.to_record(), as_json=json)

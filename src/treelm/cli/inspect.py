@@ -10,6 +10,7 @@ from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.inspect import inspect_file
+from treelm.tasks.inspect_model import inspect_model, is_model_folder
 
 
 def inspect(
@@ -18,19 +19,25 @@ def inspect(
     *,
     json: bool = False,
     raw: bool = False,
+    verify: bool = False,
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
-    """Say what is in a file, and everything wrong in it.
+    """Say what is in a file or a model, and everything wrong in it.
 
     Args:
-        path: A file of trees, a file of tokenized text, or a language profile (.toml).
+        path: A file of trees, a file of tokenized text, a language profile (.toml), or a model
+            folder.
         json: One JSON object instead of lines.
         raw: Count labels and empty elements as they are written.
+        verify: Models: read everything and compare checksums.
         trees: Reading.
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
+    if is_model_folder(path):
+        write_record(inspect_model(path, verify=verify), as_json=json)
+        return
     found = inspect_file(
         path,
         trees.read_options(strip=not raw),

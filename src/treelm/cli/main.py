@@ -51,13 +51,38 @@ COMMANDS = {
     ),
     "inspect": _Command(
         "treelm.cli.inspect:inspect",
-        "Say what is in a file, and everything wrong in it.",
+        "Say what is in a file or a model, and everything wrong in it.",
         "treelm inspect wsj.mrg --json",
     ),
     "vocabulary": _Command(
         "treelm.cli.vocabulary:vocabulary",
         "Choose the words that models know, and save them in one file.",
         "treelm vocabulary --text train.txt --rule stream -o words.vocabulary",
+    ),
+    "train": _Command(
+        "treelm.cli.train:train",
+        "Train a model and save it as a folder.",
+        "treelm train ngram --order 3 --text train.txt -o model",
+    ),
+    "score": _Command(
+        "treelm.cli.score:score",
+        "Write the log probability of each sentence.",
+        "treelm score -m model < sentences.txt",
+    ),
+    "surprisal": _Command(
+        "treelm.cli.surprisal:surprisal",
+        "Write the surprisal of each word, in bits, as a table.",
+        "treelm surprisal -m model stimuli.txt > surprisal.tsv",
+    ),
+    "sample": _Command(
+        "treelm.cli.sample:sample",
+        "Draw sentences from a model.",
+        "treelm sample -m model -n 5 --seed 1",
+    ),
+    "convert": _Command(
+        "treelm.cli.convert:convert",
+        "Write an n-gram model as an ARPA file, or the other way round.",
+        "treelm convert model model.arpa.gz",
     ),
     "evaluate": _Command(
         "treelm.cli.evaluate:evaluate",
@@ -80,7 +105,8 @@ app = App(
 )
 for _name, _command in COMMANDS.items():
     # A command with commands of its own says its example itself.
-    _extra = {} if _name == "evaluate" else {"help_epilogue": f"Example: `{_command.example}`"}
+    _has_own = _name in {"evaluate", "train"}
+    _extra = {} if _has_own else {"help_epilogue": f"Example: `{_command.example}`"}
     app.command(_command.path, name=_name, help=_command.sentence, **_extra)
 
 

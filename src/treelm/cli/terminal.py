@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -74,11 +75,17 @@ def picture_width() -> int | None:
 def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
     """Write one summary to standard output: one JSON object, or a name and a value a line."""
     if as_json:
-        sys.stdout.write(json.dumps(record) + "\n")
+        # JSON knows no infinity.
+        known = {name: None if _is_infinite(value) else value for name, value in record.items()}
+        sys.stdout.write(json.dumps(known) + "\n")
         return
     width = max(map(len, record), default=0)
     for name, value in record.items():
         sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {_shown(value)}\n")
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _shown(value: object) -> str:

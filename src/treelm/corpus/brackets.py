@@ -6,12 +6,11 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
-from treelm.corpus.files import COMPRESSION, Source, read_blocks, source_name
+from treelm.corpus.files import Source, read_blocks, size_if_known, source_name
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import PackedTrees
@@ -342,15 +341,8 @@ def _named_blocks(source: Source | Iterable[bytes]) -> tuple[str, Iterable[bytes
 
 
 def _size(source: Source | Iterable[bytes]) -> int | None:
-    """Return the bytes to come, where they can be known (not for pipes or compressed files)."""
-    if not isinstance(source, (str, os.PathLike)):
-        return None
-    path = Path(source)
-    try:
-        known = path.is_file() and path.suffix not in COMPRESSION
-        return path.stat().st_size if known else None
-    except OSError:  # opening the file says it better
-        return None
+    """Return the bytes to come, where they can be known."""
+    return size_if_known(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _counted(blocks: Iterable[bytes], advance: object) -> Iterator[bytes]:

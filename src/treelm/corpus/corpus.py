@@ -142,7 +142,7 @@ class TreeCorpus:
         digest = hashlib.sha256()
         for path in self.paths:
             for _ in read_packed(
-                _hashed(path, digest),
+                hashed_blocks(path, digest),
                 self.options,
                 name=source_name(path),
                 on_error=self.on_error,
@@ -196,7 +196,7 @@ class TextCorpus:
         sentences = tokens = 0
         digest = hashlib.sha256()
         for path in self.paths:
-            for _, words in sentences_in_documents(lines_of(_hashed(path, digest), path)):
+            for _, words in sentences_in_documents(lines_of(hashed_blocks(path, digest), path)):
                 sentences += 1
                 tokens += len(words)
         return Fingerprint(digest.hexdigest(), sentences, tokens)
@@ -253,8 +253,11 @@ def document_names(path: Source) -> Sequence[str] | None:
     return None
 
 
-def _hashed(path: Source, digest: hashlib._Hash) -> Iterator[bytes]:
+def hashed_blocks(path: Source, digest: hashlib._Hash | None) -> Iterator[bytes]:
     """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
+    if digest is None:
+        yield from read_blocks(path)
+        return
     size = 0
     for block in read_blocks(path):
         digest.update(block)

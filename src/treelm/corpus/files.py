@@ -110,6 +110,28 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
             yield block
 
 
+def read_ahead(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the blocks; while one is used, a thread of its own reads the next."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    iterator = iter(blocks)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, iterator, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, iterator, None)
+            yield block
+
+
+def size_if_known(source: Source) -> int | None:
+    """Return the bytes of a file, where they can be known (not for pipes or compressed files)."""
+    path = Path(source)
+    try:
+        known = path.is_file() and path.suffix not in COMPRESSION
+        return path.stat().st_size if known else None
+    except OSError:  # opening the file says it better
+        return None
+
+
 def can_be_read_twice(source: Source) -> bool:
     """Return False for standard input and pipes, whose content is gone once it was read."""
     try:
@@ -156,15 +178,20 @@ def _decode(line: bytes, source: Source, number: int) -> str:
     try:
         return line.removesuffix(b"\r").decode()
     except UnicodeDecodeError as error:
-        name = source_name(source)
-        raise CorpusFormatError(
-            f"{name}:{number}:{error.start + 1}: the text is not valid UTF-8. "
-            f"Convert it first, for example: iconv -f latin1 -t utf-8 {name}",
-            code="E_ENCODING",
-            path=name,
-            line=number,
-            column=error.start + 1,
-        ) from error
+        raise encoding_error(source, number, error.start + 1) from error
+
+
+def encoding_error(source: Source, line: int, column: int) -> CorpusFormatError:
+    """Return the error for bytes that are not UTF-8; line and byte column count from 1."""
+    name = source_name(source)
+    return CorpusFormatError(
+        f"{name}:{line}:{column}: the text is not valid UTF-8. "
+        f"Convert it first, for example: iconv -f latin1 -t utf-8 {name}",
+        code="E_ENCODING",
+        path=name,
+        line=line,
+        column=column,
+    )
 
 
 @contextlib.contextmanager

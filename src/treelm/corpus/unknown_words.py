@@ -41,7 +41,8 @@ class Signatures:
         self.style: SignatureStyle = style
 
     @cached_property
-    def _rules(self) -> _native.SignatureRules:
+    def rules(self) -> _native.SignatureRules:
+        """The same rules for the kernels."""
         rules = self.profile.unknown_words
         return _native.SignatureRules(
             suffixes=list(rules.suffixes),
@@ -60,4 +61,4 @@ class Signatures:
             known: The vocabulary so far, asked for the lower-cased word.
         """
         known_lower = position == 0 and word.lower() in known
-        return self._rules.signature(word, position, known_lower=known_lower)
+        return self.rules.signature(word, position, known_lower=known_lower)

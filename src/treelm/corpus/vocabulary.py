@@ -8,15 +8,20 @@ two models speak of the same words.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
+from treelm.characters import visible
 from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
-from treelm.errors import VocabularyError
+from treelm.errors import EngineError, VocabularyError
 from treelm.trees.profile import ProfileSource
 
 #: Where a sentence begins and ends; never words of a vocabulary.
@@ -69,13 +74,16 @@ class Vocabulary:
     source: Mapping[str, object] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for item in self.entries:
-            if item.symbol in RESERVED or item.symbol in seen or not item.symbol:
-                what = "stands twice in" if item.symbol in seen else "is reserved and cannot be in"
-                raise VocabularyError(f'"{item.symbol}" {what} a vocabulary.', code="E_VOCABULARY")
-            seen.add(item.symbol)
-        if not self.entries or self.entries[0].symbol != UNKNOWN:
+        symbols = self.symbols
+        distinct = set(symbols)
+        for symbol in distinct & {*RESERVED, ""}:
+            raise VocabularyError(
+                f'"{symbol}" is reserved and cannot be in a vocabulary.', code="E_VOCABULARY"
+            )
+        if len(distinct) < len(symbols):
+            twice = next(symbol for symbol, count in Counter(symbols).items() if count > 1)
+            raise VocabularyError(f'"{twice}" stands twice in a vocabulary.', code="E_VOCABULARY")
+        if not symbols or symbols[0] != UNKNOWN:
             raise VocabularyError(f"a vocabulary begins with {UNKNOWN}.", code="E_VOCABULARY")
 
     @classmethod
@@ -109,12 +117,18 @@ class Vocabulary:
         ]
         for signature, count in (signatures or {}).items():
             items.append(VocabularyEntry(signature, count, is_signature=True))
-        items.sort(key=lambda item: (-item.count, item.symbol.encode()))
+        # By falling count, then by symbol: code points are in the order of their UTF-8 bytes.
+        items.sort(key=attrgetter("symbol"))
+        items.sort(key=attrgetter("count"), reverse=True)
         first = VocabularyEntry(UNKNOWN, unknown + words.get(UNKNOWN, 0))
         return cls((first, *items), profile, style, dict(source or {}))
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def __getstate__(self) -> dict[str, object]:
+        # What is derived holds kernel objects, which cannot be pickled, and is made anew.
+        return {item.name: self.__dict__[item.name] for item in fields(self)}
 
     def __contains__(self, word: object) -> bool:
         return word in self._words
@@ -122,7 +136,7 @@ class Vocabulary:
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The symbols in the order of their ids."""
-        return tuple(item.symbol for item in self.entries)
+        return tuple(map(attrgetter("symbol"), self.entries))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.uint64]:
@@ -149,22 +163,37 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of the symbols with their kinds, in the order of their ids, and of the rules."""
         digest = hashlib.sha256(f"{self.style}\n{self._signatures.profile.fingerprint}\n".encode())
-        for item in self.entries:
-            digest.update(f"{item.symbol}\t{int(item.is_signature)}\n".encode())
+        lines = (f"{item.symbol}\t{int(item.is_signature)}\n" for item in self.entries)
+        digest.update("".join(lines).encode())
         return digest.hexdigest()
+
+    @cached_property
+    def encoder(self) -> _native.WordEncoder:
+        """The kernel that gives words their ids, as `symbol` and `replace` define them."""
+        late = [
+            (index, *item.entry)
+            for index, item in enumerate(self.entries)
+            if item.entry is not None
+        ]
+        return _native.WordEncoder(
+            list(self.symbols),
+            bytes(item.is_signature for item in self.entries),
+            late,
+            self._signatures.rules if self._has_signatures else None,
+        )
 
     def symbol(self, word: str, position: int) -> str:
         """Return what stands for a word: itself, its signature if that is known, or ``<unk>``."""
         if word in self._words:
             return word
+        return self._replacement(word, position, known=self._words)
+
+    def _replacement(self, word: str, position: int, known: Container[str]) -> str:
         if word in RESERVED:
-            raise VocabularyError(
-                f'"{word}" marks a sentence boundary and cannot be a word of the text.',
-                code="E_RESERVED_SYMBOL",
-            )
+            raise reserved_word(word)
         if not self._has_signatures:
             return UNKNOWN
-        signature = self._signatures(word, position, known=self._words)
+        signature = self._signatures(word, position, known=known)
         return signature if signature in self._ids else UNKNOWN
 
     def replace(self, words: Sequence[str], *, sentence: int | None = None) -> tuple[str, ...]:
@@ -193,17 +222,47 @@ class Vocabulary:
             return word
         lower = word.lower()
         known = {lower} if lower in self._words and self._late.get(lower, (0, 0)) < here else ()
-        signature = self._signatures(word, position, known=known)
-        return signature if signature in self._ids else UNKNOWN
+        return self._replacement(word, position, known)
 
     def encode(self, words: Sequence[str]) -> npt.NDArray[np.uint32]:
         """Return the ids of a sentence, unknown words replaced."""
-        ids = self._ids
-        return np.array([ids[symbol] for symbol in self.replace(words)], dtype=np.uint32)
+        with word_errors():
+            return self.encoder.encode_words(words)
+
+    def ids_of(self, symbols: Iterable[str]) -> npt.NDArray[np.uint32]:
+        """Return the ids of symbols that are all in the vocabulary."""
+        return np.fromiter(map(self._ids.__getitem__, symbols), dtype=np.uint32)
 
     def decode(self, ids: Iterable[int]) -> tuple[str, ...]:
         """Return the symbols of ids."""
         return tuple(self.symbols[index] for index in ids)
+
+
+def reserved_word(word: str) -> VocabularyError:
+    """Return the error for a sentence boundary among words."""
+    return VocabularyError(
+        f'"{word}" marks a sentence boundary and cannot be a word of the text.',
+        code="E_RESERVED_SYMBOL",
+    )
+
+
+@contextmanager
+def word_errors() -> Iterator[None]:
+    """Turn what a kernel says of single words into `VocabularyError`."""
+    try:
+        yield
+    except _native.KernelError as error:
+        code, word, _, _ = error.args
+        if code == "E_RESERVED_SYMBOL":
+            raise reserved_word(word) from error
+        if code == "E_BAD_TOKEN":
+            raise VocabularyError(
+                f'"{visible(word)}" is no word: a word has at least one character, no white space '
+                "and no lone surrogates. Split sentences into words first, for example with "
+                "`treelm tokenize`.",
+                code="E_BAD_TOKEN",
+            ) from error
+        raise EngineError(f"encoding words failed: {word}", code=code) from error
 
 
 def check_same_vocabulary(first: Vocabulary, second: Vocabulary) -> None:

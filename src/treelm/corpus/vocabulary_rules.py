@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
+from treelm.corpus.corpus import TextCorpus, TreeSentences
+from treelm.corpus.encoder import no_words, open_batches, open_encoder
+from treelm.corpus.stream_rule import PAPER_START_AFTER, StreamPass
 from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
 from treelm.corpus.vocabulary import RESERVED, Entry, Vocabulary
-from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, VocabularyError
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.seeds import random_uniform
 from treelm.trees.profile import ProfileSource, load_profile
 
 RuleName = Literal["stream", "min-count", "top", "all"]
-
-#: Sentences after which the streaming rule begins to replace words, as in the paper.
-PAPER_START_AFTER = 10_000
 
 Sentence = tuple[str, ...]
 
@@ -79,7 +79,8 @@ def build_vocabulary(
     """Return the vocabulary of a corpus.
 
     Args:
-        sentences: The corpus; it is read two or three times.
+        sentences: The corpus; a `TextCorpus` or `TreeSentences` is read once and by the kernel,
+            others two or three times.
         rule: Which words are known.
         profile: Language profile of the signatures.
         style: How signatures are written.
@@ -93,27 +94,119 @@ def build_vocabulary(
         >>> build_vocabulary(corpus, VocabularyRule(name="min-count")).symbols
         ('<unk>', 'a')
     """
-    counts, total = _count(sentences)
-    if rule.name == "stream":
-        start_after = _start_after(rule, total)
-        late = merge_entries([stream_entries(sentences, rule, start_after)])
-        known = frozenset(late)
-        late = {word: entry for word, entry in late.items() if entry[0] > start_after}
-    else:
-        known, late = _choose(counts, rule), {}
     make_signature = Signatures(profile, style=style)
-    replaced = _replaced_counts(sentences, counts, known, late, rule, make_signature)
-    words = {word: counts[word] - replaced.before_entry[word] for word in known}
-    source: dict[str, object] = {"sentences": total, "tokens": counts.total(), **asdict(rule)}
+    if isinstance(sentences, (TextCorpus, TreeSentences)):
+        counted = _count_by_kernel(sentences, rule, make_signature)
+    else:
+        counted = _count_by_definition(sentences, rule, make_signature)
+    source: dict[str, object] = {
+        "sentences": counted.sentences,
+        "tokens": counted.tokens,
+        **asdict(rule),
+    }
     return Vocabulary.from_counts(
-        words,
-        signatures=replaced.signatures,
-        unknown=replaced.unknown,
-        late=late,
+        counted.words,
+        signatures=counted.signatures,
+        unknown=counted.unknown,
+        late=counted.late,
         profile=load_profile(profile),
         style=style,
         source=source,
     )
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What a rule makes of a corpus."""
+
+    sentences: int
+    tokens: int
+    words: dict[str, int]
+    signatures: Mapping[str, int] = field(default_factory=dict)
+    unknown: int = 0
+    late: dict[str, Entry] = field(default_factory=dict)
+
+
+def _count_by_definition(
+    sentences: Sentences, rule: VocabularyRule, make_signature: Signatures
+) -> _Counted:
+    """Read the sentences two or three times and follow the rule word by word."""
+    counts, total = _count(sentences)
+    if rule.name == "stream":
+        start_after = _start_after(rule, total)
+        entries = merge_entries([stream_entries(sentences, rule, start_after)])
+        known = frozenset(entries)
+        late = {word: entry for word, entry in entries.items() if entry[0] > start_after}
+    else:
+        known, late = _choose(counts, rule), {}
+    replaced = _replaced_counts(sentences, counts, known, late, rule, make_signature)
+    words = {word: counts[word] - replaced.before_entry[word] for word in known}
+    return _Counted(
+        total, counts.total(), words, replaced.signatures, unknown=replaced.unknown, late=late
+    )
+
+
+def _count_by_kernel(
+    corpus: TextCorpus | TreeSentences, rule: VocabularyRule, make_signature: Signatures
+) -> _Counted:
+    """Do the same in one reading of a corpus."""
+    encoder = open_encoder()
+    stream = StreamPass(
+        encoder,
+        seed=rule.seed,
+        probability=rule.probability,
+        start_after=rule.start_after,
+        signatures=make_signature.rules if rule.makes_signatures else None,
+    )
+    for ids, starts, _ in open_batches(corpus, encoder):
+        if rule.name == "stream":
+            stream.add(ids, starts)
+    counts = Counter(dict(zip(encoder.words(), encoder.counts().tolist(), strict=True)))
+    if not counts:
+        raise no_words()
+    counted = _Counted(encoder.sentences, encoder.tokens, {})
+    if rule.name == "stream":
+        return _streamed(stream, counts, _start_after(rule, counted.sentences), counted)
+    known = _choose(counts, rule)
+    counted.words = {word: counts[word] for word in known}
+    signatures: Counter[str] = Counter()
+    for (word, count), first in zip(counts.items(), encoder.first_counts().tolist(), strict=True):
+        if word in known:
+            continue
+        if not rule.makes_signatures:
+            signatures[UNKNOWN] += count
+            continue
+        # A signature depends on the place by one thing only: whether it is the first.
+        for position, there in ((0, first), (1, count - first)):
+            if there:
+                signatures[make_signature(word, position, known=known)] += there
+    counted.unknown = signatures.pop(UNKNOWN, 0)
+    counted.signatures = signatures
+    return counted
+
+
+def _streamed(
+    stream: StreamPass, counts: Counter[str], start_after: int, counted: _Counted
+) -> _Counted:
+    """Fill in what the streaming rule kept and replaced; `counts` is in the order of ids."""
+    kernel = stream.finish(start_after)
+    signatures = dict(zip(kernel.signatures(), kernel.signature_counts().tolist(), strict=True))
+    for (word, count), replaced, sentence, position in zip(
+        counts.items(),
+        kernel.replaced().tolist(),
+        kernel.entry_sentence().tolist(),
+        kernel.entry_position().tolist(),
+        strict=True,
+    ):
+        if sentence == 0:  # never kept
+            counted.unknown += 0 if stream.makes_signatures else count
+            continue
+        counted.words[word] = count - replaced if stream.makes_signatures else count
+        if sentence > start_after:
+            counted.late[word] = (sentence, position)
+    counted.unknown += signatures.pop(UNKNOWN, 0)
+    counted.signatures = signatures
+    return counted
 
 
 def stream_entries(
@@ -165,9 +258,7 @@ def _count(sentences: Iterable[Sentence]) -> tuple[Counter[str], int]:
         counts.update(sentence)
         total += 1
     if not counts:
-        raise VocabularyError(
-            "the corpus holds no words, so there is no vocabulary to build.", code="E_NO_DATA"
-        )
+        raise no_words()
     for symbol in RESERVED & counts.keys():
         raise CorpusFormatError(
             f'the text holds "{symbol}" as a word, which is reserved for sentence boundaries. '
@@ -185,7 +276,7 @@ def _start_after(rule: VocabularyRule, total: int) -> int:
             f"the corpus has {total} sentences and words are replaced only after "
             f"{rule.start_after}, so none is. Try a start_after of {total // 2}.",
             TreelmWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return rule.start_after
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 from treelm.corpus.brackets import ReadOptions
+from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path, sample_treebank
+from treelm.errors import TreelmWarning
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.train import train_ngram
 from treelm.tasks.inspect import inspect_trees
 from treelm.transforms.markovize import markovize
 from treelm.transforms.pipelines import named_pipeline
@@ -13,6 +18,7 @@ from treelm.transforms.temporal_lexicon import TemporalLexicon
 from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet, treelet
 from treelm.trees.heads import find_heads, lexical_head
 from treelm.trees.tree import Tree
+from treelm.view.bars import draw_bars
 from treelm.view.text import draw_text
 
 #: Lengths of the sentences among which the one that is drawn is chosen.
@@ -39,7 +45,33 @@ def demonstrate(*, width: int) -> Iterator[str]:
     yield f"Right-corner transformed for incremental parsing:\n\n{corner}"
     same = pipeline.undo(corner) == tree
     yield f"... and back again: {'the same tree' if same else 'A DIFFERENT TREE'}."
+    yield from _word_model(tree, width=width)
     yield "Next: treelm --help, or docs/start/first-steps.md"
+
+
+def _word_model(tree: Tree, *, width: int) -> Iterator[str]:
+    """Yield what an n-gram model of the treebank's words does, trained here and now."""
+    corpus = TreeCorpus((sample_path(),))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # so little text needs fixed discounts
+        model = train_ngram(corpus, NgramConfig(order=3, smoothing="kn"))
+    shown = " ".join(tree.words)
+    backwards = " ".join(reversed(tree.words))
+    yield (
+        f"A trigram model of its {corpus.fingerprint.tokens} words, interpolated Kneser-Ney:\n"
+        f"ln p = {model.score(shown).log_prob:8.2f}  {shown}\n"
+        f"ln p = {model.score(backwards).log_prob:8.2f}  {backwards}"
+    )
+    scores = model.surprisal(shown, eos=True)
+    bars = draw_bars(
+        [score.word for score in scores],
+        [score.surprisal for score in scores],
+        width=width,
+        unit="bits",
+    )
+    yield f"How surprising each word is, and the end of the sentence:\n\n{bars}"
+    samples = "\n".join(" ".join(sample.words) for sample in model.sample(3, seed=1))
+    yield f"Three sentences drawn from it:\n\n{samples}"
 
 
 def _statistics() -> str:

@@ -1,0 +1,272 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "../core/backoff_estimate.h"
+#include "../core/chain_sampler.h"
+#include "../core/thread_pool.h"
+#include "bindings.h"
+
+namespace treelm::bindings {
+
+namespace {
+
+using SlotArray = nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+
+using Regions = std::vector<std::array<std::uint64_t, 3>>;
+
+std::vector<Region> from_arrays(const Regions& regions) {
+  std::vector<Region> result;
+  for (const auto& [begin, capacity, length] : regions) result.push_back({begin, capacity, length});
+  return result;
+}
+
+Regions to_arrays(const std::vector<Region>& regions) {
+  Regions result;
+  for (const Region& region : regions) result.push_back({region.begin, region.capacity, region.length});
+  return result;
+}
+
+// The table is used where the array lies; the array lives as long as the table.
+std::shared_ptr<BackoffTable> over_array(TableShape shape, const SlotArray& slots) {
+  check_table_shape(shape);
+  if (slots.shape(0) != shape.slots() || slots.shape(1) * 8 != shape.slot_bytes())
+    throw Error(ErrorCode::table, "the table should have " + std::to_string(shape.slots()) + " slots of " +
+                                      std::to_string(shape.slot_bytes()) + " bytes, and has " +
+                                      std::to_string(slots.shape(0)) + " of " + std::to_string(8 * slots.shape(1)));
+  std::shared_ptr<const void> owner(new SlotArray(slots), [](const void* held) {
+    const nb::gil_scoped_acquire acquire;
+    delete static_cast<const SlotArray*>(held);
+  });
+  return std::make_shared<BackoffTable>(std::move(shape), slots.data(), std::move(owner));
+}
+
+void check_columns(std::size_t found, std::size_t expected) {
+  if (found != expected)
+    throw Error(ErrorCode::argument,
+                "rows have " + std::to_string(found) + " columns, and " + std::to_string(expected) + " were expected");
+}
+
+void check_sequence(const BackoffTable& table) {
+  if (!table.shape().sequence) throw Error(ErrorCode::argument, "the table is not that of a sequence of words");
+}
+
+Array<double> log_probabilities(const BackoffTable& self, std::size_t level, const Matrix<std::uint32_t>& rows,
+                                const std::optional<Array<double>>& base) {
+  if (level >= self.shape().levels()) throw Error(ErrorCode::argument, "the table has no such level");
+  check_columns(rows.shape(1), self.shape().columns());
+  if (base && base->size() != rows.shape(0)) throw Error(ErrorCode::argument, "every row needs one base probability");
+  std::vector<double> out(rows.shape(0));
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::uint32_t* row = rows.data() + i * rows.shape(1);
+      out[i] = std::log(self.probability_from(level, row, base ? base->data()[i] : self.uniform_base(row[0])));
+    }
+  }
+  return give(std::move(out));
+}
+
+Array<double> distribution(const BackoffTable& self, const std::vector<std::uint32_t>& context) {
+  check_columns(context.size() + 1, self.shape().columns());
+  std::vector<double> out(self.shape().base_size != 0 ? self.shape().base_size : self.shape().outcomes);
+  {
+    const nb::gil_scoped_release release;
+    std::vector<std::uint32_t> row(context);
+    row.insert(row.begin(), 0);
+    for (std::size_t x = 0; x < out.size(); ++x) {
+      row[0] = static_cast<std::uint32_t>(x);
+      out[x] = std::log(self.probability_from(0, row.data(), self.uniform_base(row[0])));
+    }
+  }
+  return give(std::move(out));
+}
+
+Array<double> backoffs(const BackoffTable& self, std::size_t level, const Matrix<std::uint32_t>& contexts) {
+  if (level >= self.shape().levels()) throw Error(ErrorCode::argument, "the table has no such level");
+  check_columns(contexts.shape(1) + 1, self.shape().columns());
+  std::vector<double> out(contexts.shape(0));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = self.backoff_of(level, contexts.data() + i * contexts.shape(1));
+  return give(std::move(out));
+}
+
+nb::tuple advance(const BackoffTable& self, const Matrix<std::uint32_t>& contexts, const Array<std::uint32_t>& words) {
+  check_sequence(self);
+  const std::size_t width = self.shape().widths.front(), n = words.size();
+  check_columns(contexts.shape(1), width);
+  if (contexts.shape(0) != n) throw Error(ErrorCode::argument, "every word needs one context");
+  std::vector<double> log_probability(n);
+  std::vector<std::uint32_t> next(n * width, none);
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t* context = contexts.data() + i * width;
+      std::uint32_t length = 0;
+      while (length < width && context[length] != none) ++length;
+      const BackoffTable::Advance step = self.advance(context, length, words.data()[i]);
+      log_probability[i] = step.log_probability;
+      for (std::uint32_t c = 0; c < step.kept && c < width; ++c)
+        next[i * width + c] = c == 0 ? words.data()[i] : context[c - 1];
+    }
+  }
+  return nb::make_tuple(give(std::move(log_probability)), give_rows(std::move(next), width));
+}
+
+Array<double> score_sequences(const BackoffTable& self, const Array<std::uint32_t>& ids,
+                              const Array<std::uint64_t>& starts, std::uint32_t start, std::uint32_t end,
+                              std::size_t threads) {
+  check_sequence(self);
+  check_threads(threads);
+  if (starts.size() == 0) throw Error(ErrorCode::argument, "starts begin with 0");
+  const std::uint64_t* at = starts.data();
+  const std::size_t sequences = starts.size() - 1;
+  if (at[0] != 0 || at[sequences] != ids.size()) throw Error(ErrorCode::argument, "starts do not fit the word ids");
+  for (std::size_t s = 0; s < sequences; ++s)
+    if (at[s] > at[s + 1]) throw Error(ErrorCode::argument, "starts must not fall");
+  std::vector<double> out(ids.size() + (end == none ? 0 : sequences));
+  {
+    const nb::gil_scoped_release release;
+    constexpr std::size_t piece = 4096;
+    ThreadPool pool(threads);
+    pool.map((sequences + piece - 1) / piece, [&](std::size_t i, std::size_t) {
+      const std::size_t from = i * piece, to = std::min(sequences, from + piece);
+      double* place = out.data() + at[from] + (end == none ? 0 : from);
+      self.score_sequences(span_of(ids), {at + from, to - from + 1}, start, end, place);
+    });
+  }
+  return give(std::move(out));
+}
+
+// The rows of a level in the order of their slots; without `with_carriers` only those that are entries.
+nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) {
+  if (level >= self.shape().levels()) throw Error(ErrorCode::argument, "the table has no such level");
+  const std::uint32_t columns = self.shape().widths[level] + 1;
+  std::vector<std::uint32_t> found;
+  std::vector<double> probability, backoff;
+  {
+    const nb::gil_scoped_release release;
+    self.each_row(columns, [&](std::uint32_t slot, const std::uint32_t* row) {
+      if (!with_carriers && std::signbit(self.probability(slot))) return;
+      found.insert(found.end(), row, row + columns);
+      probability.push_back(self.probability(slot));
+      backoff.push_back(self.backoff(slot));
+    });
+  }
+  return nb::make_tuple(give_rows(std::move(found), columns), give(std::move(probability)), give(std::move(backoff)));
+}
+
+ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
+  return [&progress](std::uint64_t done, std::uint64_t all) {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (progress) (*progress)(done, all);
+  };
+}
+
+std::shared_ptr<const BackoffTable> estimate_table(const ChainCounts& counts, const TableShape& shape,
+                                                   const std::vector<std::array<double, 3>>& discounts,
+                                                   const std::vector<std::vector<double>>& weights, bool by_ratio,
+                                                   const std::vector<std::uint32_t>& min_counts,
+                                                   const std::optional<Array<double>>& base,
+                                                   const std::optional<nb::callable>& progress) {
+  EstimatePlan plan;
+  plan.shape = shape;
+  const std::size_t levels = counts.levels();
+  if (discounts.size() != levels || weights.size() != levels || min_counts.size() != levels)
+    throw Error(ErrorCode::argument, "every level needs discounts, weights and a smallest count");
+  for (std::size_t j = 0; j < levels; ++j) plan.levels.push_back({discounts[j], weights[j], by_ratio, min_counts[j]});
+  if (base) plan.base = span_of(*base);
+  const ProgressCallback report = interruptible(progress);
+  const nb::gil_scoped_release release;
+  return estimate(counts, plan, report);
+}
+
+}  // namespace
+
+void bind_backoff(nb::module_& module) {
+  nb::class_<TableShape>(module, "TableShape")
+      .def(
+          "__init__",
+          [](TableShape* self, std::vector<std::uint32_t> widths, std::uint64_t outcomes, std::uint64_t first_contexts,
+             const Regions& entry_regions, const Regions& context_regions, bool sequence, bool double_precision,
+             std::uint64_t base_size, double empty_backoff, std::uint32_t pad) {
+            new (self) TableShape{std::move(widths),
+                                  outcomes,
+                                  first_contexts,
+                                  from_arrays(entry_regions),
+                                  from_arrays(context_regions),
+                                  sequence,
+                                  double_precision,
+                                  base_size,
+                                  empty_backoff,
+                                  pad};
+          },
+          nb::kw_only(), nb::arg("widths"), nb::arg("outcomes"), nb::arg("first_contexts"), nb::arg("entry_regions"),
+          nb::arg("context_regions"), nb::arg("sequence"), nb::arg("double_precision"), nb::arg("base_size"),
+          nb::arg("empty_backoff"), nb::arg("pad"))
+      .def_ro("widths", &TableShape::widths)
+      .def_ro("outcomes", &TableShape::outcomes)
+      .def_ro("first_contexts", &TableShape::first_contexts)
+      .def_prop_ro("entry_regions", [](const TableShape& self) { return to_arrays(self.entry_regions); })
+      .def_prop_ro("context_regions", [](const TableShape& self) { return to_arrays(self.context_regions); })
+      .def_ro("sequence", &TableShape::sequence)
+      .def_ro("double_precision", &TableShape::double_precision)
+      .def_ro("base_size", &TableShape::base_size)
+      .def_ro("empty_backoff", &TableShape::empty_backoff)
+      .def_ro("pad", &TableShape::pad);
+  nb::class_<BackoffTable>(module, "BackoffTable")
+      .def(nb::new_(&over_array), nb::arg("shape"), nb::arg("slots"))
+      .def_prop_ro("shape", [](const BackoffTable& self) { return self.shape(); })
+      .def_prop_ro("slots",
+                   [](nb::handle_t<BackoffTable> handle) {
+                     const auto& self = nb::cast<const BackoffTable&>(handle);
+                     const TableShape& shape = self.shape();
+                     return SlotArray(static_cast<const std::uint64_t*>(self.data()),
+                                      {shape.slots(), shape.slot_bytes() / 8}, handle);
+                   })
+      .def("log_probabilities", &log_probabilities, nb::arg("level"), nb::arg("rows"), nb::arg("base").none())
+      .def("distribution", &distribution, nb::arg("context"))
+      .def("backoffs", &backoffs, nb::arg("level"), nb::arg("contexts"))
+      .def("advance", &advance, nb::arg("contexts"), nb::arg("words"))
+      .def("score_sequences", &score_sequences, nb::arg("ids"), nb::arg("starts"), nb::kw_only(), nb::arg("start"),
+           nb::arg("end"), nb::arg("threads"))
+      .def("rows", &rows, nb::arg("level"), nb::kw_only(), nb::arg("with_carriers"));
+  nb::class_<ChainSampler>(module, "ChainSampler")
+      .def(
+          "__init__",
+          [](ChainSampler* self, std::shared_ptr<BackoffTable> table, const std::optional<Array<double>>& base,
+             std::uint32_t never) {
+            const nb::gil_scoped_release release;
+            new (self) ChainSampler(std::move(table), base ? span_of(*base) : std::span<const double>(), never);
+          },
+          nb::arg("table"), nb::arg("base").none(), nb::kw_only(), nb::arg("never"))
+      .def(
+          "draw",
+          [](const ChainSampler& self, const Matrix<std::uint32_t>& contexts, std::uint64_t seed,
+             const Array<std::uint64_t>& streams, const Array<std::uint64_t>& counters) {
+            const std::size_t n = contexts.shape(0);
+            check_columns(contexts.shape(1), self.context_columns());
+            if (streams.size() != n || counters.size() != n)
+              throw Error(ErrorCode::argument, "every context needs one stream and one counter");
+            std::vector<std::uint32_t> out(n);
+            {
+              const nb::gil_scoped_release release;
+              for (std::size_t i = 0; i < n; ++i)
+                out[i] =
+                    self.draw(contexts.data() + i * contexts.shape(1), seed, streams.data()[i], counters.data()[i]);
+            }
+            return give(std::move(out));
+          },
+          nb::arg("contexts"), nb::arg("seed"), nb::arg("streams"), nb::arg("counters"));
+  module.def("estimate_table", &estimate_table, nb::arg("counts"), nb::arg("shape"), nb::kw_only(),
+             nb::arg("discounts"), nb::arg("weights"), nb::arg("by_ratio"), nb::arg("min_counts"),
+             nb::arg("base").none(), nb::arg("progress").none());
+  module.attr("NO_ID") = none;
+}
+
+}  // namespace treelm::bindings

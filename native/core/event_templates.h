@@ -1,0 +1,123 @@
+// Templates say what is counted over trees; the extractor turns trees into rows of ids.
+//
+// A template names a kind of place and, for every column, an attribute of that place. Labels, rules
+// and right-hand sides get ids by first occurrence over the whole corpus, after a few reserved ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "packed_trees.h"
+#include "symbols.h"
+#include "word_encoder.h"
+
+namespace treelm {
+
+enum class Site : std::uint8_t {
+  word,    // every word of a sentence, and its end
+  tag,     // every preterminal
+  phrase,  // every other node
+  child,   // every child of a phrase, and the STOP behind the last
+};
+
+enum class Attribute : std::uint8_t {
+  word,         // `back` words before (0: the word here)
+  symbol,       // label of the child `back` children before
+  label,        // of the node here (site child: of the phrase)
+  parent,       // label of its parent
+  grandparent,  // label of its parent's parent
+  left,         // label of its left sibling
+  right,        // label of its right sibling
+  yield,        // labels of its children, as one symbol
+  rule,         // its label and its yield, as one symbol
+  parent_rule,  // the same of its parent
+};
+
+struct EventColumn {
+  Attribute attribute;
+  std::uint32_t back = 0;
+};
+
+struct EventTemplate {
+  Site site;
+  std::vector<EventColumn> columns;  // the outcome first
+};
+
+// Throws Error(argument) for a template whose place does not have one of its attributes.
+void check_template(const EventTemplate& wanted);
+
+// Sequences of ids <-> dense ids in order of first occurrence.
+class IdSequences {
+ public:
+  IdSequences() : start_{0}, slots_(1024, none) {}
+  std::uint32_t intern(std::span<const std::uint32_t> sequence);
+  std::uint32_t size() const { return static_cast<std::uint32_t>(start_.size() - 1); }
+  std::span<const std::uint32_t> operator[](std::uint32_t id) const {
+    return {data_.data() + start_[id], data_.data() + start_[id + 1]};
+  }
+  const std::vector<std::uint32_t>& data() const { return data_; }
+  const std::vector<std::uint64_t>& starts() const { return start_; }
+
+ private:
+  void grow();
+  std::vector<std::uint32_t> data_;
+  std::vector<std::uint64_t> start_;
+  std::vector<std::uint32_t> slots_;
+};
+
+class EventExtractor {
+ public:
+  // Reserved labels; a corpus that uses one is refused.
+  enum ReservedLabel : std::uint32_t { no_sibling, no_parent, before_children, after_children, reserved_labels };
+
+  // Without an encoder every word gets an id of its own. `training`: the trees are those that the
+  // encoder's vocabulary was made from.
+  EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder, bool training);
+
+  // Appends the rows of all trees to rows[t] for every template t.
+  void extract(const PackedTrees& trees, std::vector<std::vector<std::uint32_t>>& rows);
+
+  const std::vector<EventTemplate>& templates() const { return templates_; }
+  const Symbols& labels() const { return labels_; }
+  const Symbols& words() const { return words_; }  // without an encoder
+  const IdSequences& yields() const { return yields_; }
+  const IdSequences& rules() const { return rules_; }  // (label, yield); rule 0 is that above a root
+  std::uint32_t word_count() const { return encoder_ ? encoder_->size() : words_.size(); }
+  // Ids of the end and the start of a sentence.
+  std::uint32_t sentence_end() const { return encoder_ ? encoder_->size() : 1; }
+  std::uint32_t sentence_start() const { return encoder_ ? encoder_->size() + 1 : 2; }
+  std::uint64_t sentences() const { return sentences_; }
+  std::uint64_t tokens() const { return tokens_; }
+
+ private:
+  struct Node {
+    std::uint32_t label = none;
+    std::uint32_t parent = none;                          // index in the tree
+    std::uint32_t left = no_sibling, right = no_sibling;  // labels
+    std::uint32_t yield = none, rule = none;
+    std::uint32_t position = none;  // of a preterminal among the words
+    std::uint32_t first_child = none, children = 0;
+  };
+  void begin_batch(const PackedTrees& trees);
+  void read_tree(const PackedTrees& trees, std::size_t tree);
+  std::uint32_t value(const EventColumn& column, std::uint32_t node, std::uint32_t position) const;
+  std::uint32_t word_at(std::uint32_t position, std::uint32_t back) const;
+
+  std::vector<EventTemplate> templates_;
+  std::shared_ptr<const WordEncoder> encoder_;
+  bool training_;
+  Symbols labels_, words_;
+  IdSequences yields_, rules_;
+  std::uint64_t sentences_ = 0, tokens_ = 0;
+
+  // of the batch
+  std::vector<std::uint32_t> label_of_, word_of_;
+  // of the tree
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> sentence_, child_labels_, sequence_;
+};
+
+}  // namespace treelm

@@ -1,0 +1,58 @@
+"""Options of every command that uses a model, and the lines it reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, TypeVar
+
+from cyclopts import Parameter
+
+from treelm.cli.options import available_threads
+from treelm.cli.terminal import is_terminal
+from treelm.errors import UsageError
+
+T = TypeVar("T")
+
+#: A model folder.
+ModelPath = Annotated[str, Parameter(name=["--model", "-m"])]
+#: A file to write, or ``-`` for standard output.
+OutputFile = Annotated[str, Parameter(name=["--output", "-o"])]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Options of commands that go through text."""
+
+    threads: int | None = None
+    """Threads; default: the cores available. Results do not depend on it."""
+    limit: int | None = None
+    """Read only the first sentences."""
+
+    @property
+    def thread_count(self) -> int:
+        """Threads asked for, or the cores available."""
+        return thread_count(self.threads)
+
+    def first(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield as many as --limit allows."""
+        if self.limit is not None and self.limit < 0:
+            raise UsageError("--limit must be 0 or more.")
+        return islice(items, self.limit)
+
+
+def thread_count(threads: int | None) -> int:
+    """Return the threads asked for, or the cores available."""
+    if threads is None:
+        return available_threads()
+    if threads < 1:
+        raise UsageError("--threads must be 1 or more.")
+    return threads
+
+
+def at_once(output: str, *, line_buffered: bool) -> bool:
+    """Return whether every record is wanted as soon as it is there."""
+    return line_buffered or (output == "-" and is_terminal(sys.stdout))

@@ -1,0 +1,300 @@
+"""Text as numbers: files or sentences in, ids of a vocabulary out, at the speed of the kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.characters import visible
+from treelm.corpus.corpus import (
+    Fingerprint,
+    TextCorpus,
+    TreeCorpus,
+    TreeSentences,
+    hashed_blocks,
+)
+from treelm.corpus.files import Source, encoding_error, read_ahead, size_if_known, source_name
+from treelm.corpus.unknown_words import SignatureStyle
+from treelm.corpus.vocabulary import Vocabulary, word_errors
+from treelm.errors import CorpusFormatError, EngineError, UsageError, VocabularyError
+from treelm.parallel.progress import SILENT, Progress
+from treelm.trees.profile import ProfileSource, load_profile
+
+Ids = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.uint64]
+
+#: What the kernel read since it was last asked: ids, starts and documents of sentences.
+Batch = tuple[Ids, Places, Ids]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedText:
+    """A text as ids of a vocabulary.
+
+    Args:
+        ids: One a word.
+        starts: Where each sentence begins in `ids`, and the number of words at the end.
+        documents: The number of each sentence's document, from 0.
+        unknown: Words that stand as ``<unk>`` or as a signature.
+        fingerprint: Of the files it was read from; None if it came from no file.
+
+    Examples:
+        >>> text = encode_sentences([("a", "b"), ("a",)], Vocabulary.from_counts({"a": 1}))
+        >>> text.ids.tolist(), text.starts.tolist(), text.unknown
+        ([1, 0, 1], [0, 2, 3], 1)
+    """
+
+    ids: Ids
+    starts: Places
+    documents: Ids
+    unknown: int
+    fingerprint: Fingerprint | None = None
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __iter__(self) -> Iterator[Ids]:
+        """Yield the ids of every sentence."""
+        for first, last in pairwise(self.starts.tolist()):
+            yield self.ids[first:last]
+
+
+def encode_text(
+    text: Source | Iterable[Source] | TextCorpus,
+    vocabulary: Vocabulary,
+    *,
+    training: bool = False,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> EncodedText:
+    """Return plain text as ids, read once and in blocks.
+
+    Args:
+        text: One file, several, or a corpus; one sentence a line, a blank line ends a document.
+        vocabulary: Which words are known; the others become signatures or ``<unk>``.
+        training: Whether this is the text the vocabulary was made from, so that words are unknown
+            where the streaming rule replaced them.
+        threads: More than one reads and decompresses beside the encoding.
+        progress: Told the number of bytes read.
+
+    Raises:
+        CorpusFormatError: ``E_ENCODING`` or ``E_RESERVED_SYMBOL`` with file, line and column.
+        InputFileError: for a file that cannot be read.
+    """
+    encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
+    digest = hashlib.sha256()
+    batches = list(_read(_paths(text), encoder, digest, threads, progress))
+    return _joined(batches, encoder, digest)
+
+
+def encode_open(
+    corpus: TextCorpus,
+    progress: Progress = SILENT,
+    *,
+    threads: int = 1,
+    profile: ProfileSource = "english",
+    style: SignatureStyle = "full",
+) -> tuple[Vocabulary, EncodedText]:
+    """Return a text as ids of all its words, and these as a vocabulary, in one reading.
+
+    Args:
+        corpus: The text.
+        progress: Told the number of bytes read.
+        threads: More than one reads and decompresses beside the encoding.
+        profile: Language profile of the vocabulary.
+        style: How the vocabulary would write signatures; it has none.
+
+    Raises:
+        VocabularyError: ``E_NO_DATA`` for an empty corpus.
+        CorpusFormatError: ``E_ENCODING`` or ``E_RESERVED_SYMBOL`` with file, line and column.
+    """
+    encoder = open_encoder()
+    digest = hashlib.sha256()
+    batches = list(_read(corpus.paths, encoder, digest, threads, progress))
+    vocabulary, new_ids = _all_words(encoder, profile, style)
+    return vocabulary, _joined(batches, encoder, digest, new_ids)
+
+
+def encode_trees(
+    corpus: TreeCorpus, vocabulary: Vocabulary | None = None, *, training: bool = False
+) -> tuple[Vocabulary, EncodedText]:
+    """Return the sentences of trees as ids, and the vocabulary of the ids.
+
+    Args:
+        corpus: The trees.
+        vocabulary: Which words are known; None for all words of the trees.
+        training: As for `encode_text`.
+
+    Raises:
+        VocabularyError: ``E_NO_DATA`` for trees without words.
+        CorpusFormatError: for what is malformed, and ``E_RESERVED_SYMBOL``.
+    """
+    closed = None if vocabulary is None else vocabulary.encoder
+    encoder = _native.TextEncoder(closed, training=training, first_sentence=1)
+    batches = list(open_batches(TreeSentences(corpus), encoder))
+    new_ids = None
+    if vocabulary is None:
+        vocabulary, new_ids = _all_words(encoder, corpus.options.profile, "full")
+    text = _joined(batches, encoder, None, new_ids)
+    return vocabulary, replace(text, fingerprint=corpus.fingerprint)
+
+
+def _all_words(
+    encoder: _native.TextEncoder, profile: ProfileSource, style: SignatureStyle
+) -> tuple[Vocabulary, Ids]:
+    """Return the vocabulary of everything an open encoder has read, and the ids of its words."""
+    words = encoder.words()
+    if not words:
+        raise no_words()
+    vocabulary = Vocabulary.from_counts(
+        dict(zip(words, encoder.counts().tolist(), strict=True)),
+        profile=load_profile(profile),
+        style=style,
+        source={"name": "all", "sentences": encoder.sentences, "tokens": encoder.tokens},
+    )
+    return vocabulary, vocabulary.ids_of(words)
+
+
+def encode_sentences(
+    sentences: Iterable[Sequence[str]], vocabulary: Vocabulary, *, training: bool = False
+) -> EncodedText:
+    """Return sentences that are split into words already as ids; they are one document.
+
+    Args:
+        sentences: Each a sequence of words.
+        vocabulary: Which words are known.
+        training: As for `encode_text`.
+
+    Raises:
+        VocabularyError: ``E_BAD_TOKEN`` for a word that is empty or holds white space,
+            ``E_RESERVED_SYMBOL`` for ``<s>`` and ``</s>``.
+    """
+    encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
+    with word_errors():
+        for words in sentences:
+            encoder.add_sentence(words)
+    return _joined([encoder.take()], encoder)
+
+
+def open_encoder() -> _native.TextEncoder:
+    """Return a kernel that gives ids by first occurrence, for `open_batches`."""
+    return _native.TextEncoder(None, training=False, first_sentence=1)
+
+
+def open_batches(
+    corpus: TextCorpus | TreeSentences, encoder: _native.TextEncoder
+) -> Iterator[Batch]:
+    """Read a corpus once into an encoder and yield what it hands out on the way.
+
+    Raises:
+        CorpusFormatError: for what is malformed, and ``E_RESERVED_SYMBOL``.
+    """
+    if isinstance(corpus, TextCorpus):
+        yield from _read(corpus.paths, encoder, None, 1, SILENT)
+        return
+    for batch in corpus.corpus.batches():
+        with _text_errors(None):
+            encoder.add_trees(batch.native)
+        yield encoder.take()
+
+
+def no_words() -> VocabularyError:
+    """Return the error for a corpus without words."""
+    return VocabularyError(
+        "the corpus holds no words, so there is no vocabulary to build.", code="E_NO_DATA"
+    )
+
+
+def _paths(text: Source | Iterable[Source] | TextCorpus) -> Iterable[Source]:
+    if isinstance(text, TextCorpus):
+        return text.paths
+    return (text,) if isinstance(text, (str, os.PathLike)) else text
+
+
+def _read(
+    paths: Iterable[Source],
+    encoder: _native.TextEncoder,
+    digest: hashlib._Hash | None,
+    threads: int,
+    progress: Progress,
+) -> Iterator[Batch]:
+    """Yield what the encoder makes of the files, block by block."""
+    if threads < 1:
+        raise UsageError(f"threads is {threads}; it must be at least 1.")
+    for path in paths:
+        blocks = hashed_blocks(path, digest)
+        with (
+            progress.step(
+                f"reading {source_name(path)}", total=size_if_known(path), unit="B"
+            ) as step,
+            _text_errors(path),
+        ):
+            for block in read_ahead(blocks) if threads > 1 else blocks:
+                encoder.feed(block)
+                yield encoder.take()
+                step.advance(len(block))
+            encoder.finish()
+            yield encoder.take()
+
+
+@contextmanager
+def _text_errors(path: Source | None) -> Iterator[None]:
+    """Turn errors of the kernel into those of reading text, with the name of the file."""
+    try:
+        yield
+    except _native.KernelError as error:
+        code, message, line, column = error.args
+        if code == "E_ENCODING" and path is not None:
+            raise encoding_error(path, line, column) from error
+        if code not in ("E_RESERVED_SYMBOL", "E_TOO_LARGE"):
+            raise EngineError(f"encoding text failed: {message}", code=code) from error
+        what = f"{message}. Is this a text file?"
+        if code == "E_RESERVED_SYMBOL":
+            what = (
+                f'the text holds "{visible(message)}" as a word, which is reserved for sentence '
+                "boundaries. Remove it: boundaries are added by the models themselves."
+            )
+        if path is None:
+            raise CorpusFormatError(what, code=code) from error
+        name = source_name(path)
+        raise CorpusFormatError(
+            f"{name}:{line}:{column}: {what}", code=code, path=name, line=line, column=column
+        ) from error
+
+
+def _joined(
+    batches: list[Batch],
+    encoder: _native.TextEncoder,
+    digest: hashlib._Hash | None = None,
+    new_ids: Ids | None = None,
+) -> EncodedText:
+    """Return batches as one text, with other ids if asked; `batches` is emptied on the way."""
+    ids = np.empty(encoder.tokens, dtype=np.uint32)
+    starts = np.empty(encoder.sentences + 1, dtype=np.uint64)
+    documents = np.empty(encoder.sentences, dtype=np.uint32)
+    starts[-1] = encoder.tokens
+    token = sentence = 0
+    batches.reverse()
+    while batches:
+        batch_ids, batch_starts, batch_documents = batches.pop()
+        last = token + len(batch_ids)
+        ids[token:last] = batch_ids if new_ids is None else new_ids[batch_ids]
+        starts[sentence : sentence + len(batch_starts)] = batch_starts
+        documents[sentence : sentence + len(batch_starts)] = batch_documents
+        token, sentence = last, sentence + len(batch_starts)
+    # An open encoder knows every word but the unknown one itself.
+    unknown = encoder.unknown if new_ids is None else int(np.count_nonzero(ids == 0))
+    fingerprint = (
+        None
+        if digest is None
+        else Fingerprint(digest.hexdigest(), encoder.sentences, encoder.tokens)
+    )
+    return EncodedText(ids, starts, documents, unknown, fingerprint)

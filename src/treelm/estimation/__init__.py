@@ -1,0 +1,1 @@
+"""From counts to probabilities: discounts, weights, back-off tables."""

@@ -1,0 +1,260 @@
+"""Back-off tables: the probabilities of a chain, looked up where they lie in memory.
+
+A table is immutable. It is made by `treelm.estimation.estimate`, saved as a few arrays, and used
+again straight from the mapped file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.errors import EstimationError, ModelFileError
+from treelm.events.counts import Ids, Places, as_rows
+from treelm.kernel_errors import kernel_errors
+
+Floats = npt.NDArray[np.float64]
+
+#: Stands for "no id".
+NO_ID: int = _native.NO_ID
+
+#: Version of the arrays; a change of the layout or of the hash raises it.
+TABLE_VERSION = 1
+
+_FLAG_SEQUENCE, _FLAG_DOUBLE = 1, 2
+
+
+class BackoffTable:
+    """Probabilities and back-off weights of a chain.
+
+    Rows are an outcome and its context, in the chain's order of columns. A context column that
+    was never seen may be any id, `NO_ID` for instance.
+    """
+
+    def __init__(self, native: _native.BackoffTable) -> None:
+        self.native = native
+
+    @property
+    def shape(self) -> _native.TableShape:
+        """Levels, regions and the rest of what describes the table."""
+        return self.native.shape
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Context columns that each level keeps."""
+        return tuple(self.shape.widths)
+
+    @property
+    def context_columns(self) -> int:
+        """Columns of a whole context."""
+        return self.widths[0]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the table in memory and in its file."""
+        return self.native.slots.nbytes
+
+    def log_probabilities(
+        self, rows: npt.ArrayLike, *, level: int = 0, base: Floats | None = None
+    ) -> Floats:
+        """Return ln p(outcome | context) of rows.
+
+        Args:
+            rows: Outcomes with whole contexts.
+            level: Use this level and those below it only.
+            base: Base probability of every row, where the base is not uniform.
+        """
+        matrix = as_rows(rows, self.context_columns + 1)
+        with kernel_errors("looking up probabilities"):
+            return self.native.log_probabilities(level, matrix, base)
+
+    def distribution(self, context: Sequence[int]) -> Floats:
+        """Return ln p of all outcomes after a context, by their id."""
+        if len(context) != self.context_columns:
+            raise EstimationError(
+                f"a context of {self.context_columns} columns was expected, and one of "
+                f"{len(context)} was given.",
+                code="E_ARITY",
+            )
+        with kernel_errors("looking up a distribution"):
+            return self.native.distribution(list(context))
+
+    def backoff_weights(self, contexts: npt.ArrayLike, *, level: int = 0) -> Floats:
+        """Return the weight that the contexts of a level give to the level below."""
+        matrix = as_rows(contexts, self.context_columns)
+        with kernel_errors("looking up back-off weights"):
+            return self.native.backoffs(level, matrix)
+
+    def rows(self, level: int, *, with_carriers: bool = False) -> tuple[Ids, Floats, Floats]:
+        """Return the stored rows of a level: columns, p, and weight as a context.
+
+        A negative p marks a row that is there only because longer ones are; a negative weight
+        marks a row that nothing stored follows.
+
+        Args:
+            level: The level.
+            with_carriers: Also rows that are there only because longer ones are.
+        """
+        with kernel_errors("listing a table"):
+            return self.native.rows(level, with_carriers=with_carriers)
+
+    def advance(self, contexts: npt.ArrayLike, words: npt.ArrayLike) -> tuple[Floats, Ids]:
+        """Return ln p of words after contexts, and the contexts that come next.
+
+        Args:
+            contexts: The words before, most recent first, `NO_ID` beyond the known ones.
+            words: One word a context.
+
+        Returns:
+            Log probabilities, and contexts shortened to what the table can tell apart.
+        """
+        matrix = as_rows(contexts, self.context_columns)
+        with kernel_errors("scoring words"):
+            logs, following = self.native.advance(
+                matrix, np.ascontiguousarray(words, dtype=np.uint32)
+            )
+        # Unigrams have contexts without columns, one a word nevertheless.
+        return logs, following.reshape(len(logs), self.context_columns)
+
+    def score_sequences(
+        self, ids: Ids, starts: Places, start: int, end: int | None, threads: int = 1
+    ) -> Floats:
+        """Return ln p of every word of sequences, and of the end of each.
+
+        Args:
+            ids: The words of all sequences.
+            starts: Where each sequence begins in `ids`, and where the last one ends.
+            start: Id that stands before the first word.
+            end: Id scored after the last word of each sequence; None to leave it out.
+            threads: Kernel threads.
+        """
+        with kernel_errors("scoring sentences"):
+            return self.native.score_sequences(
+                ids, starts, start=start, end=NO_ID if end is None else end, threads=threads
+            )
+
+    def sample(self, contexts: npt.ArrayLike, seed: int, streams: Places, counters: Places) -> Ids:
+        """Return one outcome for every context, drawn exactly from the chain.
+
+        Args:
+            contexts: Whole contexts.
+            seed: Seed of the random numbers.
+            streams: Number of the stream of each draw, such as that of its sentence.
+            counters: Number of the draw in its stream; below 2**56.
+
+        Returns:
+            Outcomes; `NO_ID` where the draw falls to a base that is not uniform.
+        """
+        matrix = as_rows(contexts, self.context_columns)
+        with kernel_errors("sampling"):
+            return self._sampler.draw(matrix, seed & ((1 << 64) - 1), streams, counters)
+
+    def sampler(self, base: Floats | None = None, *, never: int = NO_ID) -> _native.ChainSampler:
+        """Return what draws from the table.
+
+        Args:
+            base: Where the base is not uniform, its probability for every row of the last level,
+                in the order of `rows`.
+            never: An outcome that a uniform base never gives.
+        """
+        with kernel_errors("preparing to sample"):
+            return _native.ChainSampler(self.native, base, never=never)
+
+    @cached_property
+    def _sampler(self) -> _native.ChainSampler:
+        return self.sampler()
+
+    def to_tensors(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that a model folder stores, named after `prefix`."""
+        shape = self.shape
+        regions = [*shape.entry_regions, *shape.context_regions]
+        flags = _FLAG_SEQUENCE * shape.sequence + _FLAG_DOUBLE * shape.double_precision
+        numbers = [
+            TABLE_VERSION,
+            flags,
+            shape.outcomes,
+            shape.first_contexts,
+            shape.base_size,
+            shape.pad,
+            len(shape.widths),
+            *shape.widths,
+            len(shape.entry_regions),
+            len(shape.context_regions),
+            *(number for region in regions for number in region),
+        ]
+        return {
+            f"{prefix}.slots": self.native.slots,
+            f"{prefix}.shape": np.array(numbers, dtype=np.uint64),
+            f"{prefix}.empty_backoff": np.array([shape.empty_backoff], dtype=np.float64),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], prefix: str) -> BackoffTable:
+        """Return the table that `to_tensors` stored; its slots stay where they are.
+
+        Raises:
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of a table.
+        """
+        try:
+            slots = tensors[f"{prefix}.slots"]
+            numbers = [int(number) for number in _vector(tensors[f"{prefix}.shape"], np.uint64)]
+            empty_backoff = float(_vector(tensors[f"{prefix}.empty_backoff"], np.float64)[0])
+            shape = _read_shape(numbers, empty_backoff)
+        except (KeyError, IndexError, ValueError, OverflowError) as error:
+            raise ModelFileError(
+                f'the arrays of the table "{prefix}" are damaged ({error}). Get the model again, '
+                "or train it anew.",
+                code="E_MODEL_TABLES",
+            ) from error
+        if slots.dtype != np.uint64 or slots.ndim != 2:
+            raise ModelFileError(
+                f'the slots of the table "{prefix}" are {slots.dtype}, not uint64.',
+                code="E_MODEL_TABLES",
+            )
+        with kernel_errors(f'opening the table "{prefix}"'):
+            return cls(_native.BackoffTable(shape, np.ascontiguousarray(slots)))
+
+
+def _vector(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
+    if array.dtype != dtype or array.ndim != 1 or array.size > 1000:
+        raise ValueError(f"expected a short vector of {dtype.__name__}")
+    return array
+
+
+def _read_shape(numbers: list[int], empty_backoff: float) -> _native.TableShape:
+    stream = iter(numbers)
+
+    def take(count: int) -> list[int]:
+        found = [number for _, number in zip(range(count), stream, strict=False)]
+        if len(found) != count:
+            raise ValueError("its description is too short")
+        return found
+
+    version, flags, outcomes, first_contexts, base_size, pad, levels = take(7)
+    if version != TABLE_VERSION:
+        raise ValueError(f"version {version}; this treelm reads version {TABLE_VERSION}")
+    widths = take(min(levels, 1000))
+    entry_count, context_count = take(2)
+    regions = [take(3) for _ in range(min(entry_count + context_count, 1000))]
+    if next(stream, None) is not None or flags >= 2 * _FLAG_DOUBLE:
+        raise ValueError("its description is too long")
+    for number in (pad, *widths):
+        if number > NO_ID:
+            raise ValueError("an id is too large")
+    return _native.TableShape(
+        widths=widths,
+        outcomes=outcomes,
+        first_contexts=first_contexts,
+        entry_regions=regions[:entry_count],
+        context_regions=regions[entry_count:],
+        sequence=bool(flags & _FLAG_SEQUENCE),
+        double_precision=bool(flags & _FLAG_DOUBLE),
+        base_size=base_size,
+        empty_backoff=empty_backoff,
+        pad=pad,
+    )

@@ -1,0 +1,163 @@
+"""Back-off chains: which part of a context is kept when the whole has been seen too rarely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.errors import EstimationError
+from treelm.events.counts import EventCounts, Ids, as_rows
+from treelm.kernel_errors import kernel_errors
+
+CountKind = Literal["types", "tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The columns of a context in order of retention, and how many each level keeps.
+
+    Args:
+        columns: Names of the context columns, the one that is dropped last first.
+        widths: Columns that each level keeps, all of them first.
+        pads: Per column the id that only fills a place (``<s>`` before a sentence), or None. A
+            context with one pad keeps token counts, one with more has no counts.
+        sequence: Whether the context is the sequence of the last outcomes (n-grams): its contexts
+            are then stored together with its events.
+
+    Raises:
+        EstimationError: ``E_CHAIN`` if a level does not follow from the one above.
+
+    Examples:
+        >>> Chain.words(order=3, pad=99).widths
+        (2, 1, 0)
+        >>> Chain(("P", "R"), (2, 1, 1), (None, None))
+        Traceback (most recent call last):
+        ...
+        treelm.errors.EstimationError: level 2 of a chain must drop a column: widths are (2, 1, 1).
+    """
+
+    columns: tuple[str, ...]
+    widths: tuple[int, ...]
+    pads: tuple[int | None, ...]
+    sequence: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.pads) != len(self.columns):
+            raise EstimationError("every column of a chain needs a pad or None.", code="E_CHAIN")
+        if not self.widths or self.widths[0] != len(self.columns) or min(self.widths) < 0:
+            raise EstimationError(
+                f"the first level of a chain keeps all {len(self.columns)} columns: widths are "
+                f"{self.widths}.",
+                code="E_CHAIN",
+            )
+        for level, (above, here) in enumerate(zip(self.widths, self.widths[1:], strict=False), 1):
+            if here >= above:
+                raise EstimationError(
+                    f"level {level} of a chain must drop a column: widths are {self.widths}.",
+                    code="E_CHAIN",
+                )
+            if sum(pad is not None for pad in self.pads[here:above]) > 1:
+                raise EstimationError(
+                    f"level {level} of a chain drops more than one padded column.", code="E_CHAIN"
+                )
+
+    @classmethod
+    def words(cls, order: int, pad: int) -> Chain:
+        """Return the chain of n-grams: one word less at each level."""
+        if order < 1:
+            raise EstimationError(f"an n-gram has at least one word, not {order}.", code="E_CHAIN")
+        return cls(
+            tuple(f"word-{back}" for back in range(1, order)),
+            tuple(range(order - 1, -1, -1)),
+            (pad,) * (order - 1),
+            sequence=True,
+        )
+
+    @property
+    def levels(self) -> int:
+        """Number of levels above the base."""
+        return len(self.widths)
+
+
+class ChainCounts:
+    """The counts N_j of every level of a chain.
+
+    Args:
+        events: What was counted.
+        chain: The chain.
+        counts: ``types`` for Kneser-Ney's continuation counts below the first level, ``tokens``
+            for frequencies at every level.
+        threads: Kernel threads.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` if there are no events.
+    """
+
+    def __init__(
+        self, events: EventCounts, chain: Chain, *, counts: CountKind = "types", threads: int = 1
+    ) -> None:
+        self.chain = chain
+        self.kind: CountKind = counts
+        self.threads = threads
+        pads = [_native.NO_ID if pad is None else pad for pad in chain.pads]
+        with kernel_errors("counting the levels of a back-off chain"):
+            self.native = _native.ChainCounts(
+                events.native,
+                widths=list(chain.widths),
+                pads=pads,
+                token_counts=counts == "tokens",
+                threads=threads,
+            )
+
+    def __len__(self) -> int:
+        """Return the number of levels."""
+        return self.native.levels
+
+    def size(self, level: int) -> int:
+        """Return how many entries (context, outcome) a level has."""
+        return self.native.size(level)
+
+    def counts_of_counts(self, level: int) -> tuple[int, int, int, int]:
+        """Return n_1..n_4: entries of a level counted once, twice, three and four times."""
+        one, two, three, four = self.native.counts_of_counts(level)
+        return one, two, three, four
+
+    def entries(self, level: int) -> tuple[Ids, Ids, Ids]:
+        """Return the entries of a level: rows, counts N_j, and token counts."""
+        return self.native.entries(level)
+
+    def contexts(self, level: int) -> tuple[Ids, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Return the contexts of a level: columns, S_j (sum of counts), and T_j (types)."""
+        columns, totals, types = self.native.contexts(level)
+        # The empty context has no columns, and is a row nevertheless.
+        return columns.reshape(len(totals), self.chain.widths[level]), totals, types
+
+    def look_up(self, level: int, rows: npt.ArrayLike) -> tuple[npt.NDArray[np.uint64], ...]:
+        """Return, for every row, the count of (context, outcome), and S_j and T_j of the context.
+
+        Args:
+            level: The level; only the columns it keeps are looked at.
+            rows: Outcomes with whole contexts.
+        """
+        matrix = as_rows(rows, len(self.chain.columns) + 1)
+        with kernel_errors("looking up counts"):
+            return self.native.look_up(level, matrix)
+
+
+def check_rows(rows: Sequence[int], chain: Chain) -> None:
+    """Refuse a context of the wrong number of columns.
+
+    Raises:
+        EstimationError: ``E_ARITY``.
+    """
+    if len(rows) != len(chain.columns):
+        raise EstimationError(
+            f"a context of {len(chain.columns)} columns was expected, and one of {len(rows)} "
+            "was given.",
+            code="E_ARITY",
+        )

@@ -1,0 +1,306 @@
+"""The base below rules: right-hand sides that were never seen, spelled out symbol by symbol.
+
+``b(C_1..C_d | P) = w prod q(C_i | C_{i-3..i-1}, P) + (1-w) prod q(C_i | C_{i-3..i-1})``, with STOP
+behind the last symbol, so that all right-hand sides of all lengths together have probability one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.errors import EstimationError
+from treelm.estimation.backoff_table import NO_ID, BackoffTable, Floats
+from treelm.estimation.chain import Chain, ChainCounts
+from treelm.estimation.estimate import Precision, Smoothing, UniformBase, estimate, kneser_ney
+from treelm.events.counts import EventCounter, Ids, Places
+from treelm.seeds import random_uniform
+
+#: Symbols before that one symbol looks at.
+HISTORY = 3
+
+#: Makes the smoothing of the 4-grams from their counts.
+SmoothingOf = Callable[[ChainCounts], Smoothing]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules as arrays: parents, and right-hand sides one behind the other.
+
+    Args:
+        parents: Label of each left-hand side.
+        symbols: Labels of all right-hand sides.
+        starts: Where each right-hand side begins in `symbols`, and where the last one ends.
+    """
+
+    parents: Ids
+    symbols: Ids
+    starts: Places
+
+    @classmethod
+    def from_lists(cls, rules: Iterable[tuple[int, Sequence[int]]]) -> Rules:
+        """Return rules given as (parent, right-hand side)."""
+        pairs = list(rules)
+        lengths = [len(right) for _, right in pairs]
+        return cls(
+            np.array([parent for parent, _ in pairs], dtype=np.uint32),
+            np.array([symbol for _, right in pairs for symbol in right], dtype=np.uint32),
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rules."""
+        return len(self.parents)
+
+
+@dataclass(frozen=True)
+class SymbolTable:
+    """Symbols of right-hand sides: labels seen as a child, then ``<usym>``, STOP and START.
+
+    Args:
+        of_label: Symbol of every label id; labels never seen as a child have `NO_ID`.
+        size: Number of symbols seen.
+        unknown: Whether ``<usym>`` is one of the symbols.
+    """
+
+    of_label: Ids
+    size: int
+    unknown: bool
+
+    @classmethod
+    def of(cls, rules: Rules, labels: int, *, unknown: bool) -> SymbolTable:
+        """Return the symbols of rules over `labels` label ids."""
+        seen = np.zeros(labels, dtype=bool)
+        seen[rules.symbols] = True
+        of_label = np.full(labels, NO_ID, dtype=np.uint32)
+        of_label[seen] = np.arange(seen.sum(), dtype=np.uint32)
+        return cls(of_label, int(seen.sum()), unknown)
+
+    @property
+    def usym(self) -> int:
+        """Stands for a label never seen as a child; `NO_ID` if there is none."""
+        return self.size if self.unknown else NO_ID
+
+    @property
+    def stop(self) -> int:
+        """Ends a right-hand side."""
+        return self.size + self.unknown
+
+    @property
+    def start(self) -> int:
+        """Stands before a right-hand side."""
+        return self.stop + 1
+
+    @cached_property
+    def labels(self) -> Ids:
+        """The label of every symbol seen."""
+        return np.flatnonzero(self.of_label != NO_ID).astype(np.uint32)
+
+    def encode(self, labels: Ids) -> Ids:
+        """Return the symbols of labels.
+
+        Raises:
+            EstimationError: ``E_UNKNOWN_SYMBOL`` for a label that is none, where there is no
+                ``<usym>`` to stand for it.
+        """
+        inside = labels < len(self.of_label)
+        found = np.where(inside, self.of_label[np.where(inside, labels, 0)], NO_ID)
+        missing = found == NO_ID
+        if missing.any():
+            if not self.unknown:
+                raise EstimationError(
+                    "a right-hand side holds a label that was never seen as a child.",
+                    code="E_UNKNOWN_SYMBOL",
+                )
+            found = np.where(missing, self.usym, found)
+        return found.astype(np.uint32)
+
+
+class YieldBase:
+    """Probabilities of right-hand sides given their parent, symbol by symbol.
+
+    Args:
+        conditional: Table of symbols given three before and the parent.
+        unconditional: Table of symbols given three before.
+        symbols: The symbols.
+        parents: Whether each label id was seen as a parent.
+        weight: Weight of the conditional product.
+    """
+
+    def __init__(
+        self,
+        conditional: BackoffTable,
+        unconditional: BackoffTable,
+        symbols: SymbolTable,
+        parents: npt.NDArray[np.bool_],
+        *,
+        weight: float = 0.9,
+    ) -> None:
+        if not 0 <= weight <= 1:
+            raise EstimationError("the weight of a mixture lies in [0, 1].", code="E_WEIGHTS")
+        self.conditional = conditional
+        self.unconditional = unconditional
+        self.symbols = symbols
+        self.parents = parents
+        self.weight = weight
+
+    @classmethod
+    def estimate(
+        cls,
+        rules: Rules,
+        counts: npt.ArrayLike,
+        *,
+        labels: int,
+        smoothing: SmoothingOf = kneser_ney,
+        weight: float = 0.9,
+        base_counts: Literal["tokens", "types"] = "tokens",
+        unknown: bool = True,
+        precision: Precision = "single",
+        threads: int = 1,
+    ) -> YieldBase:
+        """Return the base of counted rules.
+
+        Args:
+            rules: Distinct rules.
+            counts: How often each was seen.
+            labels: All label ids are below this number.
+            smoothing: How the 4-grams of symbols are smoothed.
+            weight: Weight of the conditional product.
+            base_counts: ``types`` to count every distinct rule once.
+            unknown: Whether ``<usym>`` is a symbol, for labels never seen as a child.
+            precision: How probabilities are stored.
+            threads: Kernel threads.
+
+        Raises:
+            EstimationError: ``E_NO_DATA`` without rules, ``E_YIELD`` for an empty right-hand side.
+        """
+        if len(rules) == 0:
+            raise EstimationError("there are no rules to estimate from.", code="E_NO_DATA")
+        symbols = SymbolTable.of(rules, labels, unknown=unknown)
+        weights = np.asarray(counts, dtype=np.uint64)
+        if base_counts == "types":
+            weights = np.ones_like(weights)
+        rows, rule_of = _symbol_rows(rules, symbols)
+        base = UniformBase(symbols.stop + 1)
+        tables = []
+        for given in (True, False):
+            chain = symbol_chain(symbols.start, given_parent=given)
+            counter = EventCounter(len(chain.columns) + 1, threads=threads)
+            counter.add(
+                _with_parent(rows, rules.parents[rule_of]) if given else rows, weights[rule_of]
+            )
+            levels = ChainCounts(counter.finish(), chain, threads=threads)
+            tables.append(
+                estimate(
+                    levels,
+                    smoothing(levels),
+                    base,
+                    outcomes=symbols.start + 1,
+                    first_contexts=labels if given else symbols.start + 1,
+                    precision=precision,
+                )
+            )
+        parents = np.zeros(labels, dtype=bool)
+        parents[rules.parents] = True
+        return cls(tables[0], tables[1], symbols, parents, weight=weight)
+
+    def probabilities(self, rules: Rules) -> Floats:
+        """Return b(right-hand side | parent) of every rule."""
+        if len(rules) == 0:
+            return np.zeros(0)
+        rows, rule_of = _symbol_rows(rules, self.symbols)
+        free = self._products(self.unconditional, rows, rule_of, len(rules))
+        known = rules.parents < len(self.parents)
+        known &= self.parents[np.where(known, rules.parents, 0)]
+        with_parents = _with_parent(rows, rules.parents[rule_of])
+        bound = self._products(self.conditional, with_parents, rule_of, len(rules))
+        mixed = self.weight * bound + (1 - self.weight) * free
+        return np.where(known, mixed, free)
+
+    def _products(
+        self, table: BackoffTable, rows: Ids, rule_of: npt.NDArray[np.int64], rules: int
+    ) -> Floats:
+        """Return the product of each rule's symbols, empty right-hand sides left out (5.2)."""
+        logs = table.log_probabilities(rows).copy()
+        first = np.flatnonzero(np.diff(rule_of, prepend=-1))
+        stops = rows[first].copy()
+        stops[:, 0] = self.symbols.stop
+        logs[first] -= np.log1p(-np.exp(table.log_probabilities(stops)))
+        sums = np.add.reduceat(logs, first)
+        assert len(sums) == rules  # every rule has at least the two events of its symbol and STOP
+        return np.exp(sums)
+
+    def sample(self, parent: int, *, seed: int, stream: int, counter: int = 0) -> tuple[int, ...]:
+        """Return a right-hand side drawn for a parent, as labels; ``<usym>`` is never drawn.
+
+        Args:
+            parent: Label of the left-hand side.
+            seed: Seed of the random numbers.
+            stream: Number of the stream.
+            counter: First number of the draws in it; symbols take the numbers from there on.
+        """
+        seen = parent < len(self.parents) and bool(self.parents[parent])
+        bound = seen and random_uniform(seed, stream, counter << 8) < self.weight
+        sampler = self._samplers[0 if bound else 1]
+        drawn: list[int] = []
+        while True:
+            counter += 1
+            last = [*reversed(drawn[-HISTORY:]), *[self.symbols.start] * HISTORY][:HISTORY]
+            context = [parent, *last] if bound else last
+            symbol = int(
+                sampler.draw(
+                    np.array([context], dtype=np.uint32),
+                    seed & ((1 << 64) - 1),
+                    np.array([stream], dtype=np.uint64),
+                    np.array([counter], dtype=np.uint64),
+                )[0]
+            )
+            if symbol != self.symbols.stop:
+                drawn.append(symbol)
+            elif drawn:
+                return tuple(int(label) for label in self.symbols.labels[drawn])
+
+    @cached_property
+    def _samplers(self) -> tuple[_native.ChainSampler, ...]:
+        never = self.symbols.usym
+        return tuple(table.sampler(never=never) for table in (self.conditional, self.unconditional))
+
+
+def symbol_chain(start: int, *, given_parent: bool) -> Chain:
+    """Return the chain of 4-grams of symbols, given the parent or not."""
+    names = tuple(f"symbol-{back}" for back in range(1, HISTORY + 1))
+    pads: tuple[int | None, ...] = (start,) * HISTORY
+    if given_parent:
+        return Chain(("parent", *names), (4, 3, 2, 1), (None, *pads))
+    return Chain(names, (3, 2, 1, 0), pads)
+
+
+def _symbol_rows(rules: Rules, symbols: SymbolTable) -> tuple[Ids, npt.NDArray[np.int64]]:
+    """Return (symbol, three before) for all symbols of all rules, STOPs included, and whose."""
+    starts = rules.starts.astype(np.int64)
+    lengths = starts[1:] - starts[:-1]
+    if (lengths < 1).any():
+        raise EstimationError("a rule has an empty right-hand side.", code="E_YIELD")
+    rule_of = np.repeat(np.arange(len(rules)), lengths + 1)
+    ends = np.cumsum(lengths + 1) - 1
+    flat = np.full(len(rule_of), symbols.stop, dtype=np.uint32)
+    inside = np.ones(len(rule_of), dtype=bool)
+    inside[ends] = False
+    flat[inside] = symbols.encode(rules.symbols)
+    place = np.arange(len(rule_of)) - np.repeat(ends - lengths, lengths + 1)
+    rows = np.full((len(flat), 1 + HISTORY), symbols.start, dtype=np.uint32)
+    rows[:, 0] = flat
+    for back in range(1, HISTORY + 1):
+        has = np.flatnonzero(place >= back)
+        rows[has, back] = flat[has - back]
+    return rows, rule_of
+
+
+def _with_parent(rows: Ids, parents: Ids) -> Ids:
+    return np.ascontiguousarray(np.insert(rows, 1, parents, axis=1))

@@ -1,0 +1,157 @@
+"""Counting events: rows of ids in, distinct rows with their counts out.
+
+A row is an outcome and its context, the columns of the context in order of retention: what a
+back-off chain drops last comes first. Counts depend on the set of events and on nothing else, so
+shards can be counted anywhere and merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.errors import EstimationError
+from treelm.kernel_errors import kernel_errors
+
+Ids = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.uint64]
+
+#: Rows that are sorted at a time.
+RUN_ROWS = 1 << 24
+
+
+class EventCounts:
+    """Distinct events in ascending order, with their counts.
+
+    Examples:
+        >>> counter = EventCounter(columns=2)
+        >>> counter.add([(7, 1), (7, 1), (5, 2)])
+        >>> counts = counter.finish()
+        >>> counts.rows.tolist(), counts.counts.tolist()
+        ([[5, 2], [7, 1]], [1, 2])
+    """
+
+    def __init__(self, native: _native.EventCounts) -> None:
+        self.native = native
+
+    def __len__(self) -> int:
+        """Return the number of distinct events."""
+        return self.native.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of a row: the outcome and its context."""
+        return self.native.columns
+
+    @property
+    def total(self) -> int:
+        """How many events there were."""
+        return self.native.total
+
+    @property
+    def rows(self) -> Ids:
+        """The distinct rows."""
+        return self.native.to_arrays()[0]
+
+    @property
+    def counts(self) -> Ids:
+        """The count of each row."""
+        return self.native.to_arrays()[1]
+
+
+class EventCounter:
+    """Counts rows of ids.
+
+    Args:
+        columns: Outcome and context columns.
+        threads: Kernel threads used for sorting.
+        run_rows: Rows that are sorted at a time; more need more memory.
+    """
+
+    def __init__(self, columns: int, *, threads: int = 1, run_rows: int = RUN_ROWS) -> None:
+        with kernel_errors("counting events"):
+            self._native = _native.EventCounter(columns, threads=threads, run_rows=run_rows)
+        self.columns = columns
+
+    def add(
+        self,
+        rows: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> None:
+        """Add rows, each once or as often as its weight says.
+
+        Raises:
+            EstimationError: ``E_ARITY`` if rows have another number of columns, ``E_COUNT`` for
+                weights that are no counts.
+        """
+        matrix = as_rows(rows, self.columns)
+        counted = None if weights is None else _as_counts(weights)
+        with kernel_errors("counting events"):
+            self._native.add(matrix, counted)
+
+    def add_sequences(self, ids: Ids, starts: Places, *, end: int, pad: int) -> None:
+        """Add the n-grams of word sequences, n being the number of columns.
+
+        Args:
+            ids: The words of all sequences.
+            starts: Where each sequence begins in `ids`, and where the last one ends.
+            end: Id of the end of a sequence, an event of its own.
+            pad: Id that stands before the first word.
+        """
+        with kernel_errors("counting n-grams"):
+            self._native.add_sequences(ids, starts, end=end, pad=pad)
+
+    def merge(self, counts: EventCounts) -> None:
+        """Add what another counter has counted."""
+        with kernel_errors("merging counts"):
+            self._native.merge(counts.native)
+
+    def finish(self) -> EventCounts:
+        """Return everything counted; the counter is empty then."""
+        with kernel_errors("counting events"):
+            return EventCounts(self._native.finish())
+
+
+def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:
+    """Return rows as a matrix of ids with the given number of columns.
+
+    Raises:
+        EstimationError: ``E_ARITY`` if they have another number of columns.
+    """
+    matrix = np.ascontiguousarray(rows, dtype=np.uint32)
+    if matrix.size == 0:
+        matrix = matrix.reshape(-1, columns) if matrix.ndim != 2 else matrix
+    if matrix.ndim != 2 or matrix.shape[1] != columns:
+        shown = "x".join(map(str, matrix.shape))
+        raise EstimationError(
+            f"rows of {columns} columns were expected, and an array of {shown} was given.",
+            code="E_ARITY",
+        )
+    return matrix
+
+
+def merge_counts(parts: Iterable[EventCounts], *, threads: int = 1) -> EventCounts:
+    """Return the counts of several shards as if they had been counted together."""
+    parts = list(parts)
+    counter = EventCounter(parts[0].columns, threads=threads)
+    for part in parts:
+        counter.merge(part)
+    return counter.finish()
+
+
+def _as_counts(weights: npt.ArrayLike) -> Places:
+    array = np.asarray(weights)
+    if array.size and (
+        array.dtype.kind not in "iuf"
+        or not np.isfinite(array).all()
+        or (array < 0).any()
+        or (array.dtype.kind == "f" and (array >= 2.0**64).any())
+    ):
+        raise EstimationError("counts must be whole numbers, 0 or more.", code="E_COUNT")
+    counted = array.astype(np.uint64)
+    if array.dtype.kind == "f" and (counted != array).any():
+        raise EstimationError("counts must be whole numbers, 0 or more.", code="E_COUNT")
+    return np.ascontiguousarray(counted)

@@ -1,0 +1,181 @@
+"""From trees to counted events: templates run by the kernel, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from treelm import _native
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import CorpusFormatError
+from treelm.events.counts import EventCounter, EventCounts, Ids, Places
+from treelm.events.template import EventTemplate
+from treelm.kernel_errors import kernel_errors
+from treelm.trees.packed import PackedTrees
+
+#: A researcher's own events: rows of ids of the trees of a batch, outcome first.
+Extractor = Callable[[PackedTrees], Ids]
+
+
+class TreeEvents:
+    """Rows of events of many trees, with one set of ids for all of them.
+
+    Args:
+        templates: What is counted.
+        vocabulary: Which words are known; None to give every word an id of its own.
+        training: Whether the trees are those that the vocabulary was made from.
+
+    Examples:
+        >>> from treelm.events.template import TREELET_NONTERMINAL
+        >>> from treelm.trees.tree import Tree
+        >>> events = TreeEvents([TREELET_NONTERMINAL])
+        >>> tree = Tree.from_string("(ROOT (S (N dogs) (V bark)))")
+        >>> [rows] = events.extract(PackedTrees.from_trees([tree]))
+        >>> [events.symbols.yield_text(int(row[0])) for row in rows]
+        ['S', 'N V']
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[EventTemplate],
+        vocabulary: Vocabulary | None = None,
+        *,
+        training: bool = False,
+    ) -> None:
+        self.templates = tuple(templates)
+        self.vocabulary = vocabulary
+        with kernel_errors("preparing to extract events"):
+            self._native = _native.EventExtractor(
+                [template.native for template in self.templates],
+                None if vocabulary is None else vocabulary.encoder,
+                training=training,
+            )
+
+    def extract(self, trees: PackedTrees) -> list[Ids]:
+        """Return the rows of every template.
+
+        Raises:
+            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
+        """
+        try:
+            with kernel_errors("extracting events"):
+                return self._native.extract(trees.native)
+        except _native.KernelError:  # pragma: no cover (kernel_errors has turned it into ours)
+            raise
+        except Exception as error:
+            if getattr(error, "code", None) == "E_RESERVED_SYMBOL":
+                raise CorpusFormatError(str(error), code="E_RESERVED_SYMBOL") from error
+            raise
+
+    @property
+    def symbols(self) -> EventSymbols:
+        """What the ids so far stand for."""
+        return EventSymbols(
+            tuple(self._native.labels),
+            *self._native.yields,
+            self._native.rules,
+            self._native.word_count,
+            self._native.sentence_end,
+            self._native.sentence_start,
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words by id."""
+        return tuple(self._native.words) if self.vocabulary is None else self.vocabulary.symbols
+
+    @property
+    def sentences(self) -> int:
+        """Trees seen so far."""
+        return self._native.sentences
+
+    @property
+    def tokens(self) -> int:
+        """Words seen so far."""
+        return self._native.tokens
+
+
+@dataclass(frozen=True)
+class EventSymbols:
+    """What the ids of labels, rules and right-hand sides stand for.
+
+    Args:
+        labels: Labels by id; the first ones are reserved: ``<none>``, ``<top>``, START, STOP.
+        yield_labels: Labels of all right-hand sides, one behind the other.
+        yield_starts: Where each right-hand side begins, and the total.
+        rules: Label and right-hand side of each rule; rule 0 is what stands above a root.
+        words: Number of words.
+        end: Id of the end of a sentence.
+        start: Id of what stands before the first word.
+    """
+
+    labels: tuple[str, ...]
+    yield_labels: Ids
+    yield_starts: Places
+    rules: Ids
+    words: int
+    end: int
+    start: int
+
+    NO_SIBLING = 0
+    TOP = 1
+    START = 2
+    STOP = 3
+    TOP_RULE = 0
+
+    @cached_property
+    def label_ids(self) -> dict[str, int]:
+        """Ids of labels."""
+        return {label: index for index, label in enumerate(self.labels)}
+
+    def yield_of(self, index: int) -> tuple[str, ...]:
+        """Return the labels of a right-hand side."""
+        first, last = self.yield_starts[index], self.yield_starts[index + 1]
+        return tuple(self.labels[label] for label in self.yield_labels[first:last])
+
+    def yield_text(self, index: int) -> str:
+        """Return a right-hand side in words."""
+        return " ".join(self.yield_of(index))
+
+    def rule_text(self, index: int) -> str:
+        """Return a rule in words, such as ``S -> NP VP``."""
+        if index == self.TOP_RULE:
+            return "<top>"
+        label, right = self.rules[index].tolist()
+        return f"{self.labels[label]} -> {self.yield_text(right)}"
+
+
+def count_tree_events(
+    batches: Iterable[PackedTrees],
+    templates: Sequence[EventTemplate],
+    vocabulary: Vocabulary | None = None,
+    *,
+    training: bool = False,
+    extractors: Sequence[tuple[int, Extractor]] = (),
+    threads: int = 1,
+) -> tuple[list[EventCounts], TreeEvents]:
+    """Return the counts of every template over trees, and what its ids stand for.
+
+    Args:
+        batches: The trees.
+        templates: What is counted.
+        vocabulary: Which words are known; None for all.
+        training: Whether the trees are those that the vocabulary was made from.
+        extractors: Events that no template can express: number of columns, and a function that
+            gives rows. Their counts come after those of the templates.
+        threads: Kernel threads used for sorting.
+    """
+    events = TreeEvents(templates, vocabulary, training=training)
+    widths = [1 + len(template.context) for template in templates]
+    counters = [
+        EventCounter(width, threads=threads)
+        for width in (*widths, *(columns for columns, _ in extractors))
+    ]
+    for batch in batches:
+        rows = [*events.extract(batch), *(extract(batch) for _, extract in extractors)]
+        for counter, part in zip(counters, rows, strict=True):
+            counter.add(np.ascontiguousarray(part, dtype=np.uint32))
+    return [counter.finish() for counter in counters], events

@@ -1,0 +1,1 @@
+"""N-gram models: each word given the few before it (Kneser & Ney; Chen & Goodman)."""

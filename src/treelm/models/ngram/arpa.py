@@ -1,0 +1,77 @@
+"""ARPA files: n-gram models of other toolkits, and ours for them.
+
+The file says log10 probabilities and back-off weights; it says nothing of the text behind them, so
+a model read from one has no counts and its corpora are unknown.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treelm import _native
+from treelm.corpus.files import Source, read_blocks, source_name, write_atomically
+from treelm.corpus.vocabulary import SENTENCE_END, SENTENCE_START, Vocabulary, VocabularyEntry
+from treelm.errors import CorpusFormatError
+from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.estimate import Precision
+from treelm.kernel_errors import kernel_errors
+from treelm.models.ngram.config import LARGEST_ORDER, NgramConfig
+from treelm.models.ngram.model import NgramModel
+
+
+def read_arpa(source: Source, *, precision: Precision = "single", threads: int = 1) -> NgramModel:
+    """Return the model of an ARPA file, perhaps compressed.
+
+    Args:
+        source: The file.
+        precision: How probabilities are stored; the file has single ones.
+        threads: Kernel threads.
+
+    Raises:
+        CorpusFormatError: ``E_ARPA`` with the line if the file is malformed.
+    """
+    name = source_name(source)
+    reader = _native.ArpaReader()
+    try:
+        for block in read_blocks(source):
+            reader.feed(block)
+        reader.finish()
+        words, order = reader.words, reader.order
+        if order > LARGEST_ORDER:
+            raise _malformed(name, 1, f"its order is {order}; models go up to {LARGEST_ORDER}")
+        native = reader.build(double_precision=precision == "double", threads=threads)
+    except _native.KernelError as error:
+        code, message, line, _ = error.args
+        if code != "E_ARPA":
+            with kernel_errors(f"reading {name}"):
+                raise
+        raise _malformed(name, int(line), str(message)) from error
+    vocabulary = Vocabulary(
+        tuple(VocabularyEntry(word, 0) for word in words),
+        source={"arpa": name},
+    )
+    config = NgramConfig(order=order, smoothing="arpa")
+    counts = np.zeros(len(words) + 1, dtype=np.uint64)
+    return NgramModel(BackoffTable(native), vocabulary, counts, config)
+
+
+def write_arpa(model: NgramModel, target: Source) -> None:
+    """Write a model as an ARPA file, compressed if its name says so; it appears when complete.
+
+    Args:
+        model: The model.
+        target: The file.
+    """
+    words = [*model.vocabulary.symbols, SENTENCE_END, SENTENCE_START]
+    with write_atomically(target) as file, kernel_errors("writing an ARPA file"):
+        _native.write_arpa(model.table.native, words, file.write)
+
+
+def _malformed(name: str, line: int, what: str) -> CorpusFormatError:
+    return CorpusFormatError(
+        f"{name}:{line}: {what}. An ARPA file begins with \\data\\ and ends with \\end\\, and "
+        "`lmplz` or `treelm convert` write such files.",
+        code="E_ARPA",
+        path=name,
+        line=line,
+    )

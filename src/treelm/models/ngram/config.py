@@ -1,0 +1,61 @@
+"""Options of n-gram models."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from treelm.models.model import Config
+
+#: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
+Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]
+
+LARGEST_ORDER = 16
+
+
+class NgramConfig(Config):
+    """What an n-gram model looks at, and how its counts become probabilities.
+
+    Examples:
+        >>> NgramConfig(order=3).min_counts()
+        (1, 1, 1)
+        >>> NgramConfig(order=4, min_count=(1, 1, 2)).min_counts()
+        (1, 1, 2, 2)
+    """
+
+    order: int = Field(default=5, ge=1, le=LARGEST_ORDER)
+    """Words in an n-gram, the predicted one included."""
+    smoothing: Smoothing = "mkn"
+    """kn, mkn (modified), jm (Jelinek-Mercer) or berkeley (fixed discounts)."""
+    min_count: tuple[int, ...] = (1,)
+    """Smallest count of an n-gram that is kept, from unigrams up; the last holds for the rest."""
+    lmplz: bool = False
+    """Follow KenLM's lmplz where it differs from the books."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of random choices, where there are any."""
+
+    @field_validator("min_count")
+    @classmethod
+    def _grows(cls, counts: tuple[int, ...]) -> tuple[int, ...]:
+        if not counts or counts[0] != 1:
+            raise ValueError("unigrams are always kept, so the first smallest count is 1")
+        if any(later < earlier for earlier, later in pairwise(counts)):
+            raise ValueError("smallest counts must not fall from one order to the next")
+        return counts
+
+    @model_validator(mode="after")
+    def _fits(self) -> NgramConfig:
+        if len(self.min_count) > self.order:
+            raise ValueError(
+                f"there are {len(self.min_count)} smallest counts for {self.order} orders"
+            )
+        if self.lmplz and self.smoothing not in ("mkn", "arpa"):
+            raise ValueError("lmplz uses modified Kneser-Ney; combine it with smoothing mkn only")
+        return self
+
+    def min_counts(self) -> tuple[int, ...]:
+        """Return the smallest count of every order, unigrams first."""
+        missing = self.order - len(self.min_count)
+        return self.min_count + (self.min_count[-1],) * missing

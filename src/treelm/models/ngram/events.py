@@ -1,0 +1,73 @@
+"""What an n-gram model counts: every word, and the end of every sentence, given those before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treelm.corpus.encoder import EncodedText
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.estimation.chain import Chain
+from treelm.events.counts import EventCounter, EventCounts
+from treelm.events.template import EventTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpace:
+    """Ids of an n-gram model: those of the vocabulary, then ``</s>``, then ``<s>``.
+
+    Examples:
+        >>> space = WordSpace(words=10)
+        >>> space.end, space.start, space.outcomes, space.predicted
+        (10, 11, 12, 11)
+    """
+
+    words: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> WordSpace:
+        """Return the ids over a vocabulary."""
+        return cls(len(vocabulary))
+
+    @property
+    def end(self) -> int:
+        """Id of the end of a sentence."""
+        return self.words
+
+    @property
+    def start(self) -> int:
+        """Id of the start of a sentence, which is never predicted."""
+        return self.words + 1
+
+    @property
+    def outcomes(self) -> int:
+        """All ids are below this number."""
+        return self.words + 2
+
+    @property
+    def predicted(self) -> int:
+        """Ids that can be predicted are below this number."""
+        return self.words + 1
+
+
+def ngram_template(order: int) -> EventTemplate:
+    """Return what is counted: a word, given the ``order - 1`` before it, the nearest kept longest.
+
+    Examples:
+        >>> ngram_template(3).context
+        ('word-1', 'word-2')
+    """
+    return EventTemplate("ngram", "word", "word", tuple(f"word-{back}" for back in range(1, order)))
+
+
+def ngram_chain(order: int, space: WordSpace) -> Chain:
+    """Return the chain of an n-gram model: one word less at each level."""
+    return Chain.words(order, space.start)
+
+
+def count_ngrams(
+    text: EncodedText, order: int, space: WordSpace, *, threads: int = 1
+) -> EventCounts:
+    """Return the n-grams of a text."""
+    counter = EventCounter(order, threads=threads)
+    counter.add_sequences(text.ids, text.starts, end=space.end, pad=space.start)
+    return counter.finish()

@@ -1,0 +1,373 @@
+"""The n-gram model: a back-off table, the words it is about, and their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.errors import ModelFileError, UsageError
+from treelm.estimation.backoff_table import BackoffTable
+from treelm.models.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
+from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.sampling import advance_contexts, sample_sentences
+from treelm.models.ngram.state import NONE, NgramState
+from treelm.models.scores import BatchScores, Sample
+from treelm.models.states import (
+    Context,
+    State,
+    Step,
+    Steps,
+    check_state_model,
+    damaged_state,
+    model_fingerprint,
+    state_payload,
+    unpack_numbers,
+)
+from treelm.models.words import Word, Words, portable, words_of
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+#: File of the vocabulary, and names in the file of tables.
+WORDS, TABLES, TABLE, COUNTS = "words.txt", "tables.safetensors", "ngram", "unigram_counts"
+
+_CACHED_ESTIMATES = 1 << 16
+
+
+class NgramModel(IncrementalModel):
+    """Predicts each word from the few before it.
+
+    Args:
+        table: Probabilities; ids are those of the vocabulary, then ``</s>``, then ``<s>``.
+        vocabulary: The words.
+        unigram_counts: Count of each id in the training text, that of ``</s>`` last.
+        config: How it was trained.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "ngram"
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.DECODE}
+    )
+    config_class: ClassVar[type[Config]] = NgramConfig
+
+    def __init__(
+        self,
+        table: BackoffTable,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: NgramConfig,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        if unigram_counts.shape != (len(vocabulary) + 1,):
+            raise ValueError(
+                f"there are {len(vocabulary)} words and a sentence end, but unigram counts of "
+                f"shape {unigram_counts.shape}"
+            )
+        self.table = table
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self._config = config
+        self._corpora = tuple(corpora)
+        self._width = config.order - 1
+        self._estimates = lru_cache(_CACHED_ESTIMATES)(self._estimate)
+
+    @classmethod
+    def train(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        config: Config,
+        *,
+        executor: Executor = SERIAL,
+        progress: Progress = SILENT,
+        vocabulary: Vocabulary | None = None,
+        held_out: TextCorpus | None = None,
+        threads: int = 1,
+    ) -> Self:
+        """Return a model trained on a text.
+
+        Args:
+            corpus: The text.
+            config: Options, a `NgramConfig`.
+            executor: Not used: counting runs in threads of one process.
+            progress: Told how far it is.
+            vocabulary: The words to know; by default all words of the text.
+            held_out: Text on which interpolation weights are found, where the smoothing has any.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UsageError: if the options are not those of an n-gram model that can be trained.
+        """
+        from treelm.models.ngram.train import train_ngram
+
+        del executor
+        if not isinstance(config, NgramConfig) or not isinstance(corpus, TextCorpus):
+            raise UsageError("an n-gram model needs a TextCorpus and an NgramConfig.")
+        if config.smoothing == "arpa":
+            raise UsageError(
+                'smoothing "arpa" marks models that were read from an ARPA file; to train one, '
+                "choose kn, mkn, jm or berkeley."
+            )
+        model = train_ngram(
+            corpus,
+            config,
+            vocabulary=vocabulary,
+            held_out=held_out,
+            threads=threads,
+            progress=progress,
+        )
+        return cast("Self", model)
+
+    # -- properties -------------------------------------------------------------------------
+
+    @property
+    def config(self) -> NgramConfig:
+        """The options it was trained with."""
+        return self._config
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words it knows, and what stands for the others."""
+        return self._vocabulary
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self._corpora
+
+    @property
+    def unigram_counts(self) -> npt.NDArray[np.uint64]:
+        """Counts of the training text by word id, that of the sentence end last."""
+        return self._unigram_counts
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return ModelInfo(
+            exactness="exact",
+            normalized=True,
+            order=self._config.order,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others."""
+        return model_fingerprint(
+            (self.system, self._config.model_dump_json(), self._vocabulary.fingerprint),
+            self._tensors(),
+        )
+
+    def __repr__(self) -> str:
+        return f"NgramModel(order={self._config.order}, words={len(self._vocabulary)})"
+
+    # -- word by word -----------------------------------------------------------------------
+
+    def initial(self, context: Context | None = None) -> NgramState:
+        """Return the state before any word; documents make no difference."""
+        del context
+        start = (self.word_ids.start,) if self._width else ()
+        return NgramState(start, self.word_ids.position_matters, self.fingerprint)
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        word_id = self.word_ids.word(word, first=own.first)
+        log_probs, contexts = advance_contexts(self.table, self._contexts([own]), _ids([word_id]))
+        self.count("advances", 1)
+        return Step(float(log_probs[0]), self._state(contexts[0].tolist()))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        end = _ids([self.word_ids.end])
+        return float(self.table.advance(self._contexts([self._own(state)]), end)[0][0])
+
+    def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
+        """Return what `advance` gives for each pair; equal pairs are computed once."""
+        check_pairs(states, words)
+        places: dict[tuple[NgramState, int], int] = {}
+        wanted = []
+        for state, word in zip(states, words, strict=True):
+            own = self._own(state)
+            pair = own, self.word_ids.word(word, first=own.first)
+            wanted.append(places.setdefault(pair, len(places)))
+        self.count("advances", len(places))
+        self.count("cache_hits", len(wanted) - len(places))
+        if not places:
+            return Steps(np.zeros(0), [])
+        log_probs, contexts = advance_contexts(
+            self.table,
+            self._contexts([own for own, _ in places]),
+            _ids([word for _, word in places]),
+        )
+        after = [self._state(row) for row in contexts.tolist()]
+        return Steps(log_probs[wanted], [after[place] for place in wanted])
+
+    def key(self, state: State) -> bytes:
+        """Return the words that count for the next one, as bytes."""
+        return self._own(state).payload()
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state; all words and the end by default."""
+        own = self._own(state)
+        everything = self.table.distribution(self._contexts([own])[0].tolist())
+        if words is None:
+            return everything[: self.word_ids.end + 1]  # the sentence start is never predicted
+        return everything[[self.word_ids.word(word, first=own.first) for word in words]]
+
+    def state_from_bytes(self, data: bytes) -> NgramState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        numbers = unpack_numbers(state_payload(data, self.fingerprint))
+        known = range(self.word_ids.start + 1)
+        if (
+            not 1 <= len(numbers) <= self._width + 1
+            or numbers[0] not in (0, 1)
+            or any(number not in known for number in numbers[1:])
+        ):
+            raise damaged_state()
+        return NgramState(tuple(numbers[1:]), bool(numbers[0]), self.fingerprint)
+
+    def estimate(self, words: Words) -> float:
+        """Return the log probability of words after nothing: unigram, bigram, and so on."""
+        return self._estimates(words_of(words))
+
+    def _estimate(self, words: tuple[str, ...]) -> float:
+        ids = _ids([self.word_ids.word(word, first=False) for word in words])
+        rows = np.full((len(ids), 1 + self._width), NONE, dtype=np.uint32)
+        for back in range(1 + self._width):
+            rows[back:, back] = ids[: max(0, len(ids) - back)]
+        return float(self.table.log_probabilities(rows).sum()) if len(ids) else 0.0
+
+    def _own(self, state: State) -> NgramState:
+        check_state_model(state.model, self.fingerprint)
+        if not isinstance(state, NgramState):
+            raise TypeError(f"a state of an n-gram model is needed, not {type(state).__name__}")
+        return state
+
+    def _contexts(self, states: Sequence[NgramState]) -> Ids:
+        contexts = np.full((len(states), self._width), NONE, dtype=np.uint32)
+        for row, state in enumerate(states):
+            contexts[row, : len(state.context)] = state.context
+        return contexts
+
+    def _state(self, row: list[int]) -> NgramState:
+        context = tuple(row[: row.index(NONE)] if NONE in row else row)
+        return NgramState(context, first=False, model=self.fingerprint)
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already."""
+        log_probs = self.table.score_sequences(
+            ids, starts, start=self.word_ids.start, end=self.word_ids.end, threads=threads
+        )
+        return self.batch_scores(log_probs, ids, starts)
+
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the model, word by word, all at once."""
+        start = self._contexts([self.initial()])[0]
+        drawn = sample_sentences(
+            self.table,
+            start,
+            self.word_ids.end,
+            range(first, first + count),
+            seed=seed,
+            max_words=max_words,
+        )
+        return [
+            Sample(self._vocabulary.decode(ids), log_prob, complete)
+            for ids, log_prob, complete in drawn
+        ]
+
+    # -- files ------------------------------------------------------------------------------
+
+    def _tensors(self) -> dict[str, npt.NDArray[Any]]:
+        return {**self.table.to_tensors(TABLE), COUNTS: self._unigram_counts}
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="exact",
+            vocabulary=self._vocabulary.fingerprint,
+            corpora=self._corpora,
+            seed=self._config.seed,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write tables and words."""
+        writer.tables(TABLES, self._tensors())
+        save_vocabulary(self._vocabulary, writer.file(WORDS))
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder, its tables mapped."""
+        try:
+            config = NgramConfig.model_validate(folder.manifest.config)
+        except ValidationError as error:
+            raise ModelFileError(
+                f"{folder.path}: this is no configuration of an n-gram model ({explain(error)})",
+                code="E_MANIFEST",
+            ) from error
+        vocabulary = load_vocabulary(folder.file(WORDS))
+        tables = folder.tables(TABLES)
+        counts = tables.get(COUNTS)
+        if (
+            vocabulary.fingerprint != folder.manifest.vocabulary
+            or counts is None
+            or counts.dtype != np.uint64
+            or counts.shape != (len(vocabulary) + 1,)
+        ):
+            raise _mixed_up(folder)
+        table = BackoffTable.from_tensors(tables, TABLE)
+        if (
+            table.widths != tuple(range(config.order - 1, -1, -1))
+            or not table.shape.sequence
+            or table.shape.outcomes != len(vocabulary) + 2
+        ):
+            raise _mixed_up(folder)
+        return cls(table, vocabulary, counts, config, folder.manifest.corpora)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self._tensors().items()}
+        vocabulary = portable(self._vocabulary)
+        return _unpickle, (type(self), tensors, vocabulary, self._config, self._corpora)
+
+
+def _unpickle(
+    kind: type[NgramModel],
+    tensors: dict[str, npt.NDArray[Any]],
+    vocabulary: Vocabulary,
+    config: NgramConfig,
+    corpora: tuple[TrainingCorpus, ...],
+) -> NgramModel:
+    table = BackoffTable.from_tensors(tensors, TABLE)
+    return kind(table, vocabulary, tensors[COUNTS], config, corpora)
+
+
+def _mixed_up(folder: ModelFolder) -> ModelFileError:
+    return ModelFileError(
+        f"{folder.path}: {WORDS}, {TABLES} and the manifest do not fit together; files of another "
+        "model may have been copied in. Train the model again.",
+        code="E_MODEL_TABLES",
+    )
+
+
+def _ids(numbers: Sequence[int]) -> Ids:
+    return np.array(numbers, dtype=np.uint32)

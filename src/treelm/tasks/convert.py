@@ -1,0 +1,63 @@
+"""N-gram models to and from ARPA files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from treelm.corpus.files import COMPRESSION, Source, source_name
+from treelm.errors import UnsupportedTask, UsageError
+from treelm.models.ngram.model import NgramModel
+from treelm.models.registry import load
+
+
+def convert(source: Source, target: Source) -> NgramModel:
+    """Write a model folder as an ARPA file, or an ARPA file as a model folder.
+
+    Args:
+        source: A model folder, or an ARPA file, perhaps compressed.
+        target: The other of the two; a file must be named ``.arpa``, ``.arpa.gz`` and so on.
+
+    Returns:
+        The model that was converted.
+
+    Raises:
+        UsageError: if neither or both are ARPA files.
+        UnsupportedTask: if the model is none of n-grams.
+    """
+    from treelm.models.ngram.arpa import read_arpa, write_arpa
+
+    to_file = is_arpa_name(target)
+    if Path(source).is_dir():
+        if not to_file:
+            raise UsageError(
+                f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
+                f"named .arpa or .arpa.gz, not {source_name(target)}."
+            )
+        model = load(source)
+        if not isinstance(model, NgramModel):
+            raise UnsupportedTask(
+                f"ARPA files hold n-gram models only, and this is one of the system {model.system}."
+            )
+        write_arpa(model, target)
+        return model
+    if to_file:
+        raise UsageError(
+            f"{source_name(source)} is no model folder, so it is read as an ARPA file; the target "
+            f"must then be a model folder, not {source_name(target)}."
+        )
+    model = read_arpa(source)
+    model.save(target)
+    return model
+
+
+def is_arpa_name(path: Source) -> bool:
+    """Return whether a file is named as an ARPA file, compressed or not.
+
+    Examples:
+        >>> is_arpa_name("model.arpa.gz"), is_arpa_name("model")
+        (True, False)
+    """
+    name = Path(path)
+    while name.suffix in COMPRESSION:
+        name = name.with_suffix("")
+    return name.suffix == ".arpa"

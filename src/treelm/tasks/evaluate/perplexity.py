@@ -1,0 +1,231 @@
+"""Perplexity: how surprised a model is by a text, per word.
+
+With T words, S sentences and natural log probabilities, the ends of sentences included,
+``perplexity = exp(-sum / (T + S))``; without ends it is ``exp(-sum over words / T)``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
+from treelm.errors import CorpusFormatError, UnsupportedTask
+from treelm.models.incremental import BATCH, IncrementalModel
+from treelm.models.model import LanguageModel, Task
+from treelm.models.words import WordIds, Words, words_of
+from treelm.signature import signature
+from treelm.store.manifest import Exactness
+
+#: Whether unknown words count as what stands for them, or are left out of sum and number.
+OovMode = Literal["include", "skip"]
+
+_PREFIX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Perplexity:
+    """How surprised a model is by a text.
+
+    Args:
+        perplexity: Of a word or sentence end.
+        perplexity_without_eos: Of a word; None if the model scores whole sentences only.
+        bits_per_word: Binary logarithm of `perplexity`.
+        log_prob: Natural log probability of all that was counted.
+        tokens: Words of the text, unknown ones included.
+        sentences: Sentences of the text.
+        oov: Words that the model does not know.
+        oov_rate: Their share of all words.
+        oov_mode: Whether they were counted.
+        exactness: What kind of numbers the model gives.
+        signature: What made the numbers.
+    """
+
+    perplexity: float
+    perplexity_without_eos: float | None
+    bits_per_word: float
+    log_prob: float
+    tokens: int
+    sentences: int
+    oov: int
+    oov_rate: float
+    oov_mode: OovMode
+    exactness: Exactness
+    signature: str
+
+    def to_record(self) -> dict[str, object]:
+        """Return names and values in the order in which people want to read them."""
+        return asdict(self)
+
+
+def evaluate_perplexity(
+    model: LanguageModel,
+    sentences: Iterable[Words],
+    *,
+    oov_mode: OovMode = "include",
+    threads: int = 1,
+) -> Perplexity:
+    """Return the perplexity of a text.
+
+    Args:
+        model: A model whose probabilities add up to 1.
+        sentences: The text; a `TextCorpus` is read by the kernel, and quickest.
+        oov_mode: ``include`` unknown words, or ``skip`` them.
+        threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_NORMALIZED`` if the model gives no probabilities;
+            ``E_NOT_INCREMENTAL`` if unknown words cannot be left out of whole sentences.
+        CorpusFormatError: ``E_NO_DATA`` if there is no sentence.
+    """
+    check_normalized(model)
+    model.require(Task.PERPLEXITY)
+    counts = _Sums()
+    skip = oov_mode == "skip"
+    if isinstance(model, IncrementalModel):
+        for text in _encoded(sentences, model, threads=threads):
+            counts.add_words(model, text, skip=skip, threads=threads)
+    else:
+        for batch in _batches(sentences):
+            counts.add_sentences(model, batch, skip=skip, threads=threads)
+    if not counts.sentences:
+        raise CorpusFormatError(
+            "the text holds no sentence, so it has no perplexity. Is it the right file?",
+            code="E_NO_DATA",
+        )
+    word_level = isinstance(model, IncrementalModel)
+    counted = counts.tokens - (counts.oov if skip else 0)
+    total = counts.word_sum + counts.end_sum
+    per_item = -total / (counted + counts.sentences)
+    without = _exp(-counts.word_sum / counted) if counted and word_level else None
+    return Perplexity(
+        perplexity=_exp(per_item),
+        perplexity_without_eos=without,
+        bits_per_word=per_item / math.log(2.0),
+        log_prob=total,
+        tokens=counts.tokens,
+        sentences=counts.sentences,
+        oov=counts.oov,
+        oov_rate=counts.oov / counts.tokens if counts.tokens else 0.0,
+        oov_mode=oov_mode,
+        exactness=model.info.exactness,
+        signature=model_signature(
+            model, task="perplexity", eos=True, oov=oov_mode, n=counts.sentences
+        ),
+    )
+
+
+def check_normalized(model: LanguageModel) -> None:
+    """Refuse a model whose scores are no probabilities.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_NORMALIZED``.
+    """
+    if not model.info.normalized:
+        raise UnsupportedTask(
+            f"the scores of this {model.system} model are no probabilities that add up to 1, so "
+            "it has no perplexity. Compare such models by what they choose, for example by the "
+            "accuracy on pairs of sentences.",
+            code="E_NOT_NORMALIZED",
+        )
+
+
+def model_signature(model: LanguageModel, *, task: str, **parts: object) -> str:
+    """Return the signature of a number that a model made.
+
+    Args:
+        model: The model: its system, training text, order and words become part of it.
+        task: What was measured.
+        parts: How it was measured.
+    """
+    info = model.info
+    return signature(
+        task=task,
+        sys=model.system,
+        train=_train_prefix(model),
+        order=info.order,
+        beam=info.beam,
+        smoothing=getattr(model.config, "smoothing", None),
+        vocab=info.vocabulary[:_PREFIX],
+        **parts,
+    )
+
+
+def _train_prefix(model: LanguageModel) -> str | None:
+    """Return how the fingerprint of the training text begins, of several texts taken together."""
+    checksums = [record.sha256 for record in model.corpora]
+    if len(checksums) > 1:
+        return hashlib.sha256("\n".join(checksums).encode()).hexdigest()[:_PREFIX]
+    return checksums[0][:_PREFIX] if checksums else None
+
+
+def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:
+    rest = iter(sentences)
+    while batch := [words_of(sentence) for sentence in islice(rest, BATCH)]:
+        yield batch
+
+
+def _encoded(
+    sentences: Iterable[Words], model: LanguageModel, *, threads: int
+) -> Iterator[EncodedText]:
+    """Yield a text as ids; files are read by the kernel."""
+    if isinstance(sentences, TextCorpus):
+        yield encode_text(sentences, model.vocabulary, threads=threads)
+        return
+    for batch in _batches(sentences):
+        yield encode_sentences(batch, model.vocabulary)
+
+
+class _Sums:
+    """Adds up batches."""
+
+    def __init__(self) -> None:
+        self.tokens = self.sentences = self.oov = 0
+        self.word_sum = self.end_sum = 0.0
+
+    def add_words(
+        self,
+        model: IncrementalModel,
+        text: EncodedText,
+        *,
+        skip: bool,
+        threads: int,
+    ) -> None:
+        scores = model.score_ids(text.ids, text.starts, threads=threads)
+        is_end = np.zeros(len(scores.log_probs), dtype=np.bool_)
+        is_end[scores.ends] = True
+        counted = ~is_end & ~scores.oov if skip else ~is_end
+        self.tokens += len(is_end) - len(scores)
+        self.sentences += len(scores)
+        self.oov += int(scores.oov.sum())
+        self.word_sum += float(scores.log_probs[counted].sum())
+        self.end_sum += float(scores.log_probs[is_end].sum())
+
+    def add_sentences(
+        self, model: LanguageModel, batch: Sequence[Sequence[str]], *, skip: bool, threads: int
+    ) -> None:
+        if skip:
+            raise UnsupportedTask(
+                f"a model of the system {model.system} scores whole sentences, so unknown words "
+                "cannot be left out. Use the mode include.",
+                code="E_NOT_INCREMENTAL",
+            )
+        ids = WordIds(model.vocabulary)
+        self.tokens += sum(map(len, batch))
+        self.sentences += len(batch)
+        self.oov += sum(int(ids.is_oov[ids.sentence(words)].sum()) for words in batch)
+        self.word_sum += float(model.sentence_log_probs(batch, threads=threads).sum())
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,72 @@
+"""Sentences in, log probabilities out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from treelm.corpus.corpus import split_words
+from treelm.corpus.files import Source, source_name
+from treelm.errors import CorpusFormatError, VocabularyError
+from treelm.models.model import LanguageModel, Task
+from treelm.models.words import WordIds
+
+#: Lines that are scored at once, unless each is wanted at once.
+LINES_AT_ONCE = 4096
+
+
+def score_lines(
+    model: LanguageModel,
+    lines: Iterable[str],
+    *,
+    eos: bool = True,
+    threads: int = 1,
+    line_buffered: bool = False,
+    source: Source = "-",
+) -> Iterator[float | None]:
+    """Yield one natural log probability a line, None for a blank line.
+
+    Args:
+        model: Any model that scores.
+        lines: Tokenized sentences, one a line.
+        eos: Whether the end of the sentence counts.
+        threads: Kernel threads; results do not depend on it.
+        line_buffered: Score every line as soon as it comes.
+        source: Where the lines come from, for messages.
+
+    Raises:
+        CorpusFormatError: with the line, for what is no sentence of words.
+    """
+    model.require(Task.SCORE)
+    rest = iter(lines)
+    size = 1 if line_buffered else LINES_AT_ONCE
+    done = 0
+    while batch := [split_words(line) for line in islice(rest, size)]:
+        sentences = [words for words in batch if words]
+        try:
+            scores = iter(model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist())
+        except VocabularyError as error:
+            raise _with_line(error, model, batch, done, source) from error
+        for words in batch:
+            yield next(scores) if words else None
+        done += len(batch)
+
+
+def _with_line(
+    error: VocabularyError,
+    model: LanguageModel,
+    batch: Sequence[tuple[str, ...]],
+    done: int,
+    source: Source,
+) -> CorpusFormatError | VocabularyError:
+    """Return the error with the first line of a batch that gives it."""
+    ids = WordIds(model.vocabulary)
+    name = source_name(source)
+    for number, words in enumerate(batch, done + 1):
+        try:
+            ids.sentence(words)
+        except VocabularyError as found:
+            return CorpusFormatError(
+                f"{name}:{number}: {found}", code=found.code, path=name, line=number
+            )
+    return error

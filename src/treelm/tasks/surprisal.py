@@ -1,0 +1,198 @@
+"""The surprisal of every word, as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice, repeat
+from typing import Literal, NamedTuple
+
+from treelm.corpus.corpus import SentenceInDocument
+from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
+from treelm.extras import import_extra
+from treelm.models.incremental import IncrementalModel
+from treelm.models.model import LanguageModel, Task
+
+TableFormat = Literal["tsv", "csv", "jsonl", "parquet", "itemmeasures", "minicons"]
+
+#: Sentences that are scored at once, unless each is wanted at once.
+SENTENCES_AT_ONCE = 1024
+
+
+class SurprisalRow(NamedTuple):
+    """One word of a text.
+
+    Args:
+        doc_id: Number of the document, from 1.
+        sent_id: Number of the sentence in the whole text, from 1.
+        word_id: Number of the word in its sentence, from 1.
+        word: The word as it stands.
+        surprisal: In bits.
+        log_prob: Natural logarithm of the probability.
+        oov: Whether the model does not know the word.
+    """
+
+    doc_id: int
+    sent_id: int
+    word_id: int
+    word: str
+    surprisal: float
+    log_prob: float
+    oov: bool
+
+
+def surprisal_rows(
+    model: LanguageModel,
+    sentences: Iterable[SentenceInDocument],
+    *,
+    eos: bool = False,
+    threads: int = 1,
+    line_buffered: bool = False,
+) -> Iterator[list[SurprisalRow]]:
+    """Yield the rows of each sentence.
+
+    Args:
+        model: A model that goes word by word.
+        sentences: The text, for example ``TextCorpus(paths).with_documents()``.
+        eos: Whether each sentence ends with a row ``</s>``.
+        threads: Kernel threads; results do not depend on it.
+        line_buffered: Score every sentence as soon as it comes.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+        CorpusFormatError: for what is no sentence of words.
+    """
+    incremental = as_incremental(model)
+    rest = iter(sentences)
+    number = 0
+    size = 1 if line_buffered else SENTENCES_AT_ONCE
+    while batch := list(islice(rest, size)):
+        try:
+            scores = incremental.score_batch([each.words for each in batch], threads=threads)
+        except VocabularyError as error:
+            place = f"one of the sentences {number + 1} to {number + len(batch)}"
+            raise CorpusFormatError(f"{place}: {error}", code=error.code) from error
+        columns = scores.bits().tolist(), scores.log_probs.tolist(), scores.oov.tolist()
+        first = 0
+        for document, words in batch:
+            number += 1
+            size = len(words) + eos
+            part = slice(first, first + size)
+            numbers = repeat(document + 1), repeat(number), range(1, size + 1)
+            shown = (*words, SENTENCE_END) if eos else words
+            columns_here = zip(*numbers, shown, *(column[part] for column in columns), strict=False)
+            yield list(map(SurprisalRow._make, columns_here))
+            first += len(words) + 1
+
+
+def as_incremental(model: LanguageModel) -> IncrementalModel:
+    """Return the model if it goes word by word.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_INCREMENTAL``.
+    """
+    if not isinstance(model, IncrementalModel):
+        raise UnsupportedTask(
+            f"surprisal is that of words, and a model of the system {model.system} scores whole "
+            "sentences only. Use an incremental model such as ngram.",
+            code="E_NOT_INCREMENTAL",
+        )
+    model.require(Task.SURPRISAL)
+    return model
+
+
+def table_lines(
+    sentences: Iterable[list[SurprisalRow]], form: TableFormat = "tsv"
+) -> Iterator[bytes]:
+    r"""Yield a table as bytes, the rows of one sentence at a time (parquet: all at the end).
+
+    Args:
+        sentences: The rows.
+        form: ``tsv`` without any quoting, because ``"`` is a word; ``csv`` quoted where needed;
+            ``jsonl`` one object a row; ``parquet``; ``itemmeasures``, the space-separated table of
+            modelblocks; ``minicons``, one JSON list of words and bits a sentence.
+
+    Examples:
+        >>> row = SurprisalRow(1, 1, 1, '"', 1.0, -0.6931, False)
+        >>> b"".join(table_lines([[row]])).decode().splitlines()[1]
+        '1\t1\t1\t"\t1.0\t-0.6931\t0'
+    """
+    if form == "parquet":
+        yield _parquet(sentences)
+        return
+    yield _HEADERS.get(form, b"")
+    write = _WRITERS[form]
+    for rows in sentences:
+        yield write(rows).encode()
+
+
+def _number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _tsv(rows: list[SurprisalRow]) -> str:
+    return "".join(
+        f"{row.doc_id}\t{row.sent_id}\t{row.word_id}\t{row.word}\t{row.surprisal!r}\t"
+        f"{row.log_prob!r}\t{row.oov:d}\n"
+        for row in rows
+    )
+
+
+def _csv(rows: list[SurprisalRow]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([*row[:-1], int(row.oov)] for row in rows)
+    return text.getvalue()
+
+
+def _jsonl(rows: list[SurprisalRow]) -> str:
+    found = (
+        row._replace(surprisal=_number(row.surprisal), log_prob=_number(row.log_prob))  # type: ignore[arg-type]
+        for row in rows
+    )
+    return "".join(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in found)
+
+
+def _itemmeasures(rows: list[SurprisalRow]) -> str:
+    # modelblocks counts sentences from 0 and positions from 1.
+    return "".join(
+        f"{row.word} {row.sent_id - 1} {row.word_id} {row.doc_id} {row.surprisal!r}\n"
+        for row in rows
+    )
+
+
+def _minicons(rows: list[SurprisalRow]) -> str:
+    pairs = [(row.word, _number(row.surprisal)) for row in rows]
+    return json.dumps(pairs, ensure_ascii=False) + "\n"
+
+
+def _parquet(sentences: Iterable[list[SurprisalRow]]) -> bytes:
+    polars = import_extra("polars", "Writing parquet")
+    rows = [row for sentence in sentences for row in sentence]
+    columns = {
+        name: [row[place] for row in rows] for place, name in enumerate(SurprisalRow._fields)
+    }
+    kinds = (polars.Int64,) * 3 + (polars.String, polars.Float64, polars.Float64, polars.Boolean)
+    file = io.BytesIO()
+    schema = dict(zip(SurprisalRow._fields, kinds, strict=True))
+    polars.DataFrame(columns, schema=schema).write_parquet(file)
+    return file.getvalue()
+
+
+_HEADERS = {
+    "tsv": ("\t".join(SurprisalRow._fields) + "\n").encode(),
+    "csv": (",".join(SurprisalRow._fields) + "\n").encode(),
+    "itemmeasures": b"word sentid sentpos docid totsurp\n",
+}
+_WRITERS = {
+    "tsv": _tsv,
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "itemmeasures": _itemmeasures,
+    "minicons": _minicons,
+}

@@ -1,0 +1,101 @@
+"""From files of text to a saved model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.files import Source, can_be_read_twice, source_name
+from treelm.corpus.vocabulary_file import load_vocabulary
+from treelm.errors import UsageError
+from treelm.models.interpolated import (
+    InterpolatedModel,
+    InterpolatedSentences,
+    train_interpolated,
+)
+from treelm.models.model import Config
+from treelm.models.ngram.model import NgramModel
+from treelm.models.registry import load
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.replacement import check_replaceable
+
+
+def train_ngram_model(
+    text: Sequence[Source],
+    target: Source,
+    config: Config,
+    *,
+    vocabulary: Source | None = None,
+    held_out: Source | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> NgramModel:
+    """Train an n-gram model and save it.
+
+    Args:
+        text: Files of tokenized text, one sentence a line.
+        target: Model folder to write; looked at before the work begins.
+        config: Options.
+        vocabulary: Vocabulary file; by default all words of the text are known.
+        held_out: Text for interpolation weights, where the smoothing has any.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+
+    Raises:
+        UsageError: if a text can be read only once.
+    """
+    check_target(target)
+    check_texts([*text, *([held_out] if held_out is not None else [])])
+    model = NgramModel.train(
+        TextCorpus(tuple(text)),
+        config,
+        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
+        held_out=None if held_out is None else TextCorpus((held_out,)),
+        threads=threads,
+        progress=progress,
+    )
+    model.save(target)
+    return model
+
+
+def train_mixture(
+    models: Sequence[Source], target: Source, held_out: Source, *, threads: int = 1
+) -> InterpolatedModel | InterpolatedSentences:
+    """Find the weights of a mixture on held-out text, and save it with its parts.
+
+    Args:
+        models: Model folders.
+        target: Model folder to write.
+        held_out: Text that no part was trained on.
+        threads: Kernel threads; results do not depend on it.
+    """
+    check_target(target)
+    parts = [load(model) for model in models]
+    mixture = train_interpolated(parts, TextCorpus((held_out,)), threads=threads)
+    mixture.save(target)
+    return mixture
+
+
+def check_target(target: Source) -> None:
+    """Refuse a target that cannot become a model folder, before hours of work.
+
+    Raises:
+        OutputFileError: if something else stands there.
+    """
+    check_replaceable(Path(os.path.realpath(target)))
+
+
+def check_texts(texts: Sequence[Source]) -> None:
+    """Refuse what can be read only once.
+
+    Raises:
+        UsageError: naming it.
+    """
+    for text in texts:
+        if not can_be_read_twice(text):
+            raise UsageError(
+                f"{source_name(text)} can be read only once, and training needs several passes; "
+                "write it to a file first."
+            )

@@ -1,0 +1,129 @@
+"""Every model that goes word by word keeps the laws L1 to L8."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.models.ngram_models import small_ngram
+from tests.models.toy_model import SENTENCES, ToyModel, ToyState
+
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.models.incremental import IncrementalModel
+from treelm.models.interpolated import interpolate
+from treelm.models.ngram.arpa import read_arpa, write_arpa
+from treelm.models.states import State, Step
+from treelm.models.words import Word
+from treelm.testing.contracts import check_contract, laws
+from treelm.testing.incremental import check_lm, incremental_cases
+
+CASES = (*incremental_cases(4), *SENTENCES, "a boat Boat boats BOAT")
+
+
+def signatures() -> Vocabulary:
+    return Vocabulary.from_counts(
+        {"the": 3, "boat": 2, "left": 2},
+        signatures={"UNK-LC": 2, "UNK-INITC": 1, "UNK-INITC-KNOWNLC": 1, "UNK-LC-s": 1},
+    )
+
+
+def toy_mixture() -> IncrementalModel:
+    one = ToyModel.of(vocabulary=signatures())
+    two = ToyModel.of(["left the boat", "boats"], signatures(), added=0.25)
+    mixed = interpolate([one, two, interpolate([two, one], [1.0, 0.0])], [0.5, 0.2, 0.3])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
+def from_arpa() -> IncrementalModel:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.arpa"
+        write_arpa(small_ngram(order=3), path)
+        return read_arpa(path)
+
+
+def ngram_mixture() -> IncrementalModel:
+    one = small_ngram(order=3)
+    two = small_ngram(order=1, vocabulary=one.vocabulary)
+    mixed = interpolate([one, two], [0.75, 0.25])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
+SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
+    "toy": ToyModel.of,
+    "toy-signatures": lambda: ToyModel.of(vocabulary=signatures()),
+    "toy-mixture": toy_mixture,
+    **{
+        f"ngram-{smoothing}-{order}": lambda smoothing=smoothing, order=order: small_ngram(
+            order=order, smoothing=smoothing
+        )
+        for smoothing in ("kn", "mkn", "jm", "berkeley")
+        for order in (1, 2, 3, 5)
+    },
+    "ngram-lmplz": lambda: small_ngram(order=3, lmplz=True),
+    "ngram-pruned": lambda: small_ngram(order=3, min_count=(1, 1, 2)),
+    "ngram-signatures-1": lambda: small_ngram(order=1, vocabulary=signatures()),
+    "ngram-signatures-3": lambda: small_ngram(order=3, vocabulary=signatures()),
+    "ngram-arpa": from_arpa,
+    "ngram-mixture": ngram_mixture,
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_incremental_model_keeps_its_contract(name: str) -> None:
+    check_contract("incremental", SUBJECTS[name](), CASES)
+
+
+def test_there_are_eight_laws() -> None:
+    assert [each.code for each in laws("incremental")] == [f"L{number}" for number in range(1, 9)]
+
+
+class Forgetful(ToyModel):
+    """Counts the end twice, and forgets which words it saw when it is asked for many."""
+
+    def finish(self, state: State) -> float:
+        return super().finish(state) / 2
+
+    def key(self, state: State) -> int:
+        return 7
+
+    def advance(self, state: State, word: Word) -> Step:
+        step = super().advance(state, word)
+        return Step(step.log_prob + 0.1, ToyState(step.state.last, self.fingerprint))  # type: ignore
+
+
+def test_check_lm_says_which_laws_are_broken() -> None:
+    report = check_lm(Forgetful.of(), SENTENCES)
+    assert not report.fine
+    assert set(report.broken) == {"L2", "L5"}
+    assert "add up to" in report.broken["L2"]
+    assert "L2  BROKEN" in str(report)
+    assert "L1  kept" in str(report)
+
+
+def test_check_lm_leaves_normalization_out_where_the_model_claims_none() -> None:
+    class Improper(ToyModel):
+        info = property(  # type: ignore[assignment]
+            lambda self: type(super().info)(  # type: ignore[misc]
+                exactness="exact", normalized=False, vocabulary=self.vocabulary.fingerprint
+            )
+        )
+
+        def finish(self, state: State) -> float:
+            return -math.inf
+
+    report = check_lm(Improper.of(), SENTENCES)
+    assert report.fine
+    assert report.left_out == ("L2",)
+
+
+def test_check_lm_survives_a_model_that_fails() -> None:
+    class Broken(ToyModel):
+        def state_from_bytes(self, data: bytes) -> ToyState:
+            raise KeyError("lost")
+
+    assert set(check_lm(Broken.of(), SENTENCES).broken) == {"L8"}
