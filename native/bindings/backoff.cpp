@@ -33,7 +33,7 @@ Regions to_arrays(const std::vector<Region>& regions) {
 }
 
 // The table is used where the array lies; the array lives as long as the table.
-std::shared_ptr<BackoffTable> over_array(TableShape shape, const SlotArray& slots) {
+BackoffTable over_array(const TableShape& shape, const SlotArray& slots) {
   check_table_shape(shape);
   if (slots.shape(0) != shape.slots() || slots.shape(1) * 8 != shape.slot_bytes())
     throw Error(ErrorCode::table, "the table should have " + std::to_string(shape.slots()) + " slots of " +
@@ -43,7 +43,7 @@ std::shared_ptr<BackoffTable> over_array(TableShape shape, const SlotArray& slot
     const nb::gil_scoped_acquire acquire;
     delete static_cast<const SlotArray*>(held);
   });
-  return std::make_shared<BackoffTable>(std::move(shape), slots.data(), std::move(owner));
+  return {shape, slots.data(), std::move(owner)};
 }
 
 void check_columns(std::size_t found, std::size_t expected) {
@@ -114,7 +114,7 @@ nb::tuple advance(const BackoffTable& self, const Matrix<std::uint32_t>& context
         next[i * width + c] = c == 0 ? words.data()[i] : context[c - 1];
     }
   }
-  return nb::make_tuple(give(std::move(log_probability)), give_rows(std::move(next), width));
+  return nb::make_tuple(give(std::move(log_probability)), give_rows(std::move(next), width, n));
 }
 
 Array<double> score_sequences(const BackoffTable& self, const Array<std::uint32_t>& ids,
@@ -220,7 +220,12 @@ void bind_backoff(nb::module_& module) {
       .def_ro("empty_backoff", &TableShape::empty_backoff)
       .def_ro("pad", &TableShape::pad);
   nb::class_<BackoffTable>(module, "BackoffTable")
-      .def(nb::new_(&over_array), nb::arg("shape"), nb::arg("slots"))
+      .def(
+          "__init__",
+          [](BackoffTable* self, const TableShape& shape, const SlotArray& slots) {
+            new (self) BackoffTable(over_array(shape, slots));
+          },
+          nb::arg("shape"), nb::arg("slots"))
       .def_prop_ro("shape", [](const BackoffTable& self) { return self.shape(); })
       .def_prop_ro("slots",
                    [](nb::handle_t<BackoffTable> handle) {

@@ -20,12 +20,12 @@ using Array = nb::ndarray<nb::numpy, const T, nb::ndim<1>, nb::c_contig>;
 template <typename T>
 using Matrix = nb::ndarray<nb::numpy, const T, nb::ndim<2>, nb::c_contig>;
 
-// A matrix of `columns` columns that owns `values`.
+// A matrix of `columns` columns that owns `values`; `rows` matters where there are no columns.
 template <typename T>
-Matrix<T> give_rows(std::vector<T> values, std::size_t columns) {
+Matrix<T> give_rows(std::vector<T> values, std::size_t columns, std::size_t rows = 0) {
   auto* held = new std::vector<T>(std::move(values));
   nb::capsule owner(held, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
-  return Matrix<T>(held->data(), {columns == 0 ? 0 : held->size() / columns, columns}, owner);
+  return Matrix<T>(held->data(), {columns == 0 ? rows : held->size() / columns, columns}, owner);
 }
 
 template <typename A>

@@ -103,8 +103,8 @@ nb::tuple context_arrays(const ChainCounts& self, std::size_t level) {
       types.push_back(contexts.counts[g].types());
     }
   }
-  return nb::make_tuple(give_rows(std::move(columns), self.shape().widths[level]), give(std::move(total)),
-                        give(std::move(types)));
+  auto rows = give_rows(std::move(columns), self.shape().widths[level], total.size());
+  return nb::make_tuple(std::move(rows), give(std::move(total)), give(std::move(types)));
 }
 
 }  // namespace

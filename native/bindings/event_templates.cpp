@@ -73,13 +73,15 @@ void bind_event_templates(nb::module_& module) {
                      return nb::make_tuple(give(std::vector(self.yields().data())),
                                            give(std::vector(self.yields().starts())));
                    })
-      .def_prop_ro("rules",
-                   [](const EventExtractor& self) {
-                     // Rule 0 has no parts: it stands above a root.
-                     std::vector<std::uint32_t> parts{none, none};
-                     parts.insert(parts.end(), self.rules().data().begin(), self.rules().data().end());
-                     return give_rows(std::move(parts), 2);
-                   })
+      .def_prop_ro(
+          "rules",
+          [](const EventExtractor& self) {
+            // Rule 0 has no parts: it stands above a root.
+            std::vector<std::uint32_t> parts{none, none};
+            parts.insert(parts.end(), self.rules().data().begin(), self.rules().data().end());
+            return give_rows(std::move(parts), 2);
+          },
+          nb::rv_policy::move)
       .def_prop_ro("word_count", &EventExtractor::word_count)
       .def_prop_ro("sentence_end", &EventExtractor::sentence_end)
       .def_prop_ro("sentence_start", &EventExtractor::sentence_start)

@@ -32,8 +32,10 @@ std::string_view next_field(std::string_view& text) {
 }
 
 std::string quoted(std::string_view word) {
+  // Messages are text: what is not valid, or is cut, is left out.
+  const std::string_view shown = word.substr(0, 100);
   std::string out(1, '"');
-  out.append(word.substr(0, 100));
+  out.append(shown.substr(0, first_invalid_utf8(shown)));
   out.push_back('"');
   return out;
 }

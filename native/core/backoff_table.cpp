@@ -24,7 +24,7 @@ void check_table_shape(const TableShape& shape) {
   for (std::size_t j = 1; j < shape.widths.size(); ++j)
     if (shape.widths[j] >= shape.widths[j - 1]) bad_table("the levels of the table do not shrink");
   constexpr std::uint64_t limit = context_root;
-  if (shape.outcomes == 0 || shape.outcomes >= limit || shape.first_contexts >= limit)
+  if (shape.outcomes == 0 || shape.outcomes >= limit || shape.first_contexts >= limit || shape.roots() >= limit)
     bad_table("the table has no outcomes, or more than can be indexed");
   const std::uint32_t width = shape.widths.front();
   if (shape.entry_regions.size() != width) bad_table("the table needs a region for every number of columns");
@@ -92,6 +92,7 @@ bool BackoffTable::path(std::uint32_t slot, std::uint32_t columns, std::uint32_t
     if (slot < begin || slot >= end) return false;
     const std::uint64_t found = key(slot);
     row[c] = static_cast<std::uint32_t>(found);
+    if (c == 0 && row[0] != slot) return false;  // an outcome lies in the slot of its number
     slot = static_cast<std::uint32_t>(found >> 32);
   }
   return slot == entry_root;

@@ -83,8 +83,7 @@ void EventExtractor::begin_batch(const PackedTrees& trees) {
     text.clear();
     render_label(trees.atoms, parts, text);
     const std::uint32_t id = labels_.intern(text);
-    if (id < reserved_labels || text == unknown_symbol)
-      throw Error(ErrorCode::reserved_symbol, "the label \"" + text + "\" is reserved for the models");
+    if (id < reserved_labels || text == unknown_symbol) throw Error(ErrorCode::reserved_symbol, text);
     label_of_.push_back(id);
   }
   if (encoder_) return;

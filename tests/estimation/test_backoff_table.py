@@ -21,15 +21,29 @@ from tests.estimation.kernel_models import (
 
 from treelm.errors import EngineError, EstimationError, ModelFileError, TreelmError
 from treelm.estimation.backoff_table import NO_ID, BackoffTable
-from treelm.estimation.chain import Chain
-from treelm.estimation.estimate import kneser_ney
+from treelm.estimation.chain import Chain, ChainCounts
+from treelm.estimation.estimate import Smoothing, kneser_ney
 
 END, UNSEEN, PAD = 3, 4, 5
 
 
-def table_of(data: Data, **options) -> BackoffTable:
+def table_of(data: Data, smoothing: str = "kneser-ney", **options) -> BackoffTable:
+    kind = "tokens" if smoothing == "jelinek-mercer" else "types"
+    counts = count_rows(data.rows, data.chain, kind=kind)
     with fallbacks_allowed():
-        return kernel_table(count_rows(data.rows, data.chain), kneser_ney, data.outcomes, **options)
+        return kernel_table(counts, SMOOTHINGS[smoothing], data.outcomes, **options)
+
+
+def pruned(counts: ChainCounts) -> Smoothing:
+    """Only what was seen twice stays of the orders above one."""
+    return kneser_ney(counts, min_counts=[2] * (len(counts) - 1) + [1])
+
+
+def linear(counts: ChainCounts) -> Smoothing:
+    return Smoothing(((0.0,) * 3,) * len(counts), weights=((0.3, 0.5, 0.7),) * len(counts))
+
+
+SMOOTHINGS = {"kneser-ney": kneser_ney, "pruned": pruned, "jelinek-mercer": linear}
 
 
 def code_of(call) -> str:
@@ -76,11 +90,12 @@ def padded_context(history: list[int], width: int, *, begins: bool = True) -> li
     return (recent + [NO_ID] * width)[:width]
 
 
-@given(ngram_data(5), WORDS, st.sampled_from(["single", "double"]))
-@settings(max_examples=60)
-def test_advance(data: Data, words: list[int], precision: str) -> None:
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@given(data=ngram_data(5), words=WORDS, precision=st.sampled_from(["single", "double"]))
+@settings(max_examples=40)
+def test_advance(data: Data, words: list[int], precision: str, smoothing: str) -> None:
     """Step by step from shortened contexts, against whole contexts."""
-    table = table_of(data, precision=precision)
+    table = table_of(data, smoothing, precision=precision)
     width = len(data.chain.columns)
     context = np.array([padded_context([], width)], dtype=np.uint32)
     for place, word in enumerate(words):
@@ -95,10 +110,13 @@ def test_advance(data: Data, words: list[int], precision: str) -> None:
         context = following
 
 
-@given(ngram_data(4), st.lists(WORDS, min_size=1, max_size=5))
-@settings(max_examples=40)
-def test_shortened_contexts_have_the_same_futures(data: Data, histories: list[list[int]]) -> None:
-    table = table_of(data)
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@given(data=ngram_data(4), histories=st.lists(WORDS, min_size=1, max_size=5))
+@settings(max_examples=25)
+def test_shortened_contexts_have_the_same_futures(
+    data: Data, histories: list[list[int]], smoothing: str
+) -> None:
+    table = table_of(data, smoothing)
     width = len(data.chain.columns)
     contexts = [padded_context(history[:-1], width) for history in histories]
     words = [history[-1] if history else UNSEEN for history in histories]
@@ -116,12 +134,16 @@ def test_shortened_contexts_have_the_same_futures(data: Data, histories: list[li
 
 @pytest.mark.parametrize("precision", ["single", "double"])
 @pytest.mark.parametrize("threads", [1, 2])
-@given(data=ngram_data(5), sentences=st.lists(WORDS, max_size=40))
-@settings(max_examples=15)
+@given(
+    data=ngram_data(5),
+    sentences=st.lists(WORDS, max_size=40),
+    smoothing=st.sampled_from(sorted(SMOOTHINGS)),
+)
+@settings(max_examples=20)
 def test_score_sequences(
-    data: Data, sentences: list[list[int]], threads: int, precision: str
+    data: Data, sentences: list[list[int]], threads: int, precision: str, smoothing: str
 ) -> None:
-    table = table_of(data, precision=precision)
+    table = table_of(data, smoothing, precision=precision)
     order = len(data.chain.columns) + 1
     ids = np.array([word for words in sentences for word in words], dtype=np.uint32)
     starts = np.cumsum([0, *map(len, sentences)]).astype(np.uint64)

@@ -21,13 +21,12 @@ from tests.estimation.kernel_models import (
     reference_base,
     reference_chain,
     reference_events,
-    whole,
 )
 from tests.reference import backoff as reference
 
 from treelm.errors import EstimationError, TreelmWarning
 from treelm.estimation.backoff_table import BackoffTable
-from treelm.estimation.chain import ChainCounts
+from treelm.estimation.chain import Chain, ChainCounts
 from treelm.estimation.estimate import (
     NoBase,
     Smoothing,
@@ -38,6 +37,7 @@ from treelm.estimation.estimate import (
     modified_kneser_ney,
 )
 from treelm.estimation.kneser_ney import fixed_discounts, kneser_ney_discounts, modified_discounts
+from treelm.events.counts import EventCounter
 
 
 def check_table(
@@ -235,23 +235,25 @@ def test_pruning(data: Data, more: st.DataObject) -> None:
     check_table(data, table, reference.BackoffModel(chain, base, rows))
 
 
-def test_threads_build_the_same_table() -> None:
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize(
+    "chain",
+    [Chain.words(3, pad=3001), Chain(("a", "b"), (2, 0), (None, 3))],
+    ids=["words", "plain"],
+)
+def test_threads_build_the_same_table(chain: Chain, precision: str) -> None:
     """Bit by bit, with enough rows that the threads share the work."""
     ids = np.random.default_rng(5).zipf(1.3, (150_000, 3))
-    rows = np.minimum(ids, 3000).astype(np.uint32)
-    data = Data(ngram_chain_of_three(), [tuple(row) for row in rows.tolist()], 3001)
-    tables = []
-    for threads in (1, 2):
-        counts = count_rows(data.rows, data.chain, threads=threads)
-        tables.append(kernel_table(counts, kneser_ney, 3001, precision="single"))
-    assert np.array_equal(tables[0].native.slots, tables[1].native.slots)
-    assert tables[0].shape.entry_regions == tables[1].shape.entry_regions
-
-
-def ngram_chain_of_three():
-    from treelm.estimation.chain import Chain
-
-    return Chain.words(3, pad=3001)
+    counter = EventCounter(3)
+    counter.add(np.minimum(ids, 3000).astype(np.uint32))
+    events = counter.finish()
+    one, two = (
+        kernel_table(ChainCounts(events, chain, threads=n), kneser_ney, 3001, precision=precision)
+        for n in (1, 2)
+    )
+    assert np.array_equal(one.native.slots, two.native.slots)
+    assert one.shape.entry_regions == two.shape.entry_regions
+    assert one.shape.context_regions == two.shape.context_regions
 
 
 # --- discounts ------------------------------------------------------------------------------------
@@ -306,13 +308,7 @@ def test_bad_discounts(values: list[float]) -> None:
 
 
 def some_counts() -> ChainCounts:
-    return count_rows([(0, 1), (1, 0)], ngram_chain(2))
-
-
-def ngram_chain(order: int):
-    from treelm.estimation.chain import Chain
-
-    return Chain.words(order, pad=3)
+    return count_rows([(0, 1), (1, 0)], Chain.words(2, pad=3))
 
 
 def test_wrong_numbers_of_levels() -> None:
@@ -343,4 +339,3 @@ def test_outcomes_outside_the_table() -> None:
     counts = some_counts()
     smoothing = kneser_ney(counts, fixed=[0.5, 0.5])
     assert code_of(lambda: estimate(counts, smoothing, UniformBase(1), outcomes=1)) == "E_ARGUMENT"
-    assert whole(counts.chain, 1, ()) == (1, 0)

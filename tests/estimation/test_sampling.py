@@ -21,7 +21,14 @@ from tests.reference.backoff_cases import AT_ROOT, AT_S, TREES_74
 
 from treelm.estimation.backoff_table import NO_ID, BackoffTable
 from treelm.estimation.chain import Chain
-from treelm.estimation.estimate import NoBase, Smoothing, berkeley, kneser_ney, modified_kneser_ney
+from treelm.estimation.estimate import (
+    GivenBase,
+    NoBase,
+    Smoothing,
+    berkeley,
+    kneser_ney,
+    modified_kneser_ney,
+)
 
 CHAIN_72 = Chain(("P", "R"), (2, 1, 0), (None, None))
 # P: VBD 0, NN 1. R: NP 0, PP 1, <none> 2. Words: saw, hit, slept, dog, <unk>.
@@ -125,6 +132,27 @@ def test_one_outcome_can_be_left_out_of_the_base() -> None:
     drawn = table.sampler(never=4).draw(contexts, 1, streams, streams)
     # 7.2 over four words: (1/2)/4 each, and the rest from the base over four
     assert chi_square_p(drawn, np.array([0.25, 0.25, 0.25, 0.25, 0])) > 0.001
+
+
+def test_outcomes_over_a_given_base() -> None:
+    """Three outcomes whose shares of the base differ much; their own masses are drawn."""
+    rows = [(0, 0)] * 5 + [(1, 0)] * 3 + [(2, 0)] * 2
+    counts = count_rows(rows, Chain(("P",), (1,), (None,)))
+    base = {0: 0.1, 1: 0.6, 2: 0.2}
+    entries = counts.entries(0)[0][:, 0].tolist()
+    table = kernel_table(
+        counts,
+        kneser_ney(counts, fixed=[1.0]),
+        3,
+        base=GivenBase(np.array([base[x] for x in entries])),
+    )
+    stored = table.rows(0)[0][:, 0].tolist()
+    sampler = table.sampler(np.array([base[x] for x in stored]))
+    number = 50_000
+    streams = np.arange(number, dtype=np.uint64)
+    drawn = sampler.draw(np.zeros((number, 1), dtype=np.uint32), 1, streams, streams)
+    drawn = np.where(drawn == NO_ID, 3, drawn)
+    assert chi_square_p(drawn, np.array([0.4, 0.2, 0.1, 0.3])) > 0.001
 
 
 @pytest.mark.parametrize("context", [AT_S, AT_ROOT])

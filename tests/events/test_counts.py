@@ -203,3 +203,5 @@ def test_nothing_counted() -> None:
     counter.add([])
     counter.merge(empty)
     assert len(counter.finish()) == 0
+    assert len(merge_counts([empty, empty])) == 0
+    assert code_of(lambda: merge_counts([])) == "E_NO_DATA"

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from treelm.cli.options import available_threads
+from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
 from treelm.errors import UsageError
 
@@ -42,15 +42,6 @@ class TextOptions:
         if self.limit is not None and self.limit < 0:
             raise UsageError("--limit must be 0 or more.")
         return islice(items, self.limit)
-
-
-def thread_count(threads: int | None) -> int:
-    """Return the threads asked for, or the cores available."""
-    if threads is None:
-        return available_threads()
-    if threads < 1:
-        raise UsageError("--threads must be 1 or more.")
-    return threads
 
 
 def at_once(output: str, *, line_buffered: bool) -> bool:

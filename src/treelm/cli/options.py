@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from treelm.characters import printable
 from treelm.cli.terminal import terminal_progress
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport
-from treelm.errors import CorpusFormatError
+from treelm.errors import CorpusFormatError, UsageError
 from treelm.parallel.progress import SILENT, Progress
 
 #: Malformed trees are left out and reported; above this share the command fails.
@@ -41,6 +41,15 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """Return the threads asked for, or the cores available."""
+    if threads is None:
+        return available_threads()
+    if threads < 1:
+        raise UsageError("--threads must be 1 or more.")
+    return threads
 
 
 @Parameter(name="*")
@@ -83,7 +92,7 @@ class TreeOptions:
     @property
     def thread_count(self) -> int:
         """Threads asked for, or the cores available."""
-        return available_threads() if self.threads is None else self.threads
+        return thread_count(self.threads)
 
     def read_options(self, *, strip: bool = True, normalize_root: bool = True) -> ReadOptions:
         """Return how brackets are read; without `strip` everything stays as written."""

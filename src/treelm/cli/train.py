@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.model_options import thread_count
-from treelm.cli.options import CommonOptions
+from treelm.cli.corpus_options import corpus_of
+from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.train import train_mixture, train_ngram_model
@@ -27,7 +27,8 @@ train = App(
 @train.command
 def ngram(
     *,
-    text: list[str],
+    text: list[str] | None = None,
+    trees: list[str] | None = None,
     output: NewModel,
     order: int = 5,
     smoothing: Literal["kn", "mkn", "jm", "berkeley"] = "mkn",
@@ -36,14 +37,15 @@ def ngram(
     vocabulary: str | None = None,
     held_out: str | None = None,
     seed: int = 0,
-    threads: int | None = None,
     json: bool = False,
+    reading: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
     """Train an n-gram model.
 
     Args:
         text: Files of tokenized text, one sentence a line.
+        trees: Files of trees, whose words are the text; give either text or trees.
         output: Model folder to write.
         order: Words in an n-gram, the predicted one included.
         smoothing: kn, mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or berkeley.
@@ -53,11 +55,11 @@ def ngram(
         vocabulary: Vocabulary file; default: all words of the text are known.
         held_out: Text on which jm finds its weights.
         seed: Seed of random choices, where there are any.
-        threads: Threads; default: the cores available. Results do not depend on it.
         json: One JSON object instead of lines.
+        reading: Reading.
         common: Common.
     """
-    common = common or CommonOptions()
+    reading, common = reading or TreeOptions(), common or CommonOptions()
     options: dict[str, object] = {
         "order": order,
         "smoothing": smoothing,
@@ -68,12 +70,12 @@ def ngram(
         options["min_count"] = min_count
     config = NgramModel.make_config(options)
     model = train_ngram_model(
-        text,
+        corpus_of(text, trees, reading, common),
         output,
         config,
         vocabulary=vocabulary,
         held_out=held_out,
-        threads=thread_count(threads),
+        threads=reading.thread_count,
         progress=common.progress,
     )
     write_record(

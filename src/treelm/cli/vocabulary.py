@@ -6,14 +6,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, TreeOptions, settle_reading
+from treelm.cli.corpus_options import corpus_of
+from treelm.cli.options import CommonOptions, TreeOptions
 from treelm.cli.terminal import write_record
-from treelm.corpus.brackets import ReadReport
-from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
-from treelm.corpus.files import can_be_read_twice, source_name
+from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.corpus.vocabulary_file import save_vocabulary
-from treelm.corpus.vocabulary_rules import Sentences, VocabularyRule, build_vocabulary
-from treelm.errors import UsageError
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 
 
 def vocabulary(
@@ -53,29 +51,8 @@ def vocabulary(
         common: Common.
     """
     reading, common = reading or TreeOptions(), common or CommonOptions()
-    if (text is None) == (trees is None):
-        raise UsageError("give either --text or --trees, with the files after it.")
-    for file in text or trees or ():
-        if not can_be_read_twice(file):
-            raise UsageError(
-                f"{source_name(file)} can be read only once, and a vocabulary needs several "
-                "passes; write it to a file first."
-            )
-    sentences: Sentences
-    if text is not None:
-        sentences = TextCorpus(tuple(text))
-    else:
-        corpus = TreeCorpus(
-            tuple(trees or ()),
-            reading.read_options(),
-            on_error=reading.on_error,
-            threads=reading.thread_count,
-        )
-        report = ReadReport()
-        for _ in corpus.batches(report):
-            pass  # a quick pass of the kernel, to say what is malformed
-        settle_reading(report, common, " ".join(map(source_name, trees or ())))
-        sentences = TreeSentences(corpus)
+    corpus = corpus_of(text, trees, reading, common)
+    sentences = corpus if isinstance(corpus, TextCorpus) else TreeSentences(corpus)
     built = build_vocabulary(
         sentences,
         VocabularyRule(

@@ -134,8 +134,14 @@ def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:
 
 
 def merge_counts(parts: Iterable[EventCounts], *, threads: int = 1) -> EventCounts:
-    """Return the counts of several shards as if they had been counted together."""
+    """Return the counts of several shards as if they had been counted together.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` if there are no shards.
+    """
     parts = list(parts)
+    if not parts:
+        raise EstimationError("there are no counts to merge.", code="E_NO_DATA")
     counter = EventCounter(parts[0].columns, threads=threads)
     for part in parts:
         counter.merge(part)

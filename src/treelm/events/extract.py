@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from treelm import _native
+from treelm.characters import visible
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
@@ -60,15 +61,18 @@ class TreeEvents:
         Raises:
             CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
         """
-        try:
-            with kernel_errors("extracting events"):
+        with kernel_errors("extracting events"):
+            try:
                 return self._native.extract(trees.native)
-        except _native.KernelError:  # pragma: no cover (kernel_errors has turned it into ours)
-            raise
-        except Exception as error:
-            if getattr(error, "code", None) == "E_RESERVED_SYMBOL":
-                raise CorpusFormatError(str(error), code="E_RESERVED_SYMBOL") from error
-            raise
+            except _native.KernelError as error:
+                code, message, *_ = error.args
+                if code != "E_RESERVED_SYMBOL":
+                    raise
+                raise CorpusFormatError(
+                    f'the trees hold "{visible(message)}", which is reserved for the models. '
+                    "Rename it.",
+                    code=code,
+                ) from error
 
     @property
     def symbols(self) -> EventSymbols:

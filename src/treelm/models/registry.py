@@ -69,8 +69,8 @@ def train(system: str, corpus: TextCorpus | TreeCorpus, **options: Any) -> Langu
     Args:
         system: Name of the system, such as ``ngram``.
         corpus: What it is trained on.
-        options: Options of the system, such as ``order=3``, and what its `train` takes besides, such
-            as ``vocabulary`` and ``threads``.
+        options: Options of the system, such as ``order=3``, and what its `train` takes besides,
+            such as ``vocabulary`` and ``threads``.
 
     Raises:
         UsageError: for an option that the system does not have, or an impossible value.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice, source_name
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
@@ -23,7 +23,7 @@ from treelm.store.replacement import check_replaceable
 
 
 def train_ngram_model(
-    text: Sequence[Source],
+    corpus: TextCorpus | TreeCorpus,
     target: Source,
     config: Config,
     *,
@@ -35,7 +35,7 @@ def train_ngram_model(
     """Train an n-gram model and save it.
 
     Args:
-        text: Files of tokenized text, one sentence a line.
+        corpus: Tokenized text, one sentence a line, or trees, whose words are taken.
         target: Model folder to write; looked at before the work begins.
         config: Options.
         vocabulary: Vocabulary file; by default all words of the text are known.
@@ -47,9 +47,9 @@ def train_ngram_model(
         UsageError: if a text can be read only once.
     """
     check_target(target)
-    check_texts([*text, *([held_out] if held_out is not None else [])])
+    check_texts([*corpus.paths, *([held_out] if held_out is not None else [])])
     model = NgramModel.train(
-        TextCorpus(tuple(text)),
+        corpus,
         config,
         vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
         held_out=None if held_out is None else TextCorpus((held_out,)),

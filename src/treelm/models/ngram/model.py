@@ -98,7 +98,7 @@ class NgramModel(IncrementalModel):
         """Return a model trained on a text.
 
         Args:
-            corpus: The text.
+            corpus: The text, or trees whose words it is.
             config: Options, a `NgramConfig`.
             executor: Not used: counting runs in threads of one process.
             progress: Told how far it is.
@@ -112,8 +112,8 @@ class NgramModel(IncrementalModel):
         from treelm.models.ngram.train import train_ngram
 
         del executor
-        if not isinstance(config, NgramConfig) or not isinstance(corpus, TextCorpus):
-            raise UsageError("an n-gram model needs a TextCorpus and an NgramConfig.")
+        if not isinstance(config, NgramConfig):
+            raise UsageError("an n-gram model needs an NgramConfig.")
         if config.smoothing == "arpa":
             raise UsageError(
                 'smoothing "arpa" marks models that were read from an ARPA file; to train one, '
