@@ -191,6 +191,8 @@ class Estimator {
       before = i;
       const std::uint32_t element = events.layout.column(key, columns - 1);
       if (columns == 1) {
+        if (plan_.shape.base_size != 0 && element >= plan_.shape.base_size)
+          throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
         slots[i] = builder_.first_entry(element);
         if (entries) builder_.set_probability(slots[i], p[i]);
         continue;
@@ -227,8 +229,14 @@ class Estimator {
     const auto flush = [&] {
       for (std::size_t i = 0; i < waits; ++i) {
         const Waiting& one = waiting[i];
-        const std::uint32_t slot =
-            width == 1 ? builder_.first_entry(one.element) : builder_.entry(width, one.parent, one.element);
+        std::uint32_t slot = builder_.entry(width, one.parent, one.element);
+        if (slot == none && width == 1) {
+          // A word that is only ever a context: it carries a weight, and its share of the base.
+          slot = builder_.first_entry(one.element);
+          if (one.element < plan_.shape.base_size)
+            builder_.set_probability(slot,
+                                     -builder_.shape().empty_backoff / static_cast<double>(plan_.shape.base_size));
+        }
         if (slot != none) builder_.set_backoff(slot, masses.weight(one.context));
       }
       waits = 0;

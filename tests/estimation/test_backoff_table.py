@@ -260,3 +260,25 @@ def test_only_sequences_have_words() -> None:
         table.advance([(0,)], [1])
     with pytest.raises((EstimationError, EngineError)):
         table.score_sequences(np.zeros(0, dtype=np.uint32), zeros, 0, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_forged_slots(tensors: dict[str, np.ndarray], seed: int) -> None:
+    """Slots overwritten with noise, or with each other: answers may be wrong, nothing worse."""
+    source = np.random.default_rng(seed)
+    slots = tensors["t.slots"]
+    if seed % 2:
+        tensors["t.slots"] = source.integers(0, 2**64, slots.shape, dtype=np.uint64)
+    else:
+        tensors["t.slots"] = source.permuted(slots, axis=0)
+    table = BackoffTable.from_tensors(tensors, "t")
+    ids = source.integers(0, 7, (50, 3), dtype=np.uint32)
+    numbers = np.arange(50, dtype=np.uint64)
+    table.log_probabilities(ids)
+    table.advance(ids[:, 1:], ids[:, 0])
+    table.score_sequences(ids.ravel(), np.array([0, 70, 150], dtype=np.uint64), PAD, END)
+    drawn = table.sample(ids[:, 1:], 1, numbers, numbers)
+    assert (drawn < table.shape.outcomes).all()
+    for level in range(3):
+        rows, *_ = table.rows(level, with_carriers=True)
+        assert (rows[:, 0] < table.shape.outcomes).all()

@@ -162,6 +162,12 @@ class BackoffTable:
                 in the order of `rows`.
             never: An outcome that a uniform base never gives.
         """
+        shape = self.shape
+        if base is None and not shape.base_size and (shape.widths[-1] or shape.empty_backoff):
+            raise EstimationError(
+                "the base of this table lies elsewhere: sampling needs its probabilities.",
+                code="E_ARGUMENT",
+            )
         with kernel_errors("preparing to sample"):
             return _native.ChainSampler(self.native, base, never=never)
 

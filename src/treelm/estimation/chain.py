@@ -120,16 +120,19 @@ class ChainCounts:
 
     def size(self, level: int) -> int:
         """Return how many entries (context, outcome) a level has."""
-        return self.native.size(level)
+        with kernel_errors("looking at a level"):
+            return self.native.size(level)
 
     def counts_of_counts(self, level: int) -> tuple[int, int, int, int]:
         """Return n_1..n_4: entries of a level counted once, twice, three and four times."""
-        one, two, three, four = self.native.counts_of_counts(level)
+        with kernel_errors("looking at a level"):
+            one, two, three, four = self.native.counts_of_counts(level)
         return one, two, three, four
 
     def entries(self, level: int) -> tuple[Ids, Ids, Ids]:
         """Return the entries of a level: rows, counts N_j, and token counts."""
-        return self.native.entries(level)
+        with kernel_errors("looking at a level"):
+            return self.native.entries(level)
 
     def contexts(self, level: int) -> tuple[Ids, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return the contexts of a level: columns, S_j (sum of counts), and T_j (types)."""

@@ -67,12 +67,14 @@ class Smoothing:
         by_ratio: Buckets go by count per type.
         min_counts: Per level the smallest token count of an entry that is kept; what is left out
             goes to the level below.
+        without_base: Whether the last level is not discounted, so that nothing may lie below it.
     """
 
     discounts: tuple[Discounts, ...]
     weights: tuple[tuple[float, ...], ...] = ()
     by_ratio: bool = False
     min_counts: tuple[int, ...] = ()
+    without_base: bool = False
 
 
 def kneser_ney(
@@ -127,7 +129,7 @@ def berkeley(
         discounts = kneser_ney_discounts(_statistics(counts)[:-1])
     if min_counts is None:
         min_counts = [2 if width >= 3 else 1 for width in counts.chain.widths]
-    return Smoothing((*discounts, (0.0, 0.0, 0.0)), min_counts=tuple(min_counts))
+    return Smoothing((*discounts, (0.0, 0.0, 0.0)), min_counts=tuple(min_counts), without_base=True)
 
 
 def estimate(
@@ -152,10 +154,17 @@ def estimate(
         progress: Told how many entries are done.
 
     Raises:
-        EstimationError: ``E_ARGUMENT`` if the smoothing does not fit the counts.
+        EstimationError: ``E_ARGUMENT`` if the smoothing does not fit the counts, ``E_CHAIN`` if it
+            does not fit the base.
     """
     chain = counts.chain
     levels = len(counts)
+    if smoothing.without_base and isinstance(base, GivenBase):
+        raise EstimationError(
+            "Berkeley's smoothing leaves nothing for what lies below the last level, so it goes "
+            "with chains over a closed set of outcomes only.",
+            code="E_CHAIN",
+        )
     given = np.ascontiguousarray(base.probabilities) if isinstance(base, GivenBase) else None
     pad = next((pad for pad in chain.pads if pad is not None), None)
     if chain.sequence and pad is None:

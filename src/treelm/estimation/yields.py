@@ -25,6 +25,9 @@ from treelm.seeds import random_uniform
 #: Symbols before that one symbol looks at.
 HISTORY = 3
 
+#: A draw that goes on for longer is taken to be endless.
+LONGEST_YIELD = 10_000
+
 #: Makes the smoothing of the 4-grams from their counts.
 SmoothingOf = Callable[[ChainCounts], Smoothing]
 
@@ -261,6 +264,12 @@ class YieldBase:
                     np.array([counter], dtype=np.uint64),
                 )[0]
             )
+            if len(drawn) > LONGEST_YIELD:
+                raise EstimationError(
+                    f"a right-hand side of more than {LONGEST_YIELD} symbols was drawn; these "
+                    "tables hardly ever end one.",
+                    code="E_YIELD",
+                )
             if symbol != self.symbols.stop:
                 drawn.append(symbol)
             elif drawn:

@@ -19,6 +19,8 @@ from treelm.kernel_errors import kernel_errors
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
 
+_LARGEST_ID = 0xFFFFFFFF
+
 #: Rows that are sorted at a time.
 RUN_ROWS = 1 << 24
 
@@ -121,7 +123,10 @@ def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:
     Raises:
         EstimationError: ``E_ARITY`` if they have another number of columns.
     """
-    matrix = np.ascontiguousarray(rows, dtype=np.uint32)
+    given = np.asarray(rows)
+    if given.size and given.dtype != np.uint32 and (given.min() < 0 or given.max() > _LARGEST_ID):
+        raise EstimationError("ids lie between 0 and 2**32 - 1.", code="E_ARGUMENT")
+    matrix = np.ascontiguousarray(given, dtype=np.uint32)
     if matrix.size == 0:
         matrix = matrix.reshape(-1, columns) if matrix.ndim != 2 else matrix
     if matrix.ndim != 2 or matrix.shape[1] != columns:

@@ -12,6 +12,7 @@ from math import copysign
 from operator import add
 
 from treelm.trees.tree import Tree
+from treelm.view.markup import escape
 from treelm.view.text import EMPTY_LABEL
 
 _PAGE = """\
@@ -115,7 +116,7 @@ def draw_svg(
         height=pen.pixels(word_line + _MARGIN + 0.25),
         corner=pen.pixels(0.6),
         font_size=font_size,
-        title=_xml(f"Syntax tree: {' '.join(tree.words)}" if title is None else title),
+        title=escape(f"Syntax tree: {' '.join(tree.words)}" if title is None else title),
         style=_STYLE,
         stems="\n".join(pen.stems),
         edges="\n".join(pen.edges),
@@ -125,13 +126,6 @@ def draw_svg(
 
 
 # -- text -----------------------------------------------------------------------------------
-
-_ILLEGAL_IN_XML = re.compile(
-    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-    # Legal, but obeyed by terminals (DEL, C1) or able to turn the text round (bidi controls).
-    "|[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-_XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
 # Advances in units of the font size: the wider of Arial and DejaVu Sans, roughly, because which
 # font will be found is not known here.
@@ -170,11 +164,6 @@ def _advance(character: str) -> float:
     plain = unicodedata.normalize("NFD", character)[0]
     default = _ADVANCES["O"] if plain.isupper() else _OTHER_ADVANCE
     return _ADVANCES.get(plain, default)
-
-
-def _xml(text: str) -> str:
-    legal = _ILLEGAL_IN_XML.sub("\ufffd", text)
-    return "".join(_XML_ESCAPES.get(character, character) for character in legal)
 
 
 # -- layout ---------------------------------------------------------------------------------
@@ -314,7 +303,7 @@ class _Pen:
 
     def write(self, kind: str, x: float, y: float, text: str) -> None:
         self.texts.append(
-            _TEXT.format(kind=kind, x=self.pixels(x), y=self.pixels(y), text=_xml(text))
+            _TEXT.format(kind=kind, x=self.pixels(x), y=self.pixels(y), text=escape(text))
         )
 
     def draw_stem(self, x: float, y: float) -> None:

@@ -1,0 +1,174 @@
+"""What all charts share: the page, its colours by day and by night, the legend, the marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treelm.view.markup import escape, escape_attribute
+from treelm.view.svg import text_width
+
+FONT_SIZE = 13
+MARGIN = 20
+TITLE_HEIGHT = 34
+LEGEND_HEIGHT = 26
+_SWATCH = 12
+_LEGEND_GAP = 22
+
+#: Fill and line of the series, by day and by night; they are told apart by their order too.
+_COLOURS = (
+    ("#0f766e", "#2dd4bf"),
+    ("#c2410c", "#fb923c"),
+    ("#2563eb", "#60a5fa"),
+    ("#7c3aed", "#a78bfa"),
+    ("#be185d", "#f472b6"),
+    ("#4d7c0f", "#a3e635"),
+    ("#b45309", "#fcd34d"),
+    ("#475569", "#94a3b8"),
+)
+
+#: Class, property, by day, by night.
+_PAINT = (
+    ("page", "fill", "#ffffff", "#111827"),
+    ("title", "fill", "#0f172a", "#f8fafc"),
+    ("label", "fill", "#1e293b", "#e2e8f0"),
+    ("tick", "fill", "#64748b", "#94a3b8"),
+    ("grid", "stroke", "#e2e8f0", "#273244"),
+    ("axis", "stroke", "#94a3b8", "#64748b"),
+    ("interval", "stroke", "#0f172a", "#f8fafc"),
+    ("reference", "stroke", "#dc2626", "#f87171"),
+    ("reference-text", "fill", "#b91c1c", "#fca5a5"),
+)
+
+_PAGE = """\
+<svg xmlns="http://www.w3.org/2000/svg" class="treelm-chart" role="img" aria-label="{label}" \
+width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-size="{font_size}">
+<title>{title}</title>
+<desc>{description}</desc>
+<style>{style}</style>
+<rect class="c-page" width="{width}" height="{height}" rx="8"/>
+{body}
+</svg>
+"""
+
+
+def _rules(night: int) -> str:
+    lines = [f".treelm-chart .c-{name} {{ {what}: {colour[night]}; }}"
+             for name, what, *colour in _PAINT]  # fmt: skip
+    for place, colours in enumerate(_COLOURS):
+        lines.append(f".treelm-chart .c-fill-{place} {{ fill: {colours[night]}; }}")
+        lines.append(f".treelm-chart .c-line-{place} {{ stroke: {colours[night]}; }}")
+    return "\n".join(lines)
+
+
+# Class names carry the prefix because an SVG set inside an HTML page shares its style sheet.
+_STYLE = f"""
+.treelm-chart text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans",
+  "Noto Sans", "Noto Sans CJK SC", sans-serif; }}
+.treelm-chart .c-title {{ font-size: 15px; font-weight: bold; }}
+.treelm-chart .c-tick, .treelm-chart .c-reference-text {{ font-size: 12px; }}
+.treelm-chart .c-interval {{ stroke-width: 1.4; fill: none; }}
+.treelm-chart .c-curve {{ stroke-width: 2.2; fill: none; stroke-linejoin: round; }}
+.treelm-chart .c-reference {{ stroke-dasharray: 5 4; stroke-width: 1.4; }}
+.treelm-chart .c-point {{ fill-opacity: 0.75; }}
+{_rules(0)}
+@media (prefers-color-scheme: dark) {{
+{_rules(1)}
+}}
+"""
+
+
+def page(title: str, description: str, width: float, height: float, body: Sequence[str]) -> str:
+    """Return a chart as an SVG element that refers to nothing outside itself."""
+    heading = text(MARGIN, MARGIN + 6, fitted(title, width - 2 * MARGIN, 15), "title", full=title)
+    return _PAGE.format(
+        label=escape_attribute(title),
+        title=escape(title),
+        description=escape(description),
+        width=pixels(width),
+        height=pixels(height),
+        font_size=FONT_SIZE,
+        style=_STYLE,
+        body="\n".join([heading, *body]),
+    )
+
+
+def pixels(length: float) -> str:
+    """Return a length as it is written: tenths of a pixel will do."""
+    return f"{length:.1f}".removesuffix(".0").replace("-0", "0" if abs(length) < 0.05 else "-0")
+
+
+def colour_class(place: int, kind: str = "fill") -> str:
+    """Return the class that paints the series at `place`; after eight the colours return."""
+    return f"c-{kind}-{place % len(_COLOURS)}"
+
+
+def fitted(content: str, room: float, font_size: float = FONT_SIZE) -> str:
+    """Return `content`, cut with an ellipsis where it is wider than `room` pixels."""
+    if text_width(content) * font_size <= room:
+        return content
+    width = text_width("…")
+    kept = []
+    for character in content:
+        width += text_width(character)
+        if width * font_size > room:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…"
+
+
+def text(
+    x: float, y: float, content: str, kind: str, *, anchor: str = "start", full: str | None = None
+) -> str:
+    """Return a line of text; `full` is shown when the pointer rests on it."""
+    tip = "" if full is None or full == content else f"<title>{escape(full)}</title>"
+    return (
+        f'<text class="c-{kind}" x="{pixels(x)}" y="{pixels(y)}" text-anchor="{anchor}">'
+        f"{escape(content)}{tip}</text>"
+    )
+
+
+def line(x: float, y: float, end_x: float, end_y: float, kind: str) -> str:
+    """Return a straight line."""
+    return (
+        f'<line class="c-{kind}" x1="{pixels(x)}" y1="{pixels(y)}" '
+        f'x2="{pixels(end_x)}" y2="{pixels(end_y)}"/>'
+    )
+
+
+def marker(place: int, x: float, y: float, tip: str, size: float = 4.5) -> str:
+    """Return the mark of a point: each series has a shape of its own, not only a colour."""
+    paint = f"c-point {colour_class(place)}"
+    left, right, top, bottom = (pixels(v) for v in (x - size, x + size, y - size, y + size))
+    middle_x, middle_y = pixels(x), pixels(y)
+    shapes = (
+        f'<circle class="{paint}" cx="{middle_x}" cy="{middle_y}" r="{pixels(size)}">',
+        f'<rect class="{paint}" x="{left}" y="{top}" width="{2 * size:g}" height="{2 * size:g}">',
+        f'<path class="{paint}" d="M{middle_x},{top}L{right},{bottom}H{left}Z">',
+        f'<path class="{paint}" d="M{middle_x},{top}L{right},{middle_y}L{middle_x},{bottom}'
+        f'L{left},{middle_y}Z">',
+    )
+    opening = shapes[place % len(shapes)]
+    tag = opening[1 : opening.index(" ")]
+    return f"{opening}<title>{escape(tip)}</title></{tag}>"
+
+
+def legend(names: Sequence[str], width: float, *, markers: bool) -> tuple[list[str], float]:
+    """Return the legend below the title, in as many rows as it needs, and its height."""
+    found: list[str] = []
+    x, row = float(MARGIN), 0
+    for place, name in enumerate(names):
+        shown = fitted(name, width - 2 * MARGIN - _SWATCH - 8)
+        length = _SWATCH + 7 + text_width(shown) * FONT_SIZE
+        if x > MARGIN and x + length > width - MARGIN:
+            x, row = float(MARGIN), row + 1
+        y = TITLE_HEIGHT + row * LEGEND_HEIGHT + 16
+        if markers:
+            found.append(marker(place, x + _SWATCH / 2, y - 4.5, name, 5))
+        else:
+            found.append(
+                f'<rect class="{colour_class(place)}" x="{pixels(x)}" y="{pixels(y - 10.5)}" '
+                f'width="{_SWATCH}" height="{_SWATCH}" rx="2"/>'
+            )
+        found.append(text(x + _SWATCH + 7, y, shown, "label", full=name))
+        x += length + _LEGEND_GAP
+    return found, (row + 1) * LEGEND_HEIGHT if names else 0.0
