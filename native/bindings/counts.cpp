@@ -30,7 +30,7 @@ nb::tuple event_arrays(const SortedEvents& self) {
   with_key_words(self.layout.words(), [&]<std::size_t W>() {
     for (std::size_t i = 0; i < self.rows(); ++i) self.layout.unpack(self.keys_as<W>()[i], rows.data() + i * columns);
   });
-  return nb::make_tuple(give_rows(std::move(rows), columns), give(std::vector<std::uint32_t>(self.counts)));
+  return nb::make_tuple(give_rows(std::move(rows), columns), give(std::vector<std::uint32_t>(self.counts.begin(), self.counts.end())));
 }
 
 nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
@@ -48,7 +48,7 @@ nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
       }
     });
   }
-  return nb::make_tuple(give_rows(std::move(rows), width), give(std::vector<std::uint32_t>(self.level(level).count)),
+  return nb::make_tuple(give_rows(std::move(rows), width), give(std::vector<std::uint32_t>(self.level(level).count.begin(), self.level(level).count.end())),
                         give(std::move(tokens)));
 }
 

@@ -9,8 +9,6 @@ namespace treelm {
 
 namespace {
 
-constexpr std::size_t block = 32;  // rows whose slots are fetched together
-
 // The masses of one level, and the weights of its contexts.
 class Masses {
  public:
@@ -65,7 +63,7 @@ class Masses {
   std::size_t j_;
   const LevelPlan& plan_;
   const LevelContexts& contexts_;
-  std::vector<double> weight_;
+  LargeVector<double> weight_;
   std::vector<std::uint32_t> left_;  // entries kept, per context
 };
 
@@ -105,7 +103,10 @@ class Estimator {
         progress_(progress),
         sequence_(plan.shape.sequence),
         builder_(plan.shape, expected_rows(), counts.threads()) {
-    for (std::size_t j = 0; j < counts.levels(); ++j) all_ += counts.size(j);
+    for (std::size_t j = 0; j < counts.levels(); ++j) {
+      all_ += counts.size(j);
+      largest_ = std::max(largest_, counts.size(j));
+    }
   }
 
   std::shared_ptr<const BackoffTable> run() {
@@ -114,7 +115,7 @@ class Estimator {
         LevelContexts contexts = counts_.contexts(j);
         const Masses masses(counts_, j, plan_.levels[j], contexts);
         add_entries<W>(j, contexts, masses);
-        std::vector<std::uint32_t>().swap(contexts.context_of);
+        LargeVector<std::uint32_t>().swap(contexts.context_of);
         if (counts_.shape().widths[j] == 0)
           builder_.set_empty_backoff(masses.weight(0));
         else if (sequence_)
@@ -145,41 +146,61 @@ class Estimator {
 
   template <std::size_t W>
   void add_entries(std::size_t j, const LevelContexts& contexts, const Masses& masses) {
+    const SortedEvents& events = counts_.events();
+    const auto* keys = events.keys_as<W>();
     const LevelCounts& level = counts_.level(j);
     const bool last = j + 1 == counts_.levels();
-    const std::vector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
+    const LargeVector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
     const double uniform = plan_.shape.base_size == 0 ? 0.0 : 1.0 / static_cast<double>(plan_.shape.base_size);
     const std::size_t entries = level.count.size();
-    std::vector<double> p(entries);
-    std::vector<std::uint32_t> slots(entries, none);  // of the columns added so far
+    const std::uint32_t to = counts_.shape().widths[j] + 1;
+    // The first level is nobody's lower level; and where one column is added, rows are made at once.
+    const bool needed = j > 0, one_step = !last && to == width_below(j) + 2;
+    LargeVector<double> p;
+    LargeVector<std::uint32_t> slots;  // of the columns added so far
+    LargeVector<TableBuilder::Row> rows;
+    if (needed || !one_step) {
+      p.resize(entries);
+      slots.assign(entries, none);
+    }
+    if (one_step) rows.reserve(largest_);
     std::size_t parent = 0;
     for (std::size_t i = 0; i < entries; ++i) {
       if (!last)
         while (parent + 1 < below->size() && (*below)[parent + 1] <= level.first_row[i]) ++parent;
       const double lower = !last ? p_[parent] : plan_.base.empty() ? uniform : plan_.base[i];
       const bool kept = masses.kept(i);
-      p[i] = std::min(1.0, (kept ? masses.mass(i) : 0.0) + masses.weight(contexts.context_of[i]) * lower);
-      if (kept) slots[i] = last ? entry_root : slots_[parent];
+      const double value = std::min(1.0, (kept ? masses.mass(i) : 0.0) + masses.weight(contexts.context_of[i]) * lower);
+      if (!p.empty()) p[i] = value;
+      if (kept && one_step)
+        rows.push_back(TableBuilder::row(slots_[parent], events.layout.column(keys[level.first_row[i]], to - 1), value,
+                                         static_cast<std::uint32_t>(i)));
+      else if (kept)
+        slots[i] = last ? entry_root : slots_[parent];
       if (i % 1000000 == 999999) progress_(done_ + i, all_);
     }
-    const std::uint32_t to = counts_.shape().widths[j] + 1;
-    for (std::uint32_t columns = last ? 1 : width_below(j) + 2; columns <= to; ++columns)
-      add_columns<W>(level, columns, columns == to, p, slots);
+    if (one_step) {
+      builder_.add_entries(std::move(rows), slots);
+    } else {
+      for (std::uint32_t columns = last ? 1 : width_below(j) + 2; columns <= to; ++columns)
+        add_columns<W>(level, columns, columns == to, p, slots);
+    }
     done_ += entries;
     progress_(done_, all_);
     p_ = std::move(p);
-    slots_ = std::move(slots);
+    slots_.swap(slots);
+    slots_below_ = std::move(slots);
   }
 
   // Adds the rows of `columns` columns of a level's entries: those entries themselves, or, in between
   // two levels, rows without a probability.
   template <std::size_t W>
-  void add_columns(const LevelCounts& level, std::uint32_t columns, bool entries, const std::vector<double>& p,
-                   std::vector<std::uint32_t>& slots) {
+  void add_columns(const LevelCounts& level, std::uint32_t columns, bool entries, const LargeVector<double>& p,
+                   LargeVector<std::uint32_t>& slots) {
     const SortedEvents& events = counts_.events();
     const auto* keys = events.keys_as<W>();
     const unsigned bits = events.layout.prefix(columns);
-    std::vector<TableBuilder::Row> rows;
+    LargeVector<TableBuilder::Row> rows;
     if (columns > 1) rows.reserve(slots.size());
     std::size_t before = slots.size();
     std::uint32_t count = 0;
@@ -213,54 +234,37 @@ class Estimator {
       if (slots[i] != none) slots[i] = found[row_of[i]];
   }
 
-  // Sequences: the weight of a context goes to the row of the word before. Contexts come in ascending
-  // order, so most share all but their last column with the one before.
+  // Sequences: the weight of a context (e1..ew) goes to the row (e1; e2..ew) of the level below. Both
+  // lists are in ascending order, so they are walked side by side.
   template <std::size_t W>
   void weigh_sequences(std::size_t j, const LevelContexts& contexts, const Masses& masses) {
     const std::uint32_t width = counts_.shape().widths[j];
-    const SortedEvents& events = counts_.events();
-    const auto* keys = events.keys_as<W>();
-    std::vector<std::uint32_t> columns(width, none), slots(width, none);
-    struct Waiting {
-      std::uint32_t context, parent, element;
-    };
-    std::array<Waiting, block> waiting;
-    std::size_t waits = 0;
-    const auto flush = [&] {
-      for (std::size_t i = 0; i < waits; ++i) {
-        const Waiting& one = waiting[i];
-        std::uint32_t slot = builder_.entry(width, one.parent, one.element);
-        if (slot == none && width == 1) {
-          // A word that is only ever a context: it carries a weight, and its share of the base.
-          slot = builder_.first_entry(one.element);
-          if (one.element < plan_.shape.base_size)
-            builder_.set_probability(slot,
-                                     -builder_.shape().empty_backoff / static_cast<double>(plan_.shape.base_size));
-        }
-        if (slot != none) builder_.set_backoff(slot, masses.weight(one.context));
+    const KeyLayout& layout = counts_.events().layout;
+    const auto* keys = counts_.events().keys_as<W>();
+    const LevelCounts& below = counts_.level(j + 1);
+    const auto compare = [&](const Key<W>& context, const Key<W>& row) {
+      for (std::uint32_t c = 0; c < width; ++c) {
+        const std::uint32_t a = layout.column(context, 1 + c), b = layout.column(row, c);
+        if (a != b) return a < b ? -1 : 1;
       }
-      waits = 0;
+      return 0;
     };
+    std::size_t at = 0;
     for (std::size_t g = 0; g < contexts.counts.size(); ++g) {
       if (!masses.extended(g)) continue;
-      const Key<W>& key = keys[counts_.level(j).first_row[contexts.an_entry[g]]];
-      std::uint32_t parent = entry_root;
-      bool same = true;
-      for (std::uint32_t c = 0; c + 1 < width; ++c) {
-        const std::uint32_t element = events.layout.column(key, 1 + c);
-        if (!same || columns[c] != element) {
-          same = false;
-          columns[c] = element;
-          slots[c] = builder_.entry(c + 1, parent, element);
-        }
-        parent = slots[c];
+      const Key<W>& context = keys[counts_.level(j).first_row[contexts.an_entry[g]]];
+      int order = 1;
+      while (at < below.count.size() && (order = compare(context, keys[below.first_row[at]])) > 0) ++at;
+      std::uint32_t slot = order == 0 && at < below.count.size() ? slots_below_[at] : none;
+      if (slot == none && width == 1) {
+        // A word that is only ever a context: it carries a weight, and its share of the base.
+        const std::uint32_t element = layout.column(context, 1);
+        slot = builder_.first_entry(element);
+        if (element < plan_.shape.base_size)
+          builder_.set_probability(slot, -builder_.shape().empty_backoff / static_cast<double>(plan_.shape.base_size));
       }
-      const std::uint32_t element = events.layout.column(key, width);
-      builder_.prefetch(width, parent, element);
-      waiting[waits++] = {static_cast<std::uint32_t>(g), parent, element};
-      if (waits == block) flush();
+      if (slot != none) builder_.set_backoff(slot, masses.weight(g));
     }
-    flush();
   }
 
   // Other chains: contexts get rows of their own, after all entries.
@@ -291,7 +295,7 @@ class Estimator {
       std::vector<std::uint32_t> slots(kept.weight.size(), context_root);
       for (std::uint32_t columns = 1; columns <= width; ++columns) {
         const bool own = columns == width, known = columns <= width_below(j);
-        std::vector<TableBuilder::Row> rows;
+        LargeVector<TableBuilder::Row> rows;
         std::vector<std::uint32_t> row_of(slots.size()), found;
         for (std::size_t g = 0; g < slots.size(); ++g) {
           const std::uint32_t element = events.layout.column(key_of(g), columns);
@@ -322,9 +326,11 @@ class Estimator {
   const ProgressCallback& progress_;
   bool sequence_;
   TableBuilder builder_;
-  std::vector<double> p_;             // of the level below
-  std::vector<std::uint32_t> slots_;  // of the level below
-  std::vector<KeptContexts> kept_;    // from the last level up
+  LargeVector<double> p_;                   // of the level below
+  LargeVector<std::uint32_t> slots_;        // of the level below
+  LargeVector<std::uint32_t> slots_below_;  // of the level below that
+  std::size_t largest_ = 0;                 // entries of the largest level
+  std::vector<KeptContexts> kept_;          // from the last level up
   std::uint64_t done_ = 0, all_ = 0;
 };
 

@@ -13,14 +13,11 @@ namespace {
 
 template <std::size_t W>
 struct ContextRecord {
-  static constexpr bool has_ties = true;  // entries of a context stay in their order
+  static constexpr bool has_ties = false;
   Key<W> key;
   std::uint32_t entry;
   std::uint32_t count;
-  friend bool operator<(const ContextRecord& a, const ContextRecord& b) {
-    if (a.key != b.key) return a.key < b.key;
-    return a.entry < b.entry;
-  }
+  friend bool operator<(const ContextRecord& a, const ContextRecord& b) { return a.key < b.key; }
 };
 
 void add_to(std::uint32_t& count, std::uint64_t more) {
@@ -105,9 +102,9 @@ void ChainCounts::count_levels() {
       if (kind[j] == Kind::raw) levels_[j].count.back() = levels_[j].tokens.back();
     }
   }
-  std::vector<std::uint32_t>().swap(levels_[0].tokens);
+  LargeVector<std::uint32_t>().swap(levels_[0].tokens);
   if (token_counts_)
-    for (LevelCounts& level : levels_) std::vector<std::uint32_t>().swap(level.tokens);
+    for (LevelCounts& level : levels_) LargeVector<std::uint32_t>().swap(level.tokens);
 }
 
 std::array<std::uint64_t, 4> ChainCounts::counts_of_counts(std::size_t j) const {
@@ -132,13 +129,17 @@ LevelContexts ChainCounts::group(std::size_t j) const {
   const auto* keys = events_->keys_as<W>();
   const unsigned from = layout.prefix(1), to = layout.prefix(1 + shape_.widths[j]);
   const std::size_t entries = level.count.size();
-  std::vector<ContextRecord<V>> records(entries);
+  LargeVector<ContextRecord<V>> records;
+  // As large as for the largest level, so that all levels can use the same memory in turn.
+  std::size_t most = 0;
+  for (const LevelCounts& each : levels_) most = std::max(most, each.count.size());
+  records.reserve(most * sizeof(ContextRecord<W>) / sizeof(ContextRecord<V>));
+  records.resize(entries);
   for (std::size_t i = 0; i < entries; ++i)
     records[i] = {slice<V>(keys[level.first_row[i]], from, to), static_cast<std::uint32_t>(i), level.count[i]};
   if (to > from) {
-    std::vector<ContextRecord<V>> scratch(entries);
     ThreadPool pool(threads_);
-    radix_sort(records, scratch, to - from, pool);
+    radix_sort(std::span(records), to - from, pool);
   }
   LevelContexts result;
   std::size_t contexts = 0;

@@ -27,9 +27,9 @@ struct ChainShape {
 void check_shape(const ChainShape& shape);
 
 struct LevelCounts {
-  std::vector<std::uint32_t> first_row;  // of each entry, in ascending order
-  std::vector<std::uint32_t> count;      // N_j
-  std::vector<std::uint32_t> tokens;     // tok_j; empty where it equals `count`
+  LargeVector<std::uint32_t> first_row;  // of each entry, in ascending order
+  LargeVector<std::uint32_t> count;      // N_j
+  LargeVector<std::uint32_t> tokens;     // tok_j; empty where it equals `count`
 };
 
 // What is known of one context.
@@ -44,9 +44,9 @@ struct ContextCounts {
 
 // The contexts of one level, in ascending order, and which one each entry has.
 struct LevelContexts {
-  std::vector<ContextCounts> counts;
-  std::vector<std::uint32_t> an_entry;    // some entry of each context
-  std::vector<std::uint32_t> context_of;  // per entry of the level
+  LargeVector<ContextCounts> counts;
+  LargeVector<std::uint32_t> an_entry;    // some entry of each context
+  LargeVector<std::uint32_t> context_of;  // per entry of the level
 };
 
 class ChainCounts {

@@ -63,7 +63,7 @@ class Folder {
 };
 
 template <std::size_t W>
-SortedEvents fold(const std::vector<PlainRecord<W>>& records, const KeyLayout& layout) {
+SortedEvents fold(std::span<const PlainRecord<W>> records, const KeyLayout& layout) {
   SortedEvents out;
   out.layout = layout;
   std::size_t distinct = 0;
@@ -135,7 +135,7 @@ void EventCounter::add(const std::uint32_t* rows, std::size_t count, const std::
   widen(largest);
   with_key_words(layout_.words(), [&]<std::size_t W>() {
     if (weights != nullptr) {
-      std::vector<std::uint64_t> keys(count * W);
+      LargeVector<std::uint64_t> keys(count * W);
       for (std::size_t i = 0; i < count; ++i)
         reinterpret_cast<Key<W>*>(keys.data())[i] = layout_.pack<W>(rows + i * columns);
       sort_run<W>(keys, weights);
@@ -189,21 +189,18 @@ void EventCounter::merge(const SortedEvents& other) {
 }
 
 template <std::size_t W>
-void EventCounter::sort_run(std::vector<std::uint64_t>& keys, const std::uint64_t* weights) {
-  const auto* packed = reinterpret_cast<const Key<W>*>(keys.data());
+void EventCounter::sort_run(LargeVector<std::uint64_t>& keys, const std::uint64_t* weights) {
+  auto* packed = reinterpret_cast<PlainRecord<W>*>(keys.data());
   const std::size_t count = keys.size() / W;
   if (weights == nullptr) {
-    std::vector<PlainRecord<W>> records(count), scratch(count);
-    for (std::size_t i = 0; i < count; ++i) records[i].key = packed[i];
-    std::vector<std::uint64_t>().swap(keys);
-    radix_sort(records, scratch, layout_.total(), pool_);
-    std::vector<PlainRecord<W>>().swap(scratch);
-    runs_.push_back(fold(records, layout_));
+    const std::span<PlainRecord<W>> records(packed, count);
+    radix_sort(records, layout_.total(), pool_);
+    runs_.push_back(fold<W>(records, layout_));
     return;
   }
-  std::vector<WeightedRecord<W>> records(count), scratch(count);
-  for (std::size_t i = 0; i < count; ++i) records[i] = {packed[i], weights[i]};
-  radix_sort(records, scratch, layout_.total(), pool_);
+  LargeVector<WeightedRecord<W>> records(count);
+  for (std::size_t i = 0; i < count; ++i) records[i] = {packed[i].key, weights[i]};
+  radix_sort(std::span(records), layout_.total(), pool_);
   SortedEvents run;
   run.layout = layout_;
   Folder<W> folder(run);
@@ -225,7 +222,7 @@ void EventCounter::close_run() {
 
 SortedEvents EventCounter::finish() {
   close_run();
-  std::vector<std::uint64_t>().swap(pending_);
+  LargeVector<std::uint64_t>().swap(pending_);
   total_ = 0;
   if (runs_.empty()) {
     SortedEvents none_counted;
@@ -239,9 +236,10 @@ SortedEvents merge_sorted(std::vector<SortedEvents> runs) {
   if (runs.size() == 1) return std::move(runs.front());
   SortedEvents out;
   out.layout = runs.front().layout;
+  // Room for all rows: what is not used in the end is never touched.
   std::size_t most = 0;
   for (const SortedEvents& run : runs) {
-    most = std::max(most, run.rows());
+    most += run.rows();
     out.total += run.total;
   }
   out.counts.reserve(most);
@@ -266,8 +264,8 @@ SortedEvents merge_sorted(std::vector<SortedEvents> runs) {
       if (++i < run.rows()) {
         heads.push({run.template keys_as<W>()[i], head.run});
       } else {
-        std::vector<std::uint64_t>().swap(run.keys);
-        std::vector<std::uint32_t>().swap(run.counts);
+        LargeVector<std::uint64_t>().swap(run.keys);
+        LargeVector<std::uint32_t>().swap(run.counts);
       }
     }
     folder.flush();

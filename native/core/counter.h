@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "large_vector.h"
 #include "packed_keys.h"
 #include "thread_pool.h"
 
@@ -15,8 +16,8 @@ namespace treelm {
 // Distinct rows in ascending order, packed, with their counts.
 struct SortedEvents {
   KeyLayout layout;
-  std::vector<std::uint64_t> keys;  // stored_words(layout.words()) a row
-  std::vector<std::uint32_t> counts;
+  LargeVector<std::uint64_t> keys;  // stored_words(layout.words()) a row
+  LargeVector<std::uint32_t> counts;
   std::uint64_t total = 0;
 
   std::size_t rows() const { return counts.size(); }
@@ -49,11 +50,11 @@ class EventCounter {
   void widen(const std::vector<std::uint32_t>& largest);
   void close_run();
   template <std::size_t W>
-  void sort_run(std::vector<std::uint64_t>& keys, const std::uint64_t* weights);
+  void sort_run(LargeVector<std::uint64_t>& keys, const std::uint64_t* weights);
 
   KeyLayout layout_;
   std::size_t run_rows_;
-  std::vector<std::uint64_t> pending_;  // packed rows, not yet sorted
+  LargeVector<std::uint64_t> pending_;  // packed rows, not yet sorted
   std::vector<SortedEvents> runs_;
   std::uint64_t total_ = 0;
   ThreadPool pool_;

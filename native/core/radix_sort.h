@@ -1,12 +1,13 @@
-// Sorts records by the leading bits of their keys: most significant digits first, so that most of the
-// work happens inside the cache, and small pieces by comparison. Equal keys keep no particular order
-// unless the record's own comparison tells them apart.
+// Sorts records in place by the leading bits of their keys: most significant digits first, so that
+// most of the work happens inside the cache, and small pieces by comparison. Records with equal keys
+// end in no particular order unless their own comparison tells them apart.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "packed_keys.h"
@@ -17,7 +18,8 @@ namespace treelm {
 namespace radix {
 
 inline constexpr unsigned digit_bits = 8;
-inline constexpr std::size_t small = 256;
+inline constexpr std::size_t digits = std::size_t{1} << digit_bits;
+inline constexpr std::size_t small = 128;
 
 template <class Record>
 unsigned digit(const Record& record, unsigned bit) {
@@ -30,36 +32,36 @@ unsigned digit(const Record& record, unsigned bit) {
 
 template <class Record>
 struct Piece {
-  Record* from;
-  Record* to;
-  std::size_t size;
-  unsigned bit;
-  bool in_place;  // the result is wanted where `from` is
+  std::span<Record> records;
+  unsigned bit;  // those before it are the same in all records
 };
 
 // One step: splits a piece by its next digit that is not constant, and hands on the parts.
 template <class Record, class Next>
 void split(Piece<Record> piece, unsigned bits, const Next& next) {
+  const std::span<Record> records = piece.records;
   for (;; piece.bit += digit_bits) {
-    if (piece.size <= small || piece.bit >= bits) {
-      if (piece.bit < bits || Record::has_ties) std::sort(piece.from, piece.from + piece.size);
-      if (!piece.in_place) std::copy(piece.from, piece.from + piece.size, piece.to);
+    if (records.size() <= small || piece.bit >= bits) {
+      if (piece.bit < bits || Record::has_ties) std::sort(records.begin(), records.end());
       return;
     }
-    std::array<std::size_t, (std::size_t{1} << digit_bits) + 1> start{};
-    for (std::size_t i = 0; i < piece.size; ++i) ++start[digit(piece.from[i], piece.bit) + 1];
-    if (start[digit(piece.from[0], piece.bit) + 1] == piece.size) continue;
+    std::array<std::size_t, digits + 1> start{};
+    for (const Record& record : records) ++start[digit(record, piece.bit) + 1];
+    if (start[digit(records[0], piece.bit) + 1] == records.size()) continue;
     for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-    auto place = start;
-    for (std::size_t i = 0; i < piece.size; ++i) {
-      const Record& record = piece.from[i];
-      piece.to[place[digit(record, piece.bit)]++] = record;
-    }
-    for (std::size_t i = 0; i + 1 < start.size(); ++i) {
-      const std::size_t size = start[i + 1] - start[i];
-      if (size != 0)
-        next(Piece<Record>{piece.to + start[i], piece.from + start[i], size, piece.bit + digit_bits, !piece.in_place});
-    }
+    // Every record goes to the next free place of its digit; what it finds there moves on.
+    std::array<std::size_t, digits> free;
+    std::copy_n(start.begin(), digits, free.begin());
+    for (std::size_t d = 0; d < digits; ++d)
+      while (free[d] < start[d + 1]) {
+        Record record = records[free[d]];
+        for (unsigned to = digit(record, piece.bit); to != d; to = digit(record, piece.bit))
+          std::swap(record, records[free[to]++]);
+        records[free[d]++] = record;
+      }
+    for (std::size_t d = 0; d < digits; ++d)
+      if (const std::size_t size = start[d + 1] - start[d]; size > 1)
+        next(Piece<Record>{records.subspan(start[d], size), piece.bit + digit_bits});
     return;
   }
 }
@@ -72,7 +74,7 @@ void sort_piece(Piece<Record> piece, unsigned bits) {
 template <class Record>
 void cut_pieces(Piece<Record> piece, unsigned bits, std::size_t enough, std::vector<Piece<Record>>& out) {
   split(piece, bits, [&](const Piece<Record>& part) {
-    if (part.size <= enough)
+    if (part.records.size() <= enough)
       out.push_back(part);
     else
       cut_pieces(part, bits, enough, out);
@@ -81,18 +83,19 @@ void cut_pieces(Piece<Record> piece, unsigned bits, std::size_t enough, std::vec
 
 }  // namespace radix
 
-// Sorts by the first `bits` bits of `record.key`; `scratch` is as long as `records`. A Record has a
-// `key`, a static `has_ties` that says whether equal keys must be put in order by operator<, and that.
+// Sorts by the first `bits` bits of `record.key`. A Record has a `key`, operator<, and a static
+// `has_ties` that says whether operator< must put records with equal keys in order.
 template <class Record>
-void radix_sort(std::vector<Record>& records, std::vector<Record>& scratch, unsigned bits, ThreadPool& pool) {
-  const radix::Piece<Record> whole{records.data(), scratch.data(), records.size(), 0, true};
+void radix_sort(std::span<Record> records, unsigned bits, ThreadPool& pool) {
+  const radix::Piece<Record> whole{records, 0};
   if (pool.size() <= 1 || records.size() < 100000) {
     radix::sort_piece(whole, bits);
     return;
   }
   std::vector<radix::Piece<Record>> pieces;
   radix::cut_pieces(whole, bits, records.size() / (8 * pool.size()), pieces);
-  std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.size > b.size; });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const auto& a, const auto& b) { return a.records.size() > b.records.size(); });
   pool.map(pieces.size(), [&](std::size_t i, std::size_t) { radix::sort_piece(pieces[i], bits); });
 }
 

@@ -53,14 +53,14 @@ class Builder {
   void sort(std::size_t n, const std::function<void(std::size_t, std::size_t)>& duplicate) {
     const SequenceRows& level = levels_[n - 1];
     const std::size_t count = level.log_probability.size();
-    std::vector<Sorted<W>> records(count), scratch(count);
+    LargeVector<Sorted<W>> records(count);
     std::vector<std::uint32_t> row(layout_.columns(), 0);
     for (std::size_t i = 0; i < count; ++i) {
       std::copy_n(level.rows.begin() + static_cast<std::ptrdiff_t>(i * n), n, row.begin());
       records[i] = {layout_.pack<W>(row.data()), static_cast<std::uint32_t>(i)};
     }
     ThreadPool pool(threads_);
-    radix_sort(records, scratch, layout_.prefix(n), pool);
+    radix_sort(std::span(records), layout_.prefix(n), pool);
     for (std::size_t i = 1; i < count; ++i)
       if (records[i].key == records[i - 1].key) duplicate(n, records[i].index);
     sorted_.push_back(std::move(records));
@@ -71,7 +71,7 @@ class Builder {
     const auto& longer = sorted_[n - 1];
     auto& shorter = sorted_[n - 2];
     const unsigned bits = layout_.prefix(n - 1);
-    std::vector<Sorted<W>> missing;
+    LargeVector<Sorted<W>> missing;
     std::size_t at = 0;
     for (const auto& record : longer) {
       const Key<W> key = slice<W>(record.key, 0, bits);
@@ -88,7 +88,7 @@ class Builder {
     const auto& records = sorted_[n - 1];
     const SequenceRows& level = levels_[n - 1];
     std::vector<std::uint32_t> slots(records.size());
-    std::vector<TableBuilder::Row> rows;
+    LargeVector<TableBuilder::Row> rows;
     rows.reserve(n == 1 ? 0 : records.size());
     std::size_t parent = 0;
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -132,7 +132,7 @@ class Builder {
   std::size_t threads_;
   KeyLayout layout_;
   TableShape shape_;
-  std::vector<std::vector<Sorted<W>>> sorted_;
+  std::vector<LargeVector<Sorted<W>>> sorted_;
 };
 
 }  // namespace

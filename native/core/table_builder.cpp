@@ -26,7 +26,7 @@ constexpr std::uint64_t capacity_for(std::uint64_t rows) { return rows + rows / 
 }  // namespace
 
 TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads)
-    : shape_(std::move(shape)), pool_(threads), memory_(std::make_shared<std::vector<std::uint64_t>>()) {
+    : shape_(std::move(shape)), pool_(threads), memory_(std::make_shared<LargeVector<std::uint64_t>>()) {
   shape_.entry_regions.clear();
   shape_.context_regions.clear();
   constexpr std::uint64_t limit = context_root;
@@ -61,11 +61,8 @@ std::uint32_t TableBuilder::first_context(std::uint32_t element) {
   return static_cast<std::uint32_t>(slot);
 }
 
-void TableBuilder::add(std::vector<Row> rows, std::span<std::uint32_t> slots, bool entries) {
-  {
-    std::vector<Row> scratch(rows.size());
-    radix_sort(rows, scratch, 64, pool_);
-  }
+void TableBuilder::add(LargeVector<Row> rows, std::span<std::uint32_t> slots, bool entries) {
+  radix_sort(std::span(rows), 64, pool_);
   Region region;
   region.begin = memory_->size() / (shape_.slot_bytes() / 8);
   region.capacity = capacity_for(rows.size());
@@ -77,7 +74,7 @@ void TableBuilder::add(std::vector<Row> rows, std::span<std::uint32_t> slots, bo
 }
 
 template <class Value>
-void TableBuilder::place(const std::vector<Row>& rows, std::span<std::uint32_t> places, Region& region, bool entries) {
+void TableBuilder::place(const LargeVector<Row>& rows, std::span<std::uint32_t> places, Region& region, bool entries) {
   const auto lay = [&](const auto& put) {  // the slot after the last row, or 0 if a row is pushed too far
     std::uint64_t next = region.begin;
     for (const Row& row : rows) {
@@ -101,7 +98,7 @@ void TableBuilder::place(const std::vector<Row>& rows, std::span<std::uint32_t> 
     const auto value = static_cast<Value>(row.value);
     slots[at] = {unmix64(row.key.w[0]), entries ? value : static_cast<Value>(-0.0),
                  entries ? static_cast<Value>(-1.0) : value};
-    places[row.index] = static_cast<std::uint32_t>(at);
+    if (!places.empty()) places[row.index] = static_cast<std::uint32_t>(at);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backoff_table.h"
+#include "large_vector.h"
 #include "packed_keys.h"
 #include "thread_pool.h"
 
@@ -33,9 +34,9 @@ class TableBuilder {
   std::uint32_t first_entry(std::uint32_t element);
   std::uint32_t first_context(std::uint32_t element);
   // Adds all rows of the next number of columns; they differ from each other. The slot of a row goes
-  // to slots[index]. The value of an entry is its probability, that of a context its weight.
-  void add_entries(std::vector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, true); }
-  void add_contexts(std::vector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, false); }
+  // to slots[index], unless there are none. The value of an entry is its probability, that of a context its weight.
+  void add_entries(LargeVector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, true); }
+  void add_contexts(LargeVector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, false); }
 
   std::uint32_t entry(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
     return shape_.double_precision ? find_entry(as<double>(), shape_, columns, parent, element)
@@ -59,14 +60,14 @@ class TableBuilder {
   Slot<Value>* as() const {
     return reinterpret_cast<Slot<Value>*>(memory_->data());
   }
-  void add(std::vector<Row> rows, std::span<std::uint32_t> slots, bool entries);
+  void add(LargeVector<Row> rows, std::span<std::uint32_t> slots, bool entries);
   template <class Value>
-  void place(const std::vector<Row>& rows, std::span<std::uint32_t> slots, Region& region, bool entries);
+  void place(const LargeVector<Row>& rows, std::span<std::uint32_t> slots, Region& region, bool entries);
   void fill_direct(std::uint64_t slot, std::uint64_t key);
 
   TableShape shape_;
   ThreadPool pool_;
-  std::shared_ptr<std::vector<std::uint64_t>> memory_;
+  std::shared_ptr<LargeVector<std::uint64_t>> memory_;
 };
 
 }  // namespace treelm

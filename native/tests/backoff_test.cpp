@@ -80,22 +80,22 @@ struct Tied {
 };
 
 template <std::size_t W>
-void check_sort(std::vector<Tied<W>> records, unsigned bits) {
+void check_sort(LargeVector<Tied<W>> records, unsigned bits) {
   for (std::size_t i = 0; i < records.size(); ++i) records[i].place = static_cast<std::uint32_t>(i);
-  std::vector<Tied<W>> expected = records;
+  LargeVector<Tied<W>> expected = records;
   std::sort(expected.begin(), expected.end());
   for (const std::size_t threads : {1u, 3u}) {
     ThreadPool pool(threads);
-    std::vector<Tied<W>> sorted = records, scratch(records.size());
-    radix_sort(sorted, scratch, bits, pool);
+    LargeVector<Tied<W>> sorted = records;
+    radix_sort(std::span(sorted), bits, pool);
     CHECK(sorted == expected);
   }
 }
 
 // Keys of `bits` bits that differ in the bits from `from` on only.
 template <std::size_t W>
-std::vector<Tied<W>> random_records(Random& random, std::size_t count, unsigned from, unsigned bits) {
-  std::vector<Tied<W>> records(count);
+LargeVector<Tied<W>> random_records(Random& random, std::size_t count, unsigned from, unsigned bits) {
+  LargeVector<Tied<W>> records(count);
   for (auto& record : records) {
     Key<W> key{};
     for (auto& word : key.w) word = mix64(random.below(~std::size_t{0}));
@@ -135,7 +135,7 @@ TEST("radix sort: random, equal, constant digits, sorted and reversed") {
     check_sort(random_records<2>(random, count, 50, 77), 77);  // constant digits first
     check_sort(random_records<3>(random, count, 180, 192), 192);
     check_sort(random_records<8>(random, count, 0, 512), 512);
-    check_sort(std::vector<Tied<2>>(count, Tied<2>{{{7, 9}}, 0}), 128);
+    check_sort(LargeVector<Tied<2>>(count, Tied<2>{{{7, 9}}, 0}), 128);
   }
 }
 
@@ -144,8 +144,8 @@ TEST("radix sort: threads share what is long") {
   constexpr std::size_t count = 120000;
   check_sort(random_records<1>(random, count, 0, 40), 40);
   check_sort(random_records<2>(random, count, 90, 100), 100);
-  check_sort(std::vector<Tied<1>>(count, Tied<1>{{{5}}, 0}), 64);
-  std::vector<Tied<1>> rising(count), falling(count);
+  check_sort(LargeVector<Tied<1>>(count, Tied<1>{{{5}}, 0}), 64);
+  LargeVector<Tied<1>> rising(count), falling(count);
   for (std::size_t i = 0; i < count; ++i) {
     rising[i].key.w[0] = i;
     falling[i].key.w[0] = count - i;
@@ -218,7 +218,7 @@ TEST("table builder: every row is found, and nothing else") {
       for (int i = 0; i < 110000; ++i)
         keys.emplace(static_cast<std::uint32_t>(random.below(50)), static_cast<std::uint32_t>(random.below(9000)));
       for (std::uint32_t x = 0; x < 50; ++x) CHECK_EQ(builder.first_entry(x), x);
-      std::vector<TableBuilder::Row> rows;
+      LargeVector<TableBuilder::Row> rows;
       for (const auto& [parent, element] : keys)
         rows.push_back(TableBuilder::row(parent, element, 0.25, static_cast<std::uint32_t>(rows.size())));
       std::vector<std::uint32_t> slots(rows.size(), none);

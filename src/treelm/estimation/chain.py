@@ -136,7 +136,8 @@ class ChainCounts:
 
     def contexts(self, level: int) -> tuple[Ids, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return the contexts of a level: columns, S_j (sum of counts), and T_j (types)."""
-        columns, totals, types = self.native.contexts(level)
+        with kernel_errors("looking at a level"):
+            columns, totals, types = self.native.contexts(level)
         # The empty context has no columns, and is a row nevertheless.
         return columns.reshape(len(totals), self.chain.widths[level]), totals, types
 
