@@ -1,11 +1,13 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "../core/backoff_estimate.h"
 #include "../core/chain_sampler.h"
@@ -16,7 +18,7 @@ namespace treelm::bindings {
 
 namespace {
 
-using SlotArray = nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+using WordArray = nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<2>, nb::c_contig>;
 
 using Regions = std::vector<std::array<std::uint64_t, 3>>;
 
@@ -32,18 +34,23 @@ Regions to_arrays(const std::vector<Region>& regions) {
   return result;
 }
 
-// The table is used where the array lies; the array lives as long as the table.
-BackoffTable over_array(const TableShape& shape, const SlotArray& slots) {
+// The table is used where its arrays lie; they live as long as the table.
+BackoffTable over_arrays(const TableShape& shape, const WordArray& slots, const WordArray& contexts) {
   check_table_shape(shape);
-  if (slots.shape(0) != shape.slots() || slots.shape(1) * 8 != shape.slot_bytes())
-    throw Error(ErrorCode::table, "the table should have " + std::to_string(shape.slots()) + " slots of " +
-                                      std::to_string(shape.slot_bytes()) + " bytes, and has " +
-                                      std::to_string(slots.shape(0)) + " of " + std::to_string(8 * slots.shape(1)));
-  std::shared_ptr<const void> owner(new SlotArray(slots), [](const void* held) {
+  const auto check = [](const WordArray& array, std::uint64_t rows, std::size_t bytes, const char* what) {
+    if (array.shape(0) != rows || array.shape(1) * 8 != bytes)
+      throw Error(ErrorCode::table, "the table should have " + std::to_string(rows) + " " + what + " of " +
+                                        std::to_string(bytes) + " bytes, and has " + std::to_string(array.shape(0)) +
+                                        " of " + std::to_string(8 * array.shape(1)));
+  };
+  check(slots, shape.slots(), shape.slot_bytes(), "slots");
+  check(contexts, shape.contexts(), shape.context_bytes(), "contexts");
+  using Arrays = std::pair<WordArray, WordArray>;
+  std::shared_ptr<const void> owner(new Arrays(slots, contexts), [](const void* held) {
     const nb::gil_scoped_acquire acquire;
-    delete static_cast<const SlotArray*>(held);
+    delete static_cast<const Arrays*>(held);
   });
-  return {shape, slots.data(), std::move(owner)};
+  return {shape, slots.data(), contexts.data(), std::move(owner)};
 }
 
 void check_columns(std::size_t found, std::size_t expected) {
@@ -142,22 +149,31 @@ Array<double> score_sequences(const BackoffTable& self, const Array<std::uint32_
   return give(std::move(out));
 }
 
-// The rows of a level in the order of their slots; without `with_carriers` only those that are entries.
+// The entries of a level in the order of their slots: outcome and context, probability, and in a
+// sequence chain the weight of the row as a context, negative if it is none. Without `with_carriers`
+// only entries that were estimated.
 nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) {
-  if (level >= self.shape().levels()) throw Error(ErrorCode::argument, "the table has no such level");
-  const std::uint32_t columns = self.shape().widths[level] + 1;
+  const TableShape& shape = self.shape();
+  if (level >= shape.levels()) throw Error(ErrorCode::argument, "the table has no such level");
+  const std::uint32_t width = shape.widths[level];
   std::vector<std::uint32_t> found;
   std::vector<double> probability, backoff;
   {
     const nb::gil_scoped_release release;
-    self.each_row(columns, [&](std::uint32_t slot, const std::uint32_t* row) {
-      if (!with_carriers && std::signbit(self.probability(slot))) return;
-      found.insert(found.end(), row, row + columns);
-      probability.push_back(self.probability(slot));
-      backoff.push_back(self.backoff(slot));
-    });
+    const ContextColumns columns_of(self);
+    std::uint32_t row[max_columns + 1] = {};
+    self.each_entry(level,
+                    [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t next) {
+                      if (!with_carriers && std::signbit(p)) return;
+                      if (columns_of.columns(context, row + 1) != width) return;
+                      row[0] = outcome;
+                      found.insert(found.end(), row, row + width + 1);
+                      probability.push_back(p);
+                      const bool own = shape.sequence && next < shape.contexts() && shape.depth_of(next) == width + 1;
+                      backoff.push_back(own ? self.backoff(next) : -1.0);
+                    });
   }
-  return nb::make_tuple(give_rows(std::move(found), columns), give(std::move(probability)), give(std::move(backoff)));
+  return nb::make_tuple(give_rows(std::move(found), width + 1), give(std::move(probability)), give(std::move(backoff)));
 }
 
 ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
@@ -193,46 +209,51 @@ void bind_backoff(nb::module_& module) {
       .def(
           "__init__",
           [](TableShape* self, std::vector<std::uint32_t> widths, std::uint64_t outcomes, std::uint64_t first_contexts,
-             const Regions& entry_regions, const Regions& context_regions, bool sequence, bool double_precision,
-             std::uint64_t base_size, double empty_backoff, std::uint32_t pad) {
+             const Regions& entry_regions, const Regions& context_regions, std::vector<std::uint64_t> context_starts,
+             bool sequence, bool double_precision, std::uint64_t base_size, std::uint32_t pad) {
             new (self) TableShape{std::move(widths),
                                   outcomes,
                                   first_contexts,
                                   from_arrays(entry_regions),
                                   from_arrays(context_regions),
+                                  std::move(context_starts),
                                   sequence,
                                   double_precision,
                                   base_size,
-                                  empty_backoff,
                                   pad};
           },
           nb::kw_only(), nb::arg("widths"), nb::arg("outcomes"), nb::arg("first_contexts"), nb::arg("entry_regions"),
-          nb::arg("context_regions"), nb::arg("sequence"), nb::arg("double_precision"), nb::arg("base_size"),
-          nb::arg("empty_backoff"), nb::arg("pad"))
+          nb::arg("context_regions"), nb::arg("context_starts"), nb::arg("sequence"), nb::arg("double_precision"),
+          nb::arg("base_size"), nb::arg("pad"))
       .def_ro("widths", &TableShape::widths)
       .def_ro("outcomes", &TableShape::outcomes)
       .def_ro("first_contexts", &TableShape::first_contexts)
       .def_prop_ro("entry_regions", [](const TableShape& self) { return to_arrays(self.entry_regions); })
       .def_prop_ro("context_regions", [](const TableShape& self) { return to_arrays(self.context_regions); })
+      .def_ro("context_starts", &TableShape::context_starts)
       .def_ro("sequence", &TableShape::sequence)
       .def_ro("double_precision", &TableShape::double_precision)
       .def_ro("base_size", &TableShape::base_size)
-      .def_ro("empty_backoff", &TableShape::empty_backoff)
       .def_ro("pad", &TableShape::pad);
   nb::class_<BackoffTable>(module, "BackoffTable")
       .def(
           "__init__",
-          [](BackoffTable* self, const TableShape& shape, const SlotArray& slots) {
-            new (self) BackoffTable(over_array(shape, slots));
+          [](BackoffTable* self, const TableShape& shape, const WordArray& slots, const WordArray& contexts) {
+            new (self) BackoffTable(over_arrays(shape, slots, contexts));
           },
-          nb::arg("shape"), nb::arg("slots"))
+          nb::arg("shape"), nb::arg("slots"), nb::arg("contexts"))
       .def_prop_ro("shape", [](const BackoffTable& self) { return self.shape(); })
       .def_prop_ro("slots",
                    [](nb::handle_t<BackoffTable> handle) {
                      const auto& self = nb::cast<const BackoffTable&>(handle);
-                     const TableShape& shape = self.shape();
-                     return SlotArray(static_cast<const std::uint64_t*>(self.data()),
-                                      {shape.slots(), shape.slot_bytes() / 8}, handle);
+                     return WordArray(static_cast<const std::uint64_t*>(self.slots()),
+                                      {self.shape().slots(), self.shape().slot_bytes() / 8}, handle);
+                   })
+      .def_prop_ro("contexts",
+                   [](nb::handle_t<BackoffTable> handle) {
+                     const auto& self = nb::cast<const BackoffTable&>(handle);
+                     return WordArray(static_cast<const std::uint64_t*>(self.contexts()),
+                                      {self.shape().contexts(), self.shape().context_bytes() / 8}, handle);
                    })
       .def("log_probabilities", &log_probabilities, nb::arg("level"), nb::arg("rows"), nb::arg("base").none())
       .def("distribution", &distribution, nb::arg("context"))

@@ -126,7 +126,7 @@ void ArpaReader::read_count(std::string_view line) {
   if (!number(count) || !rest.empty()) fail("expected a count such as ngram 1=5000");
   if (order != expected_.size() + 1) fail("the counts do not go 1, 2, 3, ...");
   if (order >= max_columns) fail("the order is larger than " + std::to_string(max_columns - 1));
-  if (count >= context_root) fail("the count is larger than can be indexed");
+  if (count >= none - 1) fail("the count is larger than can be indexed");
   expected_.push_back(count);
 }
 
@@ -223,9 +223,14 @@ std::shared_ptr<const BackoffTable> ArpaReader::build(bool double_precision, std
     lines.push_back(std::move(level.line));
   }
   levels_.clear();
-  return build_sequences(std::move(shape), std::move(levels), threads, [&](std::size_t order, std::size_t index) {
-    fail_at(lines[order - 1][index], "this " + std::to_string(order) + "-gram stands twice in the file");
-  });
+  return build_sequences(
+      std::move(shape), std::move(levels), threads, [&](std::size_t order, std::size_t index, RowProblem problem) {
+        std::string what("this ");
+        what.append(std::to_string(order)).append("-gram ");
+        what.append(problem == RowProblem::duplicate ? "stands twice in the file"
+                                                     : "goes on from words that are no n-gram of the file");
+        fail_at(lines[order - 1][index], what);
+      });
 }
 
 void write_arpa(const BackoffTable& table, const std::vector<std::string>& words,
@@ -238,8 +243,9 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
   for (std::uint32_t n = 1; n <= order; ++n) {
     std::uint64_t rows = n == 1 ? shape.outcomes : 0;
     if (n > 1)
-      table.each_row(n,
-                     [&](std::uint32_t slot, const std::uint32_t*) { rows += !std::signbit(table.probability(slot)); });
+      table.each_entry(order - n, [&](std::uint64_t, std::uint32_t, std::uint32_t, double p, std::uint32_t) {
+        rows += !std::signbit(p);
+      });
     out.append("ngram ").append(std::to_string(n)).append("=").append(std::to_string(rows)).append("\n");
   }
   const auto number = [&](double value) {
@@ -248,7 +254,9 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
     const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(log == 0 ? 0.0 : log)).ptr;
     out.append(text, end);
   };
-  const auto row = [&](double p, const std::uint32_t* columns, std::uint32_t n, double backoff) {
+  const ContextColumns columns_of(table);
+  std::uint32_t columns[max_columns + 1];
+  const auto row = [&](double p, std::uint32_t n, std::uint32_t next) {
     number(p);
     for (std::uint32_t c = n; c-- > 0;) {
       out += c + 1 == n ? '\t' : ' ';
@@ -256,7 +264,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
     }
     if (n < order) {
       out += '\t';
-      number(backoff);
+      number(shape.depth_of(next) == n ? usable_weight(table.backoff(next)) : 1.0);
     }
     out += '\n';
     if (out.size() > (std::size_t{1} << 20)) {
@@ -266,20 +274,26 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
   };
   for (std::uint32_t n = 1; n <= order; ++n) {
     out.append("\n\\").append(std::to_string(n)).append("-grams:\n");
-    if (n == 1) {
-      for (std::uint32_t x = 0; x < shape.outcomes; ++x) {
-        const std::uint32_t slot = table.entry(1, entry_root, x);
-        // A word never seen in training has its share of the base.
-        const double p =
-            slot == none ? table.uniform_base(x) * shape.empty_backoff : usable_probability(table.probability(slot));
-        row(p, &x, 1, slot == none ? 1.0 : usable_weight(table.backoff(slot)));
+    std::uint32_t expected = 0;  // among the 1-grams, the next word
+    const auto unseen = [&](std::uint32_t to) {
+      // A word never seen in training has its share of the base.
+      for (; expected < to; ++expected) {
+        columns[0] = expected;
+        row(table.uniform_base(expected) * usable_weight(table.backoff(empty_context)), 1, empty_context);
       }
-    } else {
-      table.each_row(n, [&](std::uint32_t slot, const std::uint32_t* columns) {
-        const double p = table.probability(slot);
-        if (!std::signbit(p)) row(usable_probability(p), columns, n, usable_weight(table.backoff(slot)));
-      });
-    }
+    };
+    table.each_entry(order - n,
+                     [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t next) {
+                       if (n == 1) {
+                         unseen(outcome);
+                         expected = outcome + 1;
+                       } else if (std::signbit(p) || columns_of.columns(context, columns + 1) != n - 1) {
+                         return;
+                       }
+                       columns[0] = outcome;
+                       row(usable_probability(p), n, next < shape.contexts() ? next : empty_context);
+                     });
+    if (n == 1) unseen(static_cast<std::uint32_t>(shape.outcomes));
   }
   out += "\n\\end\\\n";
   write(out);

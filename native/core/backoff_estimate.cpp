@@ -95,36 +95,48 @@ void check_plan(const ChainCounts& counts, const EstimatePlan& plan) {
   }
 }
 
+// The contexts of a level with their masses and numbers. It stays where it is: the masses look at the
+// contexts.
+struct PreparedLevel {
+  PreparedLevel(const ChainCounts& counts, std::size_t j, const LevelPlan& plan)
+      : contexts(counts.contexts(j)), masses(counts, j, plan, contexts), number(contexts.counts.size(), none) {}
+  PreparedLevel(const PreparedLevel&) = delete;
+  PreparedLevel& operator=(const PreparedLevel&) = delete;
+
+  LevelContexts contexts;
+  Masses masses;
+  LargeVector<std::uint32_t> number;  // per context, `none` if nothing is kept of it
+};
+
+template <std::size_t W>
 class Estimator {
  public:
   Estimator(const ChainCounts& counts, const EstimatePlan& plan, const ProgressCallback& progress)
       : counts_(counts),
         plan_(plan),
         progress_(progress),
-        sequence_(plan.shape.sequence),
+        layout_(counts.events().layout),
+        keys_(counts.events().keys_as<W>()),
         builder_(plan.shape, expected_rows(), counts.threads()) {
     for (std::size_t j = 0; j < counts.levels(); ++j) {
       all_ += counts.size(j);
       largest_ = std::max(largest_, counts.size(j));
     }
+    if (!plan.shape.sequence) context_rows_.resize(plan.shape.widths.front());
   }
 
   std::shared_ptr<const BackoffTable> run() {
-    with_key_words(counts_.events().layout.words(), [&]<std::size_t W>() {
-      for (std::size_t j = counts_.levels(); j-- > 0;) {
-        LevelContexts contexts = counts_.contexts(j);
-        const Masses masses(counts_, j, plan_.levels[j], contexts);
-        add_entries<W>(j, contexts, masses);
-        LargeVector<std::uint32_t>().swap(contexts.context_of);
-        if (counts_.shape().widths[j] == 0)
-          builder_.set_empty_backoff(masses.weight(0));
-        else if (sequence_)
-          weigh_sequences<W>(j, contexts, masses);
-        else
-          keep_contexts(contexts, masses);
-      }
-      if (!sequence_) add_contexts<W>();
-    });
+    const std::size_t last = counts_.levels() - 1;
+    if (counts_.shape().widths[last] > 0) builder_.add_context(0, 1.0, empty_context);
+    std::unique_ptr<PreparedLevel> here = prepare(last, nullptr);
+    for (std::size_t j = last + 1; j-- > 0;) {
+      std::unique_ptr<PreparedLevel> above;
+      if (j > 0) above = prepare(j - 1, here.get());
+      add_entries(j, *here, plan_.shape.sequence ? above.get() : nullptr);
+      here = std::move(above);
+    }
+    for (std::size_t depth = 1; depth <= context_rows_.size(); ++depth)
+      builder_.add_context_rows(static_cast<std::uint32_t>(depth), std::move(context_rows_[depth - 1]));
     return builder_.finish();
   }
 
@@ -140,197 +152,152 @@ class Estimator {
     }
     return rows;
   }
-  std::uint32_t width_below(std::size_t j) const {
-    return j + 1 < counts_.levels() ? counts_.shape().widths[j + 1] : 0;
+  std::uint32_t width(std::size_t j) const { return counts_.shape().widths[j]; }
+  const Key<W>& key(std::size_t j, std::size_t entry) const { return keys_[counts_.level(j).first_row[entry]]; }
+  const Key<W>& context_key(std::size_t j, const LevelContexts& contexts, std::size_t g) const {
+    return key(j, contexts.an_entry[g]);
+  }
+  // Compares columns [a_from, a_from + count) of one row with as many of another.
+  int compare(const Key<W>& a, std::uint32_t a_from, const Key<W>& b, std::uint32_t b_from, std::uint32_t count) const {
+    for (std::uint32_t c = 0; c < count; ++c) {
+      const std::uint32_t left = layout_.column(a, a_from + c), right = layout_.column(b, b_from + c);
+      if (left != right) return left < right ? -1 : 1;
+    }
+    return 0;
   }
 
-  template <std::size_t W>
-  void add_entries(std::size_t j, const LevelContexts& contexts, const Masses& masses) {
-    const SortedEvents& events = counts_.events();
-    const auto* keys = events.keys_as<W>();
+  // Groups the entries of a level by context, and gives the contexts their numbers and weights.
+  std::unique_ptr<PreparedLevel> prepare(std::size_t j, const PreparedLevel* below) {
+    auto prepared = std::make_unique<PreparedLevel>(counts_, j, plan_.levels[j]);
+    PreparedLevel& level = *prepared;
+    const std::size_t contexts = level.contexts.counts.size();
+    if (width(j) == 0) {
+      level.number[0] = empty_context;
+      builder_.add_context(0, level.masses.weight(0), empty_context);
+      return prepared;
+    }
+    // Contexts are in ascending order, and so are those of the level below that they shorten to.
+    LargeVector<std::uint32_t> shorter(contexts, empty_context);
+    if (below != nullptr && width(j + 1) > 0) {
+      std::size_t at = 0;
+      for (std::size_t g = 0; g < contexts; ++g) {
+        if (!level.masses.extended(g)) continue;
+        const Key<W>& own = context_key(j, level.contexts, g);
+        while (compare(own, 1, context_key(j + 1, below->contexts, at), 1, width(j + 1)) != 0) ++at;
+        shorter[g] = below->number[at];
+      }
+    }
+    if (plan_.shape.sequence) {
+      for (std::size_t g = 0; g < contexts; ++g) {
+        if (!level.masses.extended(g)) continue;
+        level.number[g] = static_cast<std::uint32_t>(builder_.contexts());
+        builder_.add_context(width(j), level.masses.weight(g), shorter[g]);
+      }
+      return prepared;
+    }
+    // Other chains: contexts are found column by column, also where a level drops several.
+    LargeVector<std::uint32_t> prefix(shorter);  // the number of the columns so far
+    for (std::uint32_t depth = (below == nullptr ? 0 : width(j + 1)) + 1; depth <= width(j); ++depth) {
+      const bool own = depth == width(j);
+      std::size_t before = contexts;
+      std::uint32_t parent = none;
+      for (std::size_t g = 0; g < contexts; ++g) {
+        if (!level.masses.extended(g)) continue;
+        const Key<W>& columns = context_key(j, level.contexts, g);
+        const bool same = before < g && compare(columns, 1, context_key(j, level.contexts, before), 1, depth) == 0;
+        if (!same) {
+          parent = static_cast<std::uint32_t>(builder_.contexts());
+          builder_.add_context(depth, own ? level.masses.weight(g) : 1.0, shorter[g]);
+          context_rows_[depth - 1].push_back(TableBuilder::row(prefix[g], layout_.column(columns, depth), 0.0, parent));
+        }
+        prefix[g] = parent;
+        before = g;
+      }
+    }
+    level.number = std::move(prefix);
+    return prepared;
+  }
+
+  void add_entries(std::size_t j, const PreparedLevel& here, const PreparedLevel* above) {
     const LevelCounts& level = counts_.level(j);
     const bool last = j + 1 == counts_.levels();
     const LargeVector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
     const double uniform = plan_.shape.base_size == 0 ? 0.0 : 1.0 / static_cast<double>(plan_.shape.base_size);
     const std::size_t entries = level.count.size();
-    const std::uint32_t to = counts_.shape().widths[j] + 1;
-    // The first level is nobody's lower level; and where one column is added, rows are made at once.
-    const bool needed = j > 0, one_step = !last && to == width_below(j) + 2;
-    LargeVector<double> p;
-    LargeVector<std::uint32_t> slots;  // of the columns added so far
+    LargeVector<double> p(j > 0 ? entries : 0);
+    LargeVector<std::uint32_t> next(j > 0 && plan_.shape.sequence ? entries : 0);
     LargeVector<TableBuilder::Row> rows;
-    if (needed || !one_step) {
-      p.resize(entries);
-      slots.assign(entries, none);
-    }
-    if (one_step) rows.reserve(largest_);
-    std::size_t parent = 0;
+    rows.reserve(largest_ + (last ? plan_.shape.outcomes : 0));
+    std::size_t parent = 0, context = 0;
     for (std::size_t i = 0; i < entries; ++i) {
       if (!last)
         while (parent + 1 < below->size() && (*below)[parent + 1] <= level.first_row[i]) ++parent;
+      const std::uint32_t group = here.contexts.context_of[i];
       const double lower = !last ? p_[parent] : plan_.base.empty() ? uniform : plan_.base[i];
-      const bool kept = masses.kept(i);
-      const double value = std::min(1.0, (kept ? masses.mass(i) : 0.0) + masses.weight(contexts.context_of[i]) * lower);
-      if (!p.empty()) p[i] = value;
-      if (kept && one_step)
-        rows.push_back(TableBuilder::row(slots_[parent], events.layout.column(keys[level.first_row[i]], to - 1), value,
-                                         static_cast<std::uint32_t>(i)));
-      else if (kept)
-        slots[i] = last ? entry_root : slots_[parent];
+      const bool kept = here.masses.kept(i);
+      const double value = std::min(1.0, (kept ? here.masses.mass(i) : 0.0) + here.masses.weight(group) * lower);
+      if (j > 0) p[i] = value;
       if (i % 1000000 == 999999) progress_(done_ + i, all_);
+      const Key<W>& row = key(j, i);
+      const std::uint32_t outcome = layout_.column(row, 0);
+      if (last && plan_.shape.base_size != 0 && outcome >= plan_.shape.base_size)
+        throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
+      std::uint32_t leads_to = last || next_.empty() ? empty_context : next_[parent];
+      if (above != nullptr) {
+        if (const std::uint32_t own = own_context(j, row, *above, context, rows); own != none) leads_to = own;
+      }
+      if (!next.empty()) next[i] = leads_to;
+      if (kept) rows.push_back(TableBuilder::row(here.number[group], outcome, value, leads_to));
     }
-    if (one_step) {
-      builder_.add_entries(std::move(rows), slots);
-    } else {
-      for (std::uint32_t columns = last ? 1 : width_below(j) + 2; columns <= to; ++columns)
-        add_columns<W>(level, columns, columns == to, p, slots);
-    }
+    if (above != nullptr) pass_contexts(j, *above, context, above->contexts.counts.size(), rows);
+    builder_.add_entries(j, std::move(rows));
     done_ += entries;
     progress_(done_, all_);
     p_ = std::move(p);
-    slots_.swap(slots);
-    slots_below_ = std::move(slots);
+    next_ = std::move(next);
   }
 
-  // Adds the rows of `columns` columns of a level's entries: those entries themselves, or, in between
-  // two levels, rows without a probability.
-  template <std::size_t W>
-  void add_columns(const LevelCounts& level, std::uint32_t columns, bool entries, const LargeVector<double>& p,
-                   LargeVector<std::uint32_t>& slots) {
-    const SortedEvents& events = counts_.events();
-    const auto* keys = events.keys_as<W>();
-    const unsigned bits = events.layout.prefix(columns);
-    LargeVector<TableBuilder::Row> rows;
-    if (columns > 1) rows.reserve(slots.size());
-    std::size_t before = slots.size();
-    std::uint32_t count = 0;
-    std::vector<std::uint32_t> row_of(columns > 1 && !entries ? slots.size() : 0);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i] == none) continue;
-      const Key<W>& key = keys[level.first_row[i]];
-      const bool same = before < i && common_bits(keys[level.first_row[before]], key) >= bits;
-      before = i;
-      const std::uint32_t element = events.layout.column(key, columns - 1);
-      if (columns == 1) {
-        if (plan_.shape.base_size != 0 && element >= plan_.shape.base_size)
-          throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
-        slots[i] = builder_.first_entry(element);
-        if (entries) builder_.set_probability(slots[i], p[i]);
-        continue;
-      }
-      if (!same)
-        rows.push_back(TableBuilder::row(slots[i], element, entries ? p[i] : -0.0,
-                                         entries ? static_cast<std::uint32_t>(i) : count++));
-      if (!entries) row_of[i] = count - 1;
-    }
-    if (columns == 1) return;
-    if (entries) {
-      builder_.add_entries(std::move(rows), slots);
-      return;
-    }
-    std::vector<std::uint32_t> found(count);
-    builder_.add_entries(std::move(rows), found);
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (slots[i] != none) slots[i] = found[row_of[i]];
+  // The number of the context that a row of level j is for level j - 1, or `none`. Both are in
+  // ascending order; `context` walks along.
+  std::uint32_t own_context(std::size_t j, const Key<W>& row, const PreparedLevel& above, std::size_t& context,
+                            LargeVector<TableBuilder::Row>& rows) {
+    const std::uint32_t columns = width(j) + 1;
+    const std::size_t contexts = above.contexts.counts.size();
+    std::size_t to = context;
+    int order = 1;
+    while (to < contexts && (order = compare(context_key(j - 1, above.contexts, to), 1, row, 0, columns)) < 0) ++to;
+    pass_contexts(j, above, context, to, rows);
+    context = to;
+    if (to == contexts || order != 0) return none;
+    ++context;
+    return above.number[to];
   }
 
-  // Sequences: the weight of a context (e1..ew) goes to the row (e1; e2..ew) of the level below. Both
-  // lists are in ascending order, so they are walked side by side.
-  template <std::size_t W>
-  void weigh_sequences(std::size_t j, const LevelContexts& contexts, const Masses& masses) {
-    const std::uint32_t width = counts_.shape().widths[j];
-    const KeyLayout& layout = counts_.events().layout;
-    const auto* keys = counts_.events().keys_as<W>();
-    const LevelCounts& below = counts_.level(j + 1);
-    const auto compare = [&](const Key<W>& context, const Key<W>& row) {
-      for (std::uint32_t c = 0; c < width; ++c) {
-        const std::uint32_t a = layout.column(context, 1 + c), b = layout.column(row, c);
-        if (a != b) return a < b ? -1 : 1;
-      }
-      return 0;
-    };
-    std::size_t at = 0;
-    for (std::size_t g = 0; g < contexts.counts.size(); ++g) {
-      if (!masses.extended(g)) continue;
-      const Key<W>& context = keys[counts_.level(j).first_row[contexts.an_entry[g]]];
-      int order = 1;
-      while (at < below.count.size() && (order = compare(context, keys[below.first_row[at]])) > 0) ++at;
-      std::uint32_t slot = order == 0 && at < below.count.size() ? slots_below_[at] : none;
-      if (slot == none && width == 1) {
-        // A word that is only ever a context: it carries a weight, and its share of the base.
-        const std::uint32_t element = layout.column(context, 1);
-        slot = builder_.first_entry(element);
-        if (element < plan_.shape.base_size)
-          builder_.set_probability(slot, -builder_.shape().empty_backoff / static_cast<double>(plan_.shape.base_size));
-      }
-      if (slot != none) builder_.set_backoff(slot, masses.weight(g));
-    }
-  }
-
-  // Other chains: contexts get rows of their own, after all entries.
-  struct KeptContexts {
-    std::vector<std::uint32_t> an_entry;
-    std::vector<double> weight;
-  };
-  void keep_contexts(const LevelContexts& contexts, const Masses& masses) {
-    KeptContexts kept;
-    for (std::size_t g = 0; g < contexts.counts.size(); ++g) {
-      if (!masses.extended(g)) continue;
-      kept.an_entry.push_back(contexts.an_entry[g]);
-      kept.weight.push_back(masses.weight(g));
-    }
-    kept_.push_back(std::move(kept));
-  }
-
-  template <std::size_t W>
-  void add_contexts() {
-    const SortedEvents& events = counts_.events();
-    const auto* keys = events.keys_as<W>();
-    std::size_t next = 0;
-    for (std::size_t j = counts_.levels(); j-- > 0;) {
-      const std::uint32_t width = counts_.shape().widths[j];
-      if (width == 0) continue;
-      const KeptContexts& kept = kept_[next++];
-      const auto key_of = [&](std::size_t g) { return keys[counts_.level(j).first_row[kept.an_entry[g]]]; };
-      std::vector<std::uint32_t> slots(kept.weight.size(), context_root);
-      for (std::uint32_t columns = 1; columns <= width; ++columns) {
-        const bool own = columns == width, known = columns <= width_below(j);
-        LargeVector<TableBuilder::Row> rows;
-        std::vector<std::uint32_t> row_of(slots.size()), found;
-        for (std::size_t g = 0; g < slots.size(); ++g) {
-          const std::uint32_t element = events.layout.column(key_of(g), columns);
-          if (columns == 1) {
-            slots[g] = builder_.first_context(element);
-            if (own) builder_.set_backoff(slots[g], kept.weight[g]);
-          } else if (known) {
-            slots[g] = builder_.context(columns, slots[g], element);
-          } else {
-            const unsigned from = events.layout.prefix(1), to = events.layout.prefix(1 + columns);
-            const bool same = g > 0 && slice<W>(key_of(g - 1), from, to) == slice<W>(key_of(g), from, to);
-            if (!same)
-              rows.push_back(TableBuilder::row(slots[g], element, own ? kept.weight[g] : -1.0,
-                                               static_cast<std::uint32_t>(rows.size())));
-            row_of[g] = static_cast<std::uint32_t>(rows.size() - 1);
-          }
-        }
-        if (columns == 1 || known) continue;
-        found.resize(rows.size());
-        builder_.add_contexts(std::move(rows), found);
-        for (std::size_t g = 0; g < slots.size(); ++g) slots[g] = found[row_of[g]];
-      }
+  // Contexts of level j - 1 that are no row of level j: only a first word can be one, such as <s>.
+  void pass_contexts(std::size_t j, const PreparedLevel& above, std::size_t from, std::size_t to,
+                     LargeVector<TableBuilder::Row>& rows) {
+    for (std::size_t g = from; g < to; ++g) {
+      if (above.number[g] == none) continue;
+      if (width(j) != 0) throw Error(ErrorCode::chain, "the events are no n-grams of sequences");
+      const std::uint32_t word = layout_.column(context_key(j - 1, above.contexts, g), 1);
+      // It leads on, and has its share of the base.
+      const double share = word < plan_.shape.base_size
+                               ? builder_.backoff(empty_context) / static_cast<double>(plan_.shape.base_size)
+                               : 0.0;
+      rows.push_back(TableBuilder::row(empty_context, word, -share, above.number[g]));
     }
   }
 
   const ChainCounts& counts_;
   const EstimatePlan& plan_;
   const ProgressCallback& progress_;
-  bool sequence_;
+  const KeyLayout& layout_;
+  const Key<W>* keys_;
   TableBuilder builder_;
-  LargeVector<double> p_;                   // of the level below
-  LargeVector<std::uint32_t> slots_;        // of the level below
-  LargeVector<std::uint32_t> slots_below_;  // of the level below that
-  std::size_t largest_ = 0;                 // entries of the largest level
-  std::vector<KeptContexts> kept_;          // from the last level up
+  LargeVector<double> p_;            // of the level below
+  LargeVector<std::uint32_t> next_;  // of the level below
+  std::vector<LargeVector<TableBuilder::Row>> context_rows_;
+  std::size_t largest_ = 0;  // entries of the largest level
   std::uint64_t done_ = 0, all_ = 0;
 };
 
@@ -344,7 +311,8 @@ unsigned count_bucket(std::uint64_t total, std::uint64_t types) {
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,
                                              const ProgressCallback& progress) {
   check_plan(counts, plan);
-  return Estimator(counts, plan, progress).run();
+  return with_key_words(counts.events().layout.words(),
+                        [&]<std::size_t W>() { return Estimator<W>(counts, plan, progress).run(); });
 }
 
 }  // namespace treelm

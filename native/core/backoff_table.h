@@ -1,15 +1,16 @@
-// An immutable back-off table: a trie of rows in one array, used where it lies in memory.
+// An immutable back-off table: contexts by number, entries by (context, outcome), all of it used
+// where it lies in memory.
 //
-// Slots: one for every outcome (direct), one for every first context column (direct; none in a
-// sequence chain), then a hashed region for every number of columns. In a region rows lie in the
-// order of their hash, as near to hash * capacity / 2^64 as those before them allow, so a search ends
-// at the first slot that is empty or has a larger hash. A slot is its key (slot of the parent row
-// << 32 | last column), a probability and a back-off weight:
-//   row (x, e1..ew):   p = p_j(x | e1..ew), negative (-p) where the row only carries longer ones
-//   context (e1..ew):  its back-off weight, negative where nothing stored follows the context
-// In a sequence chain (n-grams) a context is the row of the word before, (e1; e2..ew): one slot for
-// both. Elsewhere contexts have slots and regions of their own. Whatever the slots contain, nothing
-// outside the array is read and every search ends.
+// Contexts are numbered by their number of columns, the empty context first. Each has a back-off
+// weight and the number of the context to fall back to. Entries lie in one region a level; those of
+// the empty context stand at their outcome. In a hashed region rows lie in the order of their hash,
+// as near to hash * capacity / 2^64 as those before them allow, so a search ends at the first slot
+// that is empty or has a larger hash. A slot is
+//   an entry:    key = context << 32 | outcome, its probability (negative, -p, where the entry was not
+//                estimated and only leads on), and, in a sequence chain (n-grams), the number of the
+//                context that comes next: an automaton that reads words;
+//   a context:   key = shorter context << 32 | last column, and its number (other chains only).
+// Whatever the arrays contain, nothing outside them is read and every search ends.
 #pragma once
 
 #include <cstddef>
@@ -24,23 +25,29 @@
 
 namespace treelm {
 
-inline constexpr std::uint32_t entry_root = 0xFFFFFFFEu;
-inline constexpr std::uint32_t context_root = 0xFFFFFFFDu;
 inline constexpr std::uint64_t empty_key = ~std::uint64_t{0};
-inline constexpr std::uint64_t longest_probe = 512;  // slots looked at, at most
+inline constexpr std::uint64_t longest_probe = 1024;  // slots looked at, at most
 inline constexpr std::uint32_t max_columns = 32;
+inline constexpr std::uint32_t empty_context = 0;
 
-constexpr std::uint64_t slot_key(std::uint32_t parent, std::uint32_t element) {
-  return std::uint64_t{parent} << 32 | element;
+constexpr std::uint64_t slot_key(std::uint32_t context, std::uint32_t last) {
+  return std::uint64_t{context} << 32 | last;
 }
 
 template <class Value>
 struct Slot {
   std::uint64_t key;
   Value probability;
+  std::uint32_t next;  // a context
+};
+
+template <class Value>
+struct ContextInfo {
   Value backoff;
+  std::uint32_t shorter;  // the context to fall back to
 };
 static_assert(sizeof(Slot<float>) == 16 && sizeof(Slot<double>) == 24);
+static_assert(sizeof(ContextInfo<float>) == 8 && sizeof(ContextInfo<double>) == 16);
 
 // floor(a * b / 2^64)
 inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
@@ -56,7 +63,6 @@ inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-// The rows of one number of columns.
 struct Region {
   std::uint64_t begin = 0;
   std::uint64_t capacity = 0;  // slots that hashes point at
@@ -66,111 +72,83 @@ struct Region {
 };
 
 struct TableShape {
-  std::vector<std::uint32_t> widths;    // context columns of each level, strictly falling
-  std::uint64_t outcomes = 0;           // direct slots of outcomes
-  std::uint64_t first_contexts = 0;     // direct slots of first context columns
-  std::vector<Region> entry_regions;    // rows of 2, 3, ... columns
-  std::vector<Region> context_regions;  // contexts of 2, 3, ... columns; none in a sequence chain
-  bool sequence = false;                // contexts are rows of the words before
+  std::vector<std::uint32_t> widths;          // context columns of each level, strictly falling
+  std::uint64_t outcomes = 0;                 // all outcomes are below
+  std::uint64_t first_contexts = 0;           // all first context columns are below; 0 in a sequence chain
+  std::vector<Region> entry_regions;          // by level
+  std::vector<Region> context_regions;        // contexts of 1, 2, ... columns; none in a sequence chain
+  std::vector<std::uint64_t> context_starts;  // number of the first context of 0, 1, ... columns, and the end
+  bool sequence = false;                      // contexts are the outcomes before
   bool double_precision = false;
   std::uint64_t base_size = 0;  // the base is uniform over ids below; 0: from elsewhere, or none
-  double empty_backoff = 1;     // weight of the empty context
   std::uint32_t pad = none;     // sequence chain: the word before the first
 
   std::size_t levels() const { return widths.size(); }
   std::uint32_t columns() const { return 1 + widths.front(); }
-  std::uint64_t roots() const { return outcomes + first_contexts; }
+  std::uint64_t contexts() const { return context_starts.empty() ? 0 : context_starts.back(); }
   std::uint64_t slots() const;
   std::size_t slot_bytes() const { return double_precision ? sizeof(Slot<double>) : sizeof(Slot<float>); }
+  std::size_t context_bytes() const {
+    return double_precision ? sizeof(ContextInfo<double>) : sizeof(ContextInfo<float>);
+  }
+  // Whether the entries of a level stand at their outcome.
+  bool direct(std::size_t level) const { return widths[level] == 0; }
+  std::uint32_t depth_of(std::uint32_t context) const {
+    std::uint32_t depth = 0;
+    while (depth + 2 < context_starts.size() && context >= context_starts[depth + 1]) ++depth;
+    return depth;
+  }
+  // The level whose contexts have `depth` columns, or levels() if none has.
+  std::size_t level_of_depth(std::uint32_t depth) const {
+    for (std::size_t j = 0; j < widths.size(); ++j)
+      if (widths[j] == depth) return j;
+    return widths.size();
+  }
 };
 
 // Throws Error(table) if no table can have this shape.
 void check_table_shape(const TableShape& shape);
 
 template <class Value>
-std::uint32_t find_in_region(const Slot<Value>* slots, const Region& region, std::uint64_t wanted) {
+std::uint64_t find_in_region(const Slot<Value>* slots, const Region& region, std::uint64_t wanted) {
   const std::uint64_t hash = mix64(wanted);
   std::uint64_t at = region.home(hash);
   const std::uint64_t stop = region.begin + region.length;
   for (const std::uint64_t end = at + longest_probe < stop ? at + longest_probe : stop; at < end; ++at) {
     const std::uint64_t found = slots[at].key;
-    if (found == wanted) return static_cast<std::uint32_t>(at);
-    if (found == empty_key || mix64(found) > hash) return none;
+    if (found == wanted) return at;
+    if (found == empty_key || mix64(found) > hash) return empty_key;
   }
-  return none;
+  return empty_key;
 }
 
-// The slot of a row of `columns` columns whose first columns have the slot `parent`, or `none`.
-template <class Value>
-std::uint32_t find_entry(const Slot<Value>* slots, const TableShape& shape, std::uint32_t columns, std::uint32_t parent,
-                         std::uint32_t element) {
-  if (columns == 1) return element < shape.outcomes && slots[element].key != empty_key ? element : none;
-  return find_in_region(slots, shape.entry_regions[columns - 2], slot_key(parent, element));
-}
-
-template <class Value>
-std::uint32_t find_context(const Slot<Value>* slots, const TableShape& shape, std::uint32_t columns,
-                           std::uint32_t parent, std::uint32_t element) {
-  if (shape.sequence) return find_entry(slots, shape, columns, parent, element);
-  if (columns == 1) {
-    const std::uint64_t at = shape.outcomes + element;
-    return element < shape.first_contexts && slots[at].key != empty_key ? static_cast<std::uint32_t>(at) : none;
-  }
-  return find_in_region(slots, shape.context_regions[columns - 2], slot_key(parent, element));
-}
-
-// A stored weight as it is used: its size, and 1 if it is no number.
-inline double usable_weight(double stored) {
-  const double size = stored < 0 ? -stored : stored;
-  return size <= 1e30 ? size : 1.0;
-}
+// A stored weight as it is used: 1 if it is no number.
+inline double usable_weight(double stored) { return stored >= 0 && stored <= 1e30 ? stored : 1.0; }
 
 inline double usable_probability(double stored) {
   const double size = stored < 0 ? -stored : stored;
   return size <= 1 ? size : (size > 1 ? 1.0 : 0.0);
 }
 
-// Whether what follows depends on a context with this stored weight.
-inline bool matters(double stored) { return stored != -1.0; }
-
 class BackoffTable {
  public:
-  // `slots` holds shape.slots() slots and lives as long as `owner`.
-  BackoffTable(TableShape shape, const void* slots, std::shared_ptr<const void> owner);
+  // The arrays hold shape.slots() slots and shape.contexts() contexts and live as long as `owner`.
+  BackoffTable(TableShape shape, const void* slots, const void* contexts, std::shared_ptr<const void> owner);
 
   const TableShape& shape() const { return shape_; }
-  const void* data() const { return slots_; }
-
-  std::uint32_t entry(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
-    return shape_.double_precision ? find_entry(as<double>(), shape_, columns, parent, element)
-                                   : find_entry(as<float>(), shape_, columns, parent, element);
-  }
-  std::uint32_t context(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
-    return shape_.double_precision ? find_context(as<double>(), shape_, columns, parent, element)
-                                   : find_context(as<float>(), shape_, columns, parent, element);
-  }
-  // As stored, with their signs.
-  double probability(std::uint32_t slot) const {
-    return shape_.double_precision ? as<double>()[slot].probability
-                                   : static_cast<double>(as<float>()[slot].probability);
-  }
-  double backoff(std::uint32_t slot) const {
-    return shape_.double_precision ? as<double>()[slot].backoff : static_cast<double>(as<float>()[slot].backoff);
-  }
-  std::uint64_t key(std::uint32_t slot) const {
-    return shape_.double_precision ? as<double>()[slot].key : as<float>()[slot].key;
-  }
+  const void* slots() const { return slots_; }
+  const void* contexts() const { return contexts_; }
 
   // p(x | context) by the levels `from` and below, for a row (x, e1..em); `base` is the base
   // probability of the row.
   double probability_from(std::size_t from, const std::uint32_t* row, double base) const;
-  // Slot of a context of `width` columns, or `none`.
-  std::uint32_t context_slot(const std::uint32_t* columns, std::uint32_t width) const;
   // Weight of the context of level j, 1 where it has no counts.
   double backoff_of(std::size_t j, const std::uint32_t* columns) const;
   double uniform_base(std::uint32_t outcome) const {
     return outcome < shape_.base_size ? 1.0 / static_cast<double>(shape_.base_size) : 0.0;
   }
+  // The stored contexts of every level from `from` on, `none` where there is none.
+  void find_contexts(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
 
   // Sequence chains. ln p of a word after `context` (most recent first, `length` words), and the
   // number of words of (word, context...) that matter from now on.
@@ -183,33 +161,65 @@ class BackoffTable {
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
 
-  // Calls visit(slot, row) for every stored row of `columns` columns, in the order of the slots.
+  // Calls visit(slot, context, outcome, probability, next) for every entry of a level.
   template <class Visit>
-  void each_row(std::uint32_t columns, const Visit& visit) const;
+  void each_entry(std::size_t level, const Visit& visit) const;
+  double backoff(std::uint32_t context) const {
+    return shape_.double_precision ? info<double>()[context].backoff
+                                   : static_cast<double>(info<float>()[context].backoff);
+  }
 
  private:
   template <class Value>
-  const Slot<Value>* as() const {
+  const Slot<Value>* slot() const {
     return static_cast<const Slot<Value>*>(slots_);
   }
   template <class Value>
+  const ContextInfo<Value>* info() const {
+    return static_cast<const ContextInfo<Value>*>(contexts_);
+  }
+  template <class Value>
+  std::uint64_t find_entry(std::size_t level, std::uint32_t context, std::uint32_t outcome) const;
+  template <class Value>
+  double probability_in(std::size_t from, const std::uint32_t* row, double base) const;
+  template <class Value>
+  void contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
+  template <class Value>
+  std::uint32_t read(std::uint32_t context, std::uint32_t word, double* p) const;
+  template <class Value>
   void score_in(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                 std::uint32_t end, double* out) const;
-  bool path(std::uint32_t slot, std::uint32_t columns, std::uint32_t* row) const;
 
   TableShape shape_;
   const void* slots_;
+  const void* contexts_;
   std::shared_ptr<const void> owner_;
 };
 
+// The columns of every context, most important first; filled in once for those who list a table.
+class ContextColumns {
+ public:
+  explicit ContextColumns(const BackoffTable& table);
+  // Writes the columns of a context and returns their number, or `none` if it leads nowhere.
+  std::uint32_t columns(std::uint32_t context, std::uint32_t* out) const;
+
+ private:
+  const TableShape& shape_;
+  std::vector<std::uint32_t> shorter_, column_;
+};
+
 template <class Visit>
-void BackoffTable::each_row(std::uint32_t columns, const Visit& visit) const {
-  const std::uint64_t begin = columns == 1 ? 0 : shape_.entry_regions[columns - 2].begin;
-  const std::uint64_t end = columns == 1 ? shape_.outcomes : begin + shape_.entry_regions[columns - 2].length;
-  std::uint32_t row[max_columns];
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const auto slot = static_cast<std::uint32_t>(i);
-    if (key(slot) != empty_key && path(slot, columns, row)) visit(slot, static_cast<const std::uint32_t*>(row));
+void BackoffTable::each_entry(std::size_t level, const Visit& visit) const {
+  const Region& region = shape_.entry_regions[level];
+  for (std::uint64_t i = region.begin; i < region.begin + region.length; ++i) {
+    const std::uint64_t key = shape_.double_precision ? slot<double>()[i].key : slot<float>()[i].key;
+    if (key == empty_key) continue;
+    const auto context = static_cast<std::uint32_t>(key >> 32), outcome = static_cast<std::uint32_t>(key);
+    if (context >= shape_.contexts() || outcome >= shape_.outcomes) continue;
+    const double p =
+        shape_.double_precision ? slot<double>()[i].probability : static_cast<double>(slot<float>()[i].probability);
+    const std::uint32_t next = shape_.double_precision ? slot<double>()[i].next : slot<float>()[i].next;
+    visit(i, context, outcome, p, next);
   }
 }
 

@@ -12,54 +12,52 @@ constexpr double rounding = 1e-6;
 
 }  // namespace
 
-std::uint32_t ChainSampler::index_of(const std::uint32_t* context, std::uint32_t width) const {
-  return width == 0 ? static_cast<std::uint32_t>(table_->shape().slots()) : table_->context_slot(context, width);
-}
-
 ChainSampler::ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<const double> base, std::uint32_t never)
     : table_(std::move(table)), never_(never) {
   const TableShape& shape = table_->shape();
-  const std::uint64_t slots = shape.slots();
-  std::vector<std::uint32_t> context_of(slots, none);
-  start_.assign(slots + 2, 0);
-  for (const std::uint32_t width : shape.widths)
-    table_->each_row(width + 1, [&](std::uint32_t slot, const std::uint32_t* row) {
-      if (std::signbit(table_->probability(slot))) return;
-      const std::uint32_t context = index_of(row + 1, width);
-      if (context == none) return;
-      context_of[slot] = context;
-      ++start_[context + 1];
+  const std::uint64_t contexts = shape.contexts();
+  start_.assign(contexts + 1, 0);
+  for (std::size_t j = 0; j < shape.levels(); ++j)
+    table_->each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t, double p, std::uint32_t) {
+      if (!std::signbit(p)) ++start_[context + 1];
     });
   for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
   outcome_.resize(start_.back());
   upto_.resize(start_.back());
-  not_interpolated_.assign(slots + 1, false);
-  std::vector<std::uint32_t> place(start_.begin(), start_.end() - 1);
+  not_interpolated_.assign(contexts, false);
+  std::vector<std::uint64_t> place(start_.begin(), start_.end() - 1);
+  const ContextColumns columns_of(*table_);
+  std::uint32_t row[max_columns + 1] = {};
   std::size_t last_rows = 0;
   for (std::size_t j = 0; j < shape.levels(); ++j) {
-    const std::uint32_t width = shape.widths[j];
     const bool last = j + 1 == shape.levels();
-    table_->each_row(width + 1, [&](std::uint32_t slot, const std::uint32_t* row) {
-      if (std::signbit(table_->probability(slot))) return;
-      double own_base = table_->uniform_base(row[0]);
-      if (last && !base.empty()) own_base = last_rows < base.size() ? base[last_rows] : 0.0;
-      last_rows += last;
-      const std::uint32_t context = context_of[slot];
-      if (context == none) return;
-      const double weight = width == 0 ? shape.empty_backoff : usable_weight(table_->backoff(context));
-      const double lower = last ? own_base : table_->probability_from(j + 1, row, own_base);
-      const double p = usable_probability(table_->probability(slot));
-      const double mass = p - weight * lower;
-      if (mass < -rounding * p) not_interpolated_[context] = true;
-      const std::uint32_t at = place[context]++;
-      outcome_[at] = row[0];
-      upto_[at] = std::max(mass, 0.0);
-    });
+    table_->each_entry(j,
+                       [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double stored, std::uint32_t) {
+                         if (std::signbit(stored)) return;
+                         double own_base = table_->uniform_base(outcome);
+                         if (last && !base.empty()) own_base = last_rows < base.size() ? base[last_rows] : 0.0;
+                         last_rows += last;
+                         const double weight = usable_weight(table_->backoff(context));
+                         const double p = usable_probability(stored);
+                         double lower = own_base;
+                         if (!last) {
+                           row[0] = outcome;
+                           if (columns_of.columns(context, row + 1) != shape.widths[j])
+                             lower = 0;
+                           else
+                             lower = table_->probability_from(j + 1, row, own_base);
+                         }
+                         const double mass = p - weight * lower;
+                         if (mass < -rounding * p) not_interpolated_[context] = true;
+                         const std::uint64_t at = place[context]++;
+                         outcome_[at] = outcome;
+                         upto_[at] = std::max(mass, 0.0);
+                       });
   }
   if (!base.empty() && last_rows != base.size())
     throw Error(ErrorCode::argument, "the base needs one probability for every row of the last level");
-  for (std::size_t context = 0; context + 1 < start_.size(); ++context)
-    for (std::uint32_t i = start_[context] + 1; i < start_[context + 1]; ++i) upto_[i] += upto_[i - 1];
+  for (std::size_t context = 0; context < contexts; ++context)
+    for (std::uint64_t i = start_[context] + 1; i < start_[context + 1]; ++i) upto_[i] += upto_[i - 1];
 }
 
 std::uint32_t ChainSampler::draw_by_inversion(std::size_t j, const std::uint32_t* context, double place) const {
@@ -82,13 +80,15 @@ std::uint32_t ChainSampler::draw(const std::uint32_t* context, std::uint64_t see
   const TableShape& shape = table_->shape();
   std::uint64_t used = 0;
   const auto uniform = [&] { return random_uniform(seed, stream, counter << 8 | used++); };
+  std::uint32_t contexts[max_columns + 1];
+  table_->find_contexts(0, context, contexts);
   for (std::size_t j = 0; j < shape.levels(); ++j) {
-    const std::uint32_t slot = index_of(context, shape.widths[j]);
-    if (slot == none || start_[slot] == start_[slot + 1]) continue;
-    if (not_interpolated_[slot] && shape.base_size != 0) return draw_by_inversion(j, context, uniform());
-    const double weight = shape.widths[j] == 0 ? shape.empty_backoff : usable_weight(table_->backoff(slot));
-    if (uniform() < weight) continue;
-    const auto from = upto_.begin() + start_[slot], to = upto_.begin() + start_[slot + 1];
+    const std::uint32_t found = contexts[j];
+    if (found == none || start_[found] == start_[found + 1]) continue;
+    if (not_interpolated_[found] && shape.base_size != 0) return draw_by_inversion(j, context, uniform());
+    if (uniform() < usable_weight(table_->backoff(found))) continue;
+    const auto from = upto_.begin() + static_cast<std::ptrdiff_t>(start_[found]);
+    const auto to = upto_.begin() + static_cast<std::ptrdiff_t>(start_[found + 1]);
     const auto at = std::min(std::upper_bound(from, to, uniform() * *(to - 1)), to - 1);
     return outcome_[static_cast<std::size_t>(at - upto_.begin())];
   }

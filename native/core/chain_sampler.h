@@ -12,8 +12,8 @@ namespace treelm {
 
 class ChainSampler {
  public:
-  // Looks once at every row of the table. `base`: where the base is not uniform, its probability for
-  // every row of the last level, in the order of BackoffTable::each_row. `never`: an outcome that
+  // Looks once at every entry of the table. `base`: where the base is not uniform, its probability for
+  // every entry of the last level, in the order of BackoffTable::each_entry. `never`: an outcome that
   // the uniform base does not give.
   ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<const double> base, std::uint32_t never = none);
 
@@ -24,13 +24,12 @@ class ChainSampler {
                      std::uint64_t counter) const;
 
  private:
-  std::uint32_t index_of(const std::uint32_t* context, std::uint32_t width) const;
   std::uint32_t draw_by_inversion(std::size_t j, const std::uint32_t* context, double place) const;
 
   std::shared_ptr<const BackoffTable> table_;
   std::uint32_t never_;
-  // Outcomes by slot of their context; the empty context comes last.
-  std::vector<std::uint32_t> start_;
+  // Outcomes by context.
+  std::vector<std::uint64_t> start_;
   std::vector<std::uint32_t> outcome_;
   std::vector<double> upto_;            // masses summed within a context
   std::vector<bool> not_interpolated_;  // a stored p is below its share of the lower level

@@ -12,11 +12,9 @@ namespace treelm {
 
 namespace {
 
-constexpr std::uint32_t carrier = none;  // index of a row that is not in the file
-
 template <std::size_t W>
 struct Sorted {
-  static constexpr bool has_ties = true;  // duplicates are told in the order of the file
+  static constexpr bool has_ties = true;  // problems are told in the order of the file
   Key<W> key;
   std::uint32_t index;
   friend bool operator<(const Sorted& a, const Sorted& b) {
@@ -30,120 +28,131 @@ double from_log10(float value) { return std::pow(10.0, static_cast<double>(value
 template <std::size_t W>
 class Builder {
  public:
-  Builder(TableShape shape, std::vector<SequenceRows> levels, std::size_t threads)
+  Builder(TableShape shape, std::vector<SequenceRows> levels, std::size_t threads, const RowProblemCallback& problem)
       : levels_(std::move(levels)),
-        threads_(threads),
         layout_(std::vector<unsigned>(levels_.size(), static_cast<unsigned>(std::bit_width(shape.outcomes)))),
-        shape_(std::move(shape)) {}
+        problem_(problem),
+        pool_(threads),
+        pad_(shape.pad),
+        order_(levels_.size()),
+        builder_(std::move(shape), total_rows(), threads) {}
 
-  std::shared_ptr<const BackoffTable> run(const std::function<void(std::size_t, std::size_t)>& duplicate) {
-    for (std::size_t n = 1; n <= levels_.size(); ++n) sort(n, duplicate);
-    for (std::size_t n = levels_.size(); n > 2; --n) complete(n);
-    std::uint64_t rows = 0;
-    for (const auto& level : sorted_) rows += level.size();
-    // Words that are in no row have no probability: nothing lies below.
-    shape_.empty_backoff = 0;
-    TableBuilder builder(shape_, rows, threads_);
-    std::vector<std::uint32_t> slots;
-    for (std::size_t n = 1; n <= levels_.size(); ++n) slots = add(builder, n, slots);
-    return builder.finish();
+  std::shared_ptr<const BackoffTable> run() {
+    // Words that are in no row have no probability: nothing lies below the 1-grams.
+    builder_.add_context(0, 0.0, empty_context);
+    LargeVector<std::uint32_t> context(levels_[0].log_probability.size(), empty_context);  // per row of n words
+    for (std::size_t n = 1; n <= order_; ++n) {
+      const LargeVector<Sorted<W>> rows = sorted_rows(n);
+      LargeVector<std::uint32_t> next_context(n < order_ ? levels_[n].log_probability.size() : 0, none);
+      LargeVector<std::uint32_t> own(rows.size(), none);  // number as a context, per sorted row
+      if (n < order_) own = number_contexts(n, rows, next_context);
+      add_rows(n, rows, context, own);
+      context = std::move(next_context);
+    }
+    return builder_.finish();
   }
 
  private:
-  void sort(std::size_t n, const std::function<void(std::size_t, std::size_t)>& duplicate) {
+  std::uint64_t total_rows() const {
+    std::uint64_t rows = 0;
+    for (const SequenceRows& level : levels_) rows += level.log_probability.size();
+    return rows;
+  }
+
+  // The rows of n words from column `from` on, sorted.
+  LargeVector<Sorted<W>> sort(std::size_t n, std::size_t from) {
     const SequenceRows& level = levels_[n - 1];
     const std::size_t count = level.log_probability.size();
     LargeVector<Sorted<W>> records(count);
     std::vector<std::uint32_t> row(layout_.columns(), 0);
     for (std::size_t i = 0; i < count; ++i) {
-      std::copy_n(level.rows.begin() + static_cast<std::ptrdiff_t>(i * n), n, row.begin());
+      std::copy_n(level.rows.begin() + static_cast<std::ptrdiff_t>(i * n + from), n - from, row.begin());
       records[i] = {layout_.pack<W>(row.data()), static_cast<std::uint32_t>(i)};
     }
-    ThreadPool pool(threads_);
-    radix_sort(std::span(records), layout_.prefix(n), pool);
-    for (std::size_t i = 1; i < count; ++i)
-      if (records[i].key == records[i - 1].key) duplicate(n, records[i].index);
-    sorted_.push_back(std::move(records));
+    radix_sort(std::span(records), layout_.prefix(n - from), pool_);
+    return records;
   }
 
-  // Adds to the rows of n - 1 words those that rows of n words begin with and that are missing.
-  void complete(std::size_t n) {
-    const auto& longer = sorted_[n - 1];
-    auto& shorter = sorted_[n - 2];
-    const unsigned bits = layout_.prefix(n - 1);
-    LargeVector<Sorted<W>> missing;
+  LargeVector<Sorted<W>> sorted_rows(std::size_t n) {
+    LargeVector<Sorted<W>> rows = sort(n, 0);
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if (rows[i].key == rows[i - 1].key) problem_(n, rows[i].index, RowProblem::duplicate);
+    return rows;
+  }
+
+  // Numbers the rows of n words that are contexts: those that rows of n + 1 words go on from, and
+  // those with a weight. Fills in the context of every row of n + 1 words.
+  LargeVector<std::uint32_t> number_contexts(std::size_t n, const LargeVector<Sorted<W>>& rows,
+                                             LargeVector<std::uint32_t>& context_of) {
+    const LargeVector<Sorted<W>> longer = sort(n + 1, 1);
+    LargeVector<std::uint32_t> own(rows.size(), none);
     std::size_t at = 0;
-    for (const auto& record : longer) {
-      const Key<W> key = slice<W>(record.key, 0, bits);
-      while (at < shorter.size() && shorter[at].key < key) ++at;
-      if (at < shorter.size() && shorter[at].key == key) continue;
-      if (missing.empty() || !(missing.back().key == key)) missing.push_back({key, carrier});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool extended = at < longer.size() && longer[at].key == rows[i].key;
+      if (at < longer.size() && longer[at].key < rows[i].key) problem_(n + 1, longer[at].index, RowProblem::no_context);
+      if (!extended && levels_[n - 1].log_backoff[rows[i].index] == 0) continue;
+      own[i] = static_cast<std::uint32_t>(builder_.contexts());
+      builder_.add_context(static_cast<std::uint32_t>(n), from_log10(levels_[n - 1].log_backoff[rows[i].index]),
+                           shorter_context(rows[i].key, n));
+      for (; at < longer.size() && longer[at].key == rows[i].key; ++at) context_of[longer[at].index] = own[i];
     }
-    const auto middle = static_cast<std::ptrdiff_t>(shorter.size());
-    shorter.insert(shorter.end(), missing.begin(), missing.end());
-    std::inplace_merge(shorter.begin(), shorter.begin() + middle, shorter.end());
+    if (at < longer.size()) problem_(n + 1, longer[at].index, RowProblem::no_context);
+    LargeVector<Key<W>> keys;
+    LargeVector<std::uint32_t> numbers;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (own[i] != none) {
+        keys.push_back(rows[i].key);
+        numbers.push_back(own[i]);
+      }
+    numbered_.push_back({std::move(keys), std::move(numbers)});
+    return own;
   }
 
-  std::vector<std::uint32_t> add(TableBuilder& builder, std::size_t n, const std::vector<std::uint32_t>& parents) {
-    const auto& records = sorted_[n - 1];
+  // The longest context that the first columns of a context of n words are.
+  std::uint32_t shorter_context(const Key<W>& key, std::size_t n) const {
+    for (std::size_t columns = n; columns-- > 1;) {
+      const auto& [keys, numbers] = numbered_[columns - 1];
+      const Key<W> prefix = slice<W>(key, 0, layout_.prefix(columns));
+      const auto found = std::lower_bound(keys.begin(), keys.end(), prefix);
+      if (found != keys.end() && *found == prefix) return numbers[static_cast<std::size_t>(found - keys.begin())];
+    }
+    return empty_context;
+  }
+
+  void add_rows(std::size_t n, const LargeVector<Sorted<W>>& rows, const LargeVector<std::uint32_t>& context,
+                const LargeVector<std::uint32_t>& own) {
     const SequenceRows& level = levels_[n - 1];
-    std::vector<std::uint32_t> slots(records.size());
-    LargeVector<TableBuilder::Row> rows;
-    rows.reserve(n == 1 ? 0 : records.size());
-    std::size_t parent = 0;
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const auto& record = records[i];
-      const std::uint32_t element = layout_.column(record.key, n - 1);
-      double p = record.index == carrier ? 0 : from_log10(level.log_probability[record.index]);
-      if (n == 1) {
-        slots[i] = builder.first_entry(element);
-        // <s> is never predicted, whatever the file says.
-        if (element != shape_.pad) builder.set_probability(slots[i], p);
-        continue;
-      }
-      const Key<W> prefix = slice<W>(record.key, 0, layout_.prefix(n - 1));
-      while (sorted_[n - 2][parent].key < prefix) ++parent;
-      if (record.index == carrier) {
-        const std::uint32_t context = context_of(builder, record.key, n);
-        const double weight = context == none ? 1.0 : usable_weight(builder.backoff(context));
-        p = -weight * usable_probability(builder.probability(parents[parent]));
-      }
-      rows.push_back(TableBuilder::row(parents[parent], element, p, static_cast<std::uint32_t>(i)));
+    LargeVector<TableBuilder::Row> added;
+    added.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::uint32_t index = rows[i].index, word = layout_.column(rows[i].key, 0);
+      // <s> is never predicted, whatever the file says.
+      const double p = n == 1 && word == pad_ ? -0.0 : from_log10(level.log_probability[index]);
+      // A row that is no context leads to the longest context that it ends in.
+      const std::uint32_t next = own[i] != none ? own[i] : n == 1 ? empty_context : shorter_context(rows[i].key, n);
+      added.push_back(TableBuilder::row(context[index], word, p, next));
     }
-    if (n > 1) builder.add_entries(std::move(rows), slots);
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      if (records[i].index == carrier) continue;
-      builder.set_backoff(slots[i], -from_log10(level.log_backoff[records[i].index]));
-      const std::uint32_t context = n > 1 ? context_of(builder, records[i].key, n) : none;
-      if (context != none && builder.backoff(context) < 0) builder.set_backoff(context, -builder.backoff(context));
-    }
-    return slots;
-  }
-
-  // The row of the words before.
-  std::uint32_t context_of(const TableBuilder& builder, const Key<W>& key, std::size_t n) const {
-    std::uint32_t slot = entry_root;
-    for (std::size_t c = 1; c < n && slot != none; ++c)
-      slot = builder.entry(static_cast<std::uint32_t>(c), slot, layout_.column(key, c));
-    return slot;
+    builder_.add_entries(order_ - n, std::move(added));
   }
 
   std::vector<SequenceRows> levels_;
-  std::size_t threads_;
   KeyLayout layout_;
-  TableShape shape_;
-  std::vector<LargeVector<Sorted<W>>> sorted_;
+  const RowProblemCallback& problem_;
+  ThreadPool pool_;
+  std::uint32_t pad_;
+  std::size_t order_;
+  TableBuilder builder_;
+  std::vector<std::pair<LargeVector<Key<W>>, LargeVector<std::uint32_t>>> numbered_;  // contexts of 1, 2, ... words
 };
 
 }  // namespace
 
 std::shared_ptr<const BackoffTable> build_sequences(TableShape shape, std::vector<SequenceRows> levels,
-                                                    std::size_t threads,
-                                                    const std::function<void(std::size_t, std::size_t)>& duplicate) {
+                                                    std::size_t threads, const RowProblemCallback& problem) {
   const auto bits = static_cast<unsigned>(std::bit_width(shape.outcomes));
   const std::size_t words = KeyLayout(std::vector<unsigned>(levels.size(), bits)).words();
   return with_key_words(
-      words, [&]<std::size_t W>() { return Builder<W>(std::move(shape), std::move(levels), threads).run(duplicate); });
+      words, [&]<std::size_t W>() { return Builder<W>(std::move(shape), std::move(levels), threads, problem).run(); });
 }
 
 }  // namespace treelm

@@ -1,4 +1,4 @@
-// Sequence chains: words one after the other, and many sentences at once.
+// Sequence chains: many sentences at once, each in its own state of the automaton.
 
 #include <algorithm>
 #include <array>
@@ -8,42 +8,20 @@
 
 namespace treelm {
 
-BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::uint32_t length,
-                                            std::uint32_t word) const {
-  const std::uint32_t longest = shape_.widths.front();
-  length = std::min(length, longest);
-  double p = uniform_base(word);
-  std::uint32_t found = 0, kept = 0, slot = entry_root;
-  for (std::uint32_t depth = 0; depth <= length; ++depth) {
-    slot = entry(depth + 1, slot, depth == 0 ? word : context[depth - 1]);
-    if (slot == none) break;
-    p = usable_probability(probability(slot));
-    found = depth + 1;
-    if (depth < longest && matters(backoff(slot))) kept = depth + 1;
-  }
-  if (found == 0) p *= shape_.empty_backoff;
-  std::uint32_t at = entry_root;
-  for (std::uint32_t width = 1; width <= length; ++width) {
-    at = entry(width, at, context[width - 1]);
-    if (at == none) break;
-    if (width >= found) p *= usable_weight(backoff(at));
-  }
-  return {std::log(p), kept};
-}
-
 namespace {
 
-constexpr std::size_t batch = 32;
+// Sentences that are read side by side, so that many memory accesses are under way at once.
+constexpr std::size_t lanes = 24;
 
-// One word to be scored: itself, then the words before it, most recent first.
-struct Query {
-  std::array<std::uint32_t, max_columns> column;
-  std::uint32_t columns = 0;
-  std::uint32_t found = 0;
-  std::uint32_t slot = entry_root;
-  bool first = false;  // of its sequence
-  double probability = 0;
-  std::array<double, max_columns> weight;  // of the contexts that this word begins, by width - 1
+struct Lane {
+  const std::uint32_t* word = nullptr;  // the next one
+  const std::uint32_t* stop = nullptr;  // behind the last one of the sentence
+  double* out = nullptr;
+  std::uint32_t context = 0, depth = 0, current = 0;
+  bool ends = false;   // the end of the sentence is still to be scored
+  bool falls = false;  // the weight of `context` is awaited, not an entry
+  double weight = 1;
+  std::uint64_t hash = 0, home = 0;
 };
 
 }  // namespace
@@ -51,72 +29,120 @@ struct Query {
 template <class Value>
 void BackoffTable::score_in(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                             std::uint32_t start, std::uint32_t end, double* out) const {
-  const Slot<Value>* slots = as<Value>();
-  const auto order = static_cast<std::uint32_t>(shape_.columns());
-  std::vector<Query> queries(batch);
-  std::array<double, max_columns> before{}, after_start;
-  after_start.fill(1.0);
-  if (const std::uint32_t slot = find_entry(slots, shape_, 1, entry_root, start); slot != none)
-    after_start[0] = usable_weight(static_cast<double>(slots[slot].backoff));
+  const Slot<Value>* slots = slot<Value>();
+  const ContextInfo<Value>* contexts = info<Value>();
+  const std::uint32_t deepest = shape_.widths.front();
+  const std::uint64_t context_count = shape_.contexts();
+  std::array<std::uint64_t, max_columns + 2> depth_start;
+  std::copy(shape_.context_starts.begin(), shape_.context_starts.end(), depth_start.begin());
+  const Region direct = shape_.entry_regions.back();
+  double ignored = 0;
+  const std::uint32_t first =
+      deepest == 0 || start >= shape_.outcomes ? empty_context : read<Value>(empty_context, start, &ignored);
 
-  std::size_t filled = 0;
-  const auto flush = [&] {
-    for (std::uint32_t depth = 0; depth < order; ++depth) {
-      bool any = false;
-      for (std::size_t i = 0; i < filled; ++i) {
-        const Query& query = queries[i];
-        if (query.found != depth || query.columns <= depth) continue;
-        any = true;
-#if defined(__GNUC__)
-        if (depth > 0) {
-          __builtin_prefetch(slots +
-                             shape_.entry_regions[depth - 1].home(mix64(slot_key(query.slot, query.column[depth]))));
-        } else if (query.column[0] < shape_.outcomes) {
-          __builtin_prefetch(slots + query.column[0]);
-        }
-#endif
-      }
-      if (!any) break;
-      for (std::size_t i = 0; i < filled; ++i) {
-        Query& query = queries[i];
-        if (query.found != depth || query.columns <= depth) continue;
-        const std::uint32_t slot = find_entry(slots, shape_, depth + 1, query.slot, query.column[depth]);
-        if (slot == none) continue;
-        query.slot = slot;
-        query.found = depth + 1;
-        query.probability = usable_probability(static_cast<double>(slots[slot].probability));
-        query.weight[depth] = usable_weight(static_cast<double>(slots[slot].backoff));
-      }
-    }
-    for (std::size_t i = 0; i < filled; ++i) {
-      Query& query = queries[i];
-      if (query.first) before = after_start;
-      double p = query.probability;
-      if (query.found == 0) p = uniform_base(query.column[0]) * shape_.empty_backoff;
-      for (std::uint32_t width = std::max(query.found, 1u); width < query.columns; ++width) p *= before[width - 1];
-      *out++ = std::log(p);
-      for (std::uint32_t width = query.found; width < order; ++width) query.weight[width] = 1.0;
-      before = query.weight;
-    }
-    filled = 0;
+  std::size_t sentence = 0;
+  const std::size_t sentences = starts.size() - 1;
+  std::size_t active = 0;
+  std::array<Lane, lanes> all;
+
+  const auto depth_of = [&](std::uint32_t context) {
+    std::uint32_t depth = deepest;
+    while (context < depth_start[depth]) --depth;
+    return depth;
   };
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
-    const std::uint64_t from = starts[s], to = starts[s + 1];
-    const std::uint64_t last = end == none ? to : to + 1;
-    for (std::uint64_t at = from; at < last; ++at) {
-      Query& query = queries[filled];
-      query.column[0] = at == to ? end : ids[at];
-      std::uint32_t columns = 1;
-      for (std::uint64_t back = at; columns < order && back > from; --back) query.column[columns++] = ids[back - 1];
-      if (columns < order) query.column[columns++] = start;
-      query.columns = columns;
-      query.found = 0;
-      query.slot = entry_root;
-      query.first = at == from;
-      if (++filled == batch) flush();
+  // Makes the lane wait for the entry of its current word after its context.
+  const auto seek = [&](Lane& lane) {
+    lane.falls = false;
+    if (lane.depth == 0) {
+      lane.home = direct.begin + lane.current;
+    } else {
+      lane.hash = mix64(slot_key(lane.context, lane.current));
+      lane.home = shape_.entry_regions[deepest - lane.depth].home(lane.hash);
+    }
+#if defined(__GNUC__)
+    if (lane.depth != 0 || lane.current < direct.length) __builtin_prefetch(slots + lane.home);
+#endif
+  };
+  const auto next_word = [&](Lane& lane) {
+    if (lane.word < lane.stop) {
+      lane.current = *lane.word++;
+    } else if (lane.ends) {
+      lane.current = end;
+      lane.ends = false;
+    } else {
+      return false;
+    }
+    lane.weight = 1;
+    seek(lane);
+    return true;
+  };
+  // Gives the lane the next sentence that has something to score.
+  const auto next_sentence = [&](Lane& lane) {
+    while (sentence < sentences) {
+      const std::uint64_t from = starts[sentence], to = starts[sentence + 1];
+      lane.word = ids.data() + from;
+      lane.stop = ids.data() + to;
+      lane.out = out + (from - starts[0]) + (end == none ? 0 : sentence);
+      lane.ends = end != none;
+      lane.context = first;
+      lane.depth = depth_of(first);
+      ++sentence;
+      if (next_word(lane)) return true;
+    }
+    return false;
+  };
+  while (active < lanes && next_sentence(all[active])) ++active;
+
+  while (active > 0) {
+    for (std::size_t i = 0; i < active; ++i) {
+      Lane& lane = all[i];
+      if (lane.falls) {
+        const ContextInfo<Value>& from = contexts[lane.context];
+        lane.weight *= usable_weight(static_cast<double>(from.backoff));
+        // Whatever the file says, the search goes down.
+        lane.context = from.shorter < lane.context ? from.shorter : empty_context;
+        lane.depth = std::min(lane.depth - 1, depth_of(lane.context));
+        if (lane.depth == 0) lane.context = empty_context;
+        seek(lane);
+        continue;
+      }
+      std::uint64_t found = empty_key;
+      if (lane.depth == 0) {
+        if (lane.current < direct.length && slots[lane.home].key != empty_key) found = lane.home;
+      } else {
+        const Region& region = shape_.entry_regions[deepest - lane.depth];
+        const std::uint64_t wanted = slot_key(lane.context, lane.current);
+        const std::uint64_t stop = std::min(lane.home + longest_probe, region.begin + region.length);
+        for (std::uint64_t at = lane.home; at < stop; ++at) {
+          const std::uint64_t key = slots[at].key;
+          if (key == wanted) {
+            found = at;
+            break;
+          }
+          if (key == empty_key || mix64(key) > lane.hash) break;
+        }
+      }
+      double p;
+      if (found != empty_key) {
+        p = lane.weight * usable_probability(static_cast<double>(slots[found].probability));
+        const std::uint32_t next = slots[found].next;
+        lane.context = next < context_count ? next : empty_context;
+        lane.depth = depth_of(lane.context);
+      } else if (lane.depth == 0) {
+        p = lane.weight * usable_weight(static_cast<double>(contexts[empty_context].backoff)) *
+            uniform_base(lane.current);
+        lane.context = empty_context;
+      } else {
+        lane.falls = true;
+#if defined(__GNUC__)
+        __builtin_prefetch(contexts + lane.context);
+#endif
+        continue;
+      }
+      *lane.out++ = std::log(p);
+      if (!next_word(lane) && !next_sentence(lane)) all[i--] = all[--active];
     }
   }
-  flush();
 }
 
 void BackoffTable::score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,

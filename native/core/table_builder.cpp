@@ -1,7 +1,7 @@
 #include "table_builder.h"
 
 #include <algorithm>
-#include <limits>
+#include <bit>
 
 #include "radix_sort.h"
 
@@ -20,61 +20,81 @@ constexpr std::uint64_t unmix64(std::uint64_t x) {
 }
 static_assert(unmix64(mix64(0)) == 0 && unmix64(mix64(0x123456789ABCDEF0ull)) == 0x123456789ABCDEF0ull);
 
-// Eight of ten slots are used.
-constexpr std::uint64_t capacity_for(std::uint64_t rows) { return rows + rows / 4 + 4; }
+// Nine of ten slots are used.
+constexpr std::uint64_t capacity_for(std::uint64_t rows) { return rows + rows / 9 + 4; }
 
 }  // namespace
 
 TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads)
-    : shape_(std::move(shape)), pool_(threads), memory_(std::make_shared<LargeVector<std::uint64_t>>()) {
-  shape_.entry_regions.clear();
-  shape_.context_regions.clear();
-  constexpr std::uint64_t limit = context_root;
-  if (shape_.outcomes >= limit || shape_.first_contexts >= limit || expected_rows >= limit)
-    throw Error(ErrorCode::too_large, "the table would have more than four billion rows");
+    : shape_(std::move(shape)), pool_(threads), memory_(std::make_shared<Memory>()) {
+  if (shape_.outcomes >= none - 1 || shape_.first_contexts >= none - 1)
+    throw Error(ErrorCode::too_large, "more ids than can be indexed");
+  const std::uint32_t width = shape_.widths.front();
+  shape_.entry_regions.assign(shape_.levels(), {});
+  shape_.context_regions.assign(shape_.sequence ? 0 : width, {});
+  shape_.context_starts.assign(std::size_t{width} + 2, 0);
+  // Room for everything: what is not used in the end is never touched.
+  const std::uint64_t slots = capacity_for(expected_rows) + shape_.outcomes + shape_.first_contexts + 64 * max_columns;
+  memory_->slots.reserve(slots * (shape_.slot_bytes() / 8));
+}
+
+void TableBuilder::add_context(std::uint32_t depth, double backoff, std::uint32_t shorter) {
+  if (++context_count_ >= none - 1) throw Error(ErrorCode::too_large, "more than four billion contexts");
+  for (std::size_t d = std::size_t{depth} + 1; d < shape_.context_starts.size(); ++d)
+    shape_.context_starts[d] = context_count_;
+  if (shape_.double_precision) {
+    memory_->contexts.push_back(std::bit_cast<std::uint64_t>(backoff));
+    memory_->contexts.push_back(shorter);
+  } else {
+    const ContextInfo<float> info{static_cast<float>(backoff), shorter};
+    memory_->contexts.push_back(std::bit_cast<std::uint64_t>(info));
+  }
+}
+
+double TableBuilder::backoff(std::uint32_t context) const {
+  if (shape_.double_precision) return std::bit_cast<double>(memory_->contexts[2 * std::size_t{context}]);
+  return static_cast<double>(std::bit_cast<ContextInfo<float>>(memory_->contexts[context]).backoff);
+}
+
+void TableBuilder::write(std::uint64_t at, std::uint64_t key, const Row& row) {
+  // Word by word, padding included: equal tables have equal bytes.
+  std::uint64_t* place = memory_->slots.data() + at * (shape_.slot_bytes() / 8);
+  place[0] = key;
+  if (shape_.double_precision) {
+    place[1] = std::bit_cast<std::uint64_t>(row.probability);
+    place[2] = row.next;
+  } else {
+    const ContextInfo<float> pair{static_cast<float>(row.probability), row.next};
+    place[1] = std::bit_cast<std::uint64_t>(pair);
+  }
+}
+
+void TableBuilder::clear(std::uint64_t from, std::uint64_t to) {
   const std::uint64_t stride = shape_.slot_bytes() / 8;
-  memory_->reserve((shape_.roots() + capacity_for(expected_rows) + 64 * shape_.columns()) * stride);
-  memory_->assign(shape_.roots() * stride, 0);
-  for (std::uint64_t i = 0; i < shape_.roots(); ++i) (*memory_)[i * stride] = empty_key;
+  for (std::uint64_t at = from; at < to; ++at) {
+    std::uint64_t* place = memory_->slots.data() + at * stride;
+    place[0] = empty_key;
+    for (std::uint64_t w = 1; w < stride; ++w) place[w] = 0;
+  }
 }
 
-void TableBuilder::fill_direct(std::uint64_t slot, std::uint64_t key) {
-  const auto fill = [&]<class Value>(Slot<Value>& at) {
-    if (at.key == empty_key) at = {key, static_cast<Value>(-0.0), static_cast<Value>(-1.0)};
-  };
-  if (shape_.double_precision)
-    fill(as<double>()[slot]);
-  else
-    fill(as<float>()[slot]);
+Region TableBuilder::direct_region(std::uint64_t size, const LargeVector<Row>& rows) {
+  const std::uint64_t stride = shape_.slot_bytes() / 8;
+  const Region region{memory_->slots.size() / stride, size, size};
+  memory_->slots.resize((region.begin + size) * stride);
+  clear(region.begin, region.begin + size);
+  for (const Row& row : rows) {
+    const std::uint64_t key = unmix64(row.key.w[0]);
+    if (key >= size) throw Error(ErrorCode::argument, "an id is outside the table");  // the context is the empty one
+    write(region.begin + key, key, row);
+  }
+  return region;
 }
 
-std::uint32_t TableBuilder::first_entry(std::uint32_t element) {
-  if (element >= shape_.outcomes) throw Error(ErrorCode::argument, "an outcome is outside the table");
-  fill_direct(element, slot_key(entry_root, element));
-  return element;
-}
-
-std::uint32_t TableBuilder::first_context(std::uint32_t element) {
-  if (element >= shape_.first_contexts) throw Error(ErrorCode::argument, "a context is outside the table");
-  const std::uint64_t slot = shape_.outcomes + element;
-  fill_direct(slot, slot_key(context_root, element));
-  return static_cast<std::uint32_t>(slot);
-}
-
-void TableBuilder::add(LargeVector<Row> rows, std::span<std::uint32_t> slots, bool entries) {
+Region TableBuilder::hashed_region(LargeVector<Row> rows) {
   radix_sort(std::span(rows), 64, pool_);
-  Region region;
-  region.begin = memory_->size() / (shape_.slot_bytes() / 8);
-  region.capacity = capacity_for(rows.size());
-  if (shape_.double_precision)
-    place<double>(rows, slots, region, entries);
-  else
-    place<float>(rows, slots, region, entries);
-  (entries ? shape_.entry_regions : shape_.context_regions).push_back(region);
-}
-
-template <class Value>
-void TableBuilder::place(const LargeVector<Row>& rows, std::span<std::uint32_t> places, Region& region, bool entries) {
+  const std::uint64_t stride = shape_.slot_bytes() / 8;
+  Region region{memory_->slots.size() / stride, capacity_for(rows.size()), 0};
   const auto lay = [&](const auto& put) {  // the slot after the last row, or 0 if a row is pushed too far
     std::uint64_t next = region.begin;
     for (const Row& row : rows) {
@@ -86,56 +106,46 @@ void TableBuilder::place(const LargeVector<Row>& rows, std::span<std::uint32_t> 
     return std::max(next, region.begin + region.capacity);
   };
   std::uint64_t end = 0;
-  while ((end = lay([](const Row&, std::uint64_t) {})) == 0) region.capacity += region.capacity / 8;
-  if (end >= context_root) throw Error(ErrorCode::too_large, "the table would have more than four billion slots");
+  while ((end = lay([](const Row&, std::uint64_t) {})) == 0) region.capacity += region.capacity / 16 + 1;
   region.length = end - region.begin;
-
-  const std::uint64_t stride = sizeof(Slot<Value>) / 8;
-  memory_->resize(end * stride, 0);
-  Slot<Value>* slots = as<Value>();
-  for (std::uint64_t i = region.begin; i < end; ++i) slots[i].key = empty_key;
+  memory_->slots.resize(end * stride);
+  std::uint64_t cleared = region.begin;
   lay([&](const Row& row, std::uint64_t at) {
-    const auto value = static_cast<Value>(row.value);
-    slots[at] = {unmix64(row.key.w[0]), entries ? value : static_cast<Value>(-0.0),
-                 entries ? static_cast<Value>(-1.0) : value};
-    if (!places.empty()) places[row.index] = static_cast<std::uint32_t>(at);
+    clear(cleared, at);
+    cleared = at + 1;
+    write(at, unmix64(row.key.w[0]), row);
   });
+  clear(cleared, end);
+  return region;
 }
 
-void TableBuilder::prefetch(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
-#if defined(__GNUC__)
-  if (columns < 2) return;
-  const std::uint64_t at = shape_.entry_regions[columns - 2].home(mix64(slot_key(parent, element)));
-  __builtin_prefetch(reinterpret_cast<const char*>(memory_->data()) + at * shape_.slot_bytes());
-#else
-  (void)columns, (void)parent, (void)element;
-#endif
+void TableBuilder::add_entries(std::size_t level, LargeVector<Row> rows) {
+  shape_.entry_regions[level] =
+      shape_.direct(level) ? direct_region(shape_.outcomes, rows) : hashed_region(std::move(rows));
 }
 
-double TableBuilder::probability(std::uint32_t slot) const {
-  return shape_.double_precision ? as<double>()[slot].probability : static_cast<double>(as<float>()[slot].probability);
+void TableBuilder::add_context_rows(std::uint32_t depth, LargeVector<Row> rows) {
+  shape_.context_regions[depth - 1] =
+      depth == 1 ? direct_region(shape_.first_contexts, rows) : hashed_region(std::move(rows));
 }
 
-double TableBuilder::backoff(std::uint32_t slot) const {
-  return shape_.double_precision ? as<double>()[slot].backoff : static_cast<double>(as<float>()[slot].backoff);
-}
-
-void TableBuilder::set_probability(std::uint32_t slot, double value) {
-  if (shape_.double_precision)
-    as<double>()[slot].probability = value;
-  else
-    as<float>()[slot].probability = static_cast<float>(value);
-}
-
-void TableBuilder::set_backoff(std::uint32_t slot, double value) {
-  if (shape_.double_precision)
-    as<double>()[slot].backoff = value;
-  else
-    as<float>()[slot].backoff = static_cast<float>(value);
+std::uint32_t TableBuilder::next_of(std::size_t level, std::uint32_t context, std::uint32_t outcome) const {
+  const auto find = [&]<class Value>(const Slot<Value>* slots) -> std::uint32_t {
+    const Region& region = shape_.entry_regions[level];
+    if (!shape_.direct(level)) {
+      const std::uint64_t at = find_in_region(slots, region, slot_key(context, outcome));
+      return at == empty_key ? none : slots[at].next;
+    }
+    const std::uint64_t at = region.begin + outcome;
+    return outcome < region.length && slots[at].key != empty_key ? slots[at].next : none;
+  };
+  const void* slots = memory_->slots.data();
+  return shape_.double_precision ? find(static_cast<const Slot<double>*>(slots))
+                                 : find(static_cast<const Slot<float>*>(slots));
 }
 
 std::shared_ptr<const BackoffTable> TableBuilder::finish() {
-  return std::make_shared<BackoffTable>(shape_, memory_->data(), memory_);
+  return std::make_shared<BackoffTable>(shape_, memory_->slots.data(), memory_->contexts.data(), memory_);
 }
 
 }  // namespace treelm

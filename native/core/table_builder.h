@@ -1,4 +1,4 @@
-// Fills a back-off table, one number of columns after the other.
+// Fills a back-off table, level after level from the last one up.
 #pragma once
 
 #include <cstdint>
@@ -15,59 +15,46 @@ namespace treelm {
 
 class TableBuilder {
  public:
-  // Regions are made as rows are added; `expected_rows` is how many there will be, about.
+  // `expected_rows`: how many there will be, about.
   TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads);
 
-  // A row to be added: its last column and its value below a parent that is in the table already.
+  // A row of a region: where it belongs, and what it says.
   struct Row {
     static constexpr bool has_ties = false;
     Key<1> key;  // its hash
-    double value;
-    std::uint32_t index;
+    double probability;
+    std::uint32_t next;
     friend bool operator<(const Row& a, const Row& b) { return a.key < b.key; }
   };
-  static Row row(std::uint32_t parent, std::uint32_t element, double value, std::uint32_t index) {
-    return {{{mix64(slot_key(parent, element))}}, value, index};
+  static Row row(std::uint32_t context, std::uint32_t last, double probability, std::uint32_t next) {
+    return {{{mix64(slot_key(context, last))}}, probability, next};
   }
 
-  // The slot of a row of one column, made if it is not there.
-  std::uint32_t first_entry(std::uint32_t element);
-  std::uint32_t first_context(std::uint32_t element);
-  // Adds all rows of the next number of columns; they differ from each other. The slot of a row goes
-  // to slots[index], unless there are none. The value of an entry is its probability, that of a context its weight.
-  void add_entries(LargeVector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, true); }
-  void add_contexts(LargeVector<Row> rows, std::span<std::uint32_t> slots) { add(std::move(rows), slots, false); }
-
-  std::uint32_t entry(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
-    return shape_.double_precision ? find_entry(as<double>(), shape_, columns, parent, element)
-                                   : find_entry(as<float>(), shape_, columns, parent, element);
-  }
-  std::uint32_t context(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const {
-    return shape_.double_precision ? find_context(as<double>(), shape_, columns, parent, element)
-                                   : find_context(as<float>(), shape_, columns, parent, element);
-  }
-  void prefetch(std::uint32_t columns, std::uint32_t parent, std::uint32_t element) const;
-  double probability(std::uint32_t slot) const;
-  double backoff(std::uint32_t slot) const;
-  void set_probability(std::uint32_t slot, double value);
-  void set_backoff(std::uint32_t slot, double value);
-  void set_empty_backoff(double value) { shape_.empty_backoff = value; }
-  const TableShape& shape() const { return shape_; }
+  // Contexts get their numbers in this order; `depth` must not fall.
+  void add_context(std::uint32_t depth, double backoff, std::uint32_t shorter);
+  std::uint64_t contexts() const { return context_count_; }
+  // Adds the entries of a level; the last level first. The rows differ from each other.
+  void add_entries(std::size_t level, LargeVector<Row> rows);
+  // Adds contexts of 1, 2, ... columns, after all entries.
+  void add_context_rows(std::uint32_t depth, LargeVector<Row> rows);
+  double backoff(std::uint32_t context) const;
+  // The context that an entry of a level that has been added leads to, or `none`.
+  std::uint32_t next_of(std::size_t level, std::uint32_t context, std::uint32_t outcome) const;
   std::shared_ptr<const BackoffTable> finish();
 
  private:
-  template <class Value>
-  Slot<Value>* as() const {
-    return reinterpret_cast<Slot<Value>*>(memory_->data());
-  }
-  void add(LargeVector<Row> rows, std::span<std::uint32_t> slots, bool entries);
-  template <class Value>
-  void place(const LargeVector<Row>& rows, std::span<std::uint32_t> slots, Region& region, bool entries);
-  void fill_direct(std::uint64_t slot, std::uint64_t key);
+  struct Memory {
+    LargeVector<std::uint64_t> slots, contexts;
+  };
+  Region direct_region(std::uint64_t size, const LargeVector<Row>& rows);
+  Region hashed_region(LargeVector<Row> rows);
+  void clear(std::uint64_t from, std::uint64_t to);
+  void write(std::uint64_t at, std::uint64_t key, const Row& row);
 
   TableShape shape_;
   ThreadPool pool_;
-  std::shared_ptr<LargeVector<std::uint64_t>> memory_;
+  std::uint64_t context_count_ = 0;
+  std::shared_ptr<Memory> memory_;
 };
 
 }  // namespace treelm

@@ -214,32 +214,28 @@ TEST("table builder: every row is found, and nothing else") {
       shape.double_precision = wide;
       shape.base_size = 50;
       TableBuilder builder(shape, 1000, threads);
+      for (int i = 0; i < 60; ++i) builder.add_context(i == 0 ? 0 : 1, 0.5, 0);
+      LargeVector<TableBuilder::Row> rows;
+      for (std::uint32_t x = 0; x < 50; x += 2) rows.push_back(TableBuilder::row(empty_context, x, 0.5, x));
+      builder.add_entries(2, std::move(rows));
       std::set<std::pair<std::uint32_t, std::uint32_t>> keys;
       for (int i = 0; i < 110000; ++i)
-        keys.emplace(static_cast<std::uint32_t>(random.below(50)), static_cast<std::uint32_t>(random.below(9000)));
-      for (std::uint32_t x = 0; x < 50; ++x) CHECK_EQ(builder.first_entry(x), x);
-      LargeVector<TableBuilder::Row> rows;
-      for (const auto& [parent, element] : keys)
-        rows.push_back(TableBuilder::row(parent, element, 0.25, static_cast<std::uint32_t>(rows.size())));
-      std::vector<std::uint32_t> slots(rows.size(), none);
-      builder.add_entries(std::move(rows), slots);
-      CHECK_EQ(std::set<std::uint32_t>(slots.begin(), slots.end()).size(), keys.size());
-      std::size_t at = 0;
-      for (const auto& [parent, element] : keys) CHECK_EQ(builder.entry(2, parent, element), slots[at++]);
+        keys.emplace(static_cast<std::uint32_t>(random.below(60)), static_cast<std::uint32_t>(random.below(9000)));
+      rows.clear();
+      for (const auto& [context, outcome] : keys)
+        rows.push_back(TableBuilder::row(context, outcome, 0.25, context + outcome));
+      builder.add_entries(1, std::move(rows));
+      for (std::uint32_t x = 0; x < 60; ++x) CHECK_EQ(builder.next_of(2, 0, x), x < 50 && x % 2 == 0 ? x : none);
+      for (const auto& [context, outcome] : keys) CHECK_EQ(builder.next_of(1, context, outcome), context + outcome);
       for (int i = 0; i < 20000; ++i) {
-        const auto parent = static_cast<std::uint32_t>(random.below(60));
-        const auto element = static_cast<std::uint32_t>(random.below(20000));
-        CHECK_EQ(builder.entry(2, parent, element) != none, keys.contains({parent, element}));
+        const auto context = static_cast<std::uint32_t>(random.below(70));
+        const auto outcome = static_cast<std::uint32_t>(random.below(20000));
+        CHECK_EQ(builder.next_of(1, context, outcome) != none, keys.contains({context, outcome}));
       }
-      std::vector<std::uint32_t> no_slots;
-      builder.add_entries({}, no_slots);
-      builder.add_contexts({}, no_slots);
-      const auto table = builder.finish();
-      std::size_t seen = 0;
-      table->each_row(2, [&](std::uint32_t, const std::uint32_t* row) { seen += keys.contains({row[0], row[1]}); });
-      CHECK_EQ(seen, keys.size());
-      CHECK_THROWS_CODE(builder.first_entry(50), ErrorCode::argument);
-      CHECK_THROWS_CODE(builder.first_context(50), ErrorCode::argument);
+      builder.add_entries(0, {});
+      rows.clear();
+      rows.push_back(TableBuilder::row(empty_context, 50, 0, 1));
+      CHECK_THROWS_CODE(builder.add_context_rows(1, rows), ErrorCode::argument);
     }
 }
 

@@ -28,37 +28,44 @@ TableShape forged_shape(Random& random) {
   shape.first_contexts = shape.sequence ? 0 : random.below(40);
   shape.base_size = random.chance(3) ? 0 : random.below(shape.outcomes + 1);
   shape.pad = static_cast<std::uint32_t>(random.below(shape.outcomes));
-  const double weights[] = {0, 1, 0.5, 1e30, 1e-300};
-  shape.empty_backoff = weights[random.below(5)];
-  std::uint64_t at = shape.roots();
-  const auto region = [&] {
+  std::uint64_t at = 0;
+  const auto region = [&](std::uint64_t direct) {
     Region made;
     made.begin = at;
-    made.capacity = 1 + random.below(random.chance(6) ? 2000 : 30);
-    made.length = made.capacity + random.below(random.chance(6) ? 2000 : 5);
+    made.capacity = direct != 0 ? direct : 1 + random.below(random.chance(6) ? 2000 : 30);
+    made.length = direct != 0 ? direct : made.capacity + random.below(random.chance(6) ? 2000 : 5);
     at += made.length;
     return made;
   };
-  for (std::uint32_t w = 0; w < width; ++w) shape.entry_regions.push_back(region());
+  if (!shape.sequence && width > 0) shape.first_contexts = 1 + random.below(40);
+  shape.entry_regions.resize(shape.levels());
+  for (std::size_t j = shape.levels(); j-- > 0;) shape.entry_regions[j] = region(shape.direct(j) ? shape.outcomes : 0);
   if (!shape.sequence)
-    for (std::uint32_t w = 1; w < width; ++w) shape.context_regions.push_back(region());
+    for (std::uint32_t w = 0; w < width; ++w)
+      shape.context_regions.push_back(region(w == 0 ? shape.first_contexts : 0));
+  shape.context_starts = {0, 1};
+  for (std::uint32_t w = 0; w < width; ++w)
+    shape.context_starts.push_back(shape.context_starts.back() + random.below(30));
   return shape;
 }
 
-enum class Forgery { noise, near_keys, long_chains, cycles, far_parents, all_empty, count };
+enum class Forgery { noise, near_keys, long_chains, far_contexts, all_empty, count };
 
-std::uint64_t forged_key(Random& random, Forgery kind, const TableShape& shape, std::uint64_t slot) {
-  const auto any = static_cast<std::uint32_t>(random.below(shape.slots()));
+std::uint64_t forged_key(Random& random, Forgery kind, const TableShape& shape) {
+  const auto any = static_cast<std::uint32_t>(random.below(shape.contexts() + 3));
   const auto element = static_cast<std::uint32_t>(random.below(45));
   switch (kind) {
-    case Forgery::near_keys:  // parents that exist, elements that are asked for
-      return slot_key(random.chance(3) ? entry_root : random.chance(3) ? context_root : any, element);
+    case Forgery::near_keys: return slot_key(any, element);  // contexts that exist, elements that are asked for
     case Forgery::long_chains: return smallest_hash;
-    case Forgery::cycles: return slot_key(static_cast<std::uint32_t>(slot), element);
-    case Forgery::far_parents: return slot_key(0xFFFFFF00u + static_cast<std::uint32_t>(random.below(256)), element);
+    case Forgery::far_contexts: return slot_key(0xFFFFFF00u + static_cast<std::uint32_t>(random.below(256)), element);
     case Forgery::all_empty: return empty_key;
     default: return mix64(random.below(~std::size_t{0}));
   }
+}
+
+std::uint32_t forged_context(Random& random, const TableShape& shape) {
+  return static_cast<std::uint32_t>(random.chance(4) ? random.below(~std::size_t{0})
+                                                     : random.below(shape.contexts() + 2));
 }
 
 double forged_value(Random& random) {
@@ -67,36 +74,59 @@ double forged_value(Random& random) {
   return values[random.below(std::size(values))];
 }
 
+struct Memory {
+  std::vector<std::uint64_t> slots, contexts;
+};
+
 template <class Value>
-void fill(Random& random, Forgery kind, const TableShape& shape, std::vector<std::uint64_t>& memory) {
-  for (std::uint64_t i = 0; i < shape.slots(); ++i) {
-    Slot<Value> slot{forged_key(random, kind, shape, i), static_cast<Value>(forged_value(random)),
-                     static_cast<Value>(forged_value(random))};
-    if (i < shape.outcomes && random.chance(2)) slot.key = slot_key(entry_root, static_cast<std::uint32_t>(i));
-    // Rows that lie where a search finds them: the rest of the walk meets forged ones.
-    std::memcpy(reinterpret_cast<char*>(memory.data()) + i * sizeof slot, &slot, sizeof slot);
+void fill(Random& random, Forgery kind, const TableShape& shape, Memory& memory) {
+  const auto put = [&](std::uint64_t at, std::uint64_t key) {
+    Slot<Value> slot{};
+    slot.key = key;
+    slot.probability = static_cast<Value>(forged_value(random));
+    slot.next = forged_context(random, shape);
+    std::memcpy(reinterpret_cast<char*>(memory.slots.data()) + at * sizeof slot, &slot, sizeof slot);
+  };
+  for (std::uint64_t i = 0; i < shape.slots(); ++i) put(i, forged_key(random, kind, shape));
+  for (std::uint64_t i = 0; i < shape.contexts(); ++i) {
+    ContextInfo<Value> info{};
+    info.backoff = static_cast<Value>(forged_value(random));
+    info.shorter = forged_context(random, shape);
+    std::memcpy(reinterpret_cast<char*>(memory.contexts.data()) + i * sizeof info, &info, sizeof info);
   }
   if (kind != Forgery::near_keys) return;
+  // Rows that lie where a search finds them: the rest of the walk meets forged ones.
   for (const auto& regions : {&shape.entry_regions, &shape.context_regions})
     for (const Region& region : *regions)
       for (int i = 0; i < 20; ++i) {
-        Slot<Value> slot{forged_key(random, kind, shape, 0), static_cast<Value>(forged_value(random)),
-                         static_cast<Value>(forged_value(random))};
-        const std::uint64_t at = region.home(mix64(slot.key));
-        std::memcpy(reinterpret_cast<char*>(memory.data()) + at * sizeof slot, &slot, sizeof slot);
+        const std::uint64_t key = forged_key(random, kind, shape);
+        put(region.home(mix64(key)), key);
       }
+}
+
+std::shared_ptr<BackoffTable> over(const TableShape& shape, const std::shared_ptr<Memory>& memory) {
+  return std::make_shared<BackoffTable>(shape, memory->slots.data(), memory->contexts.data(), memory);
+}
+
+std::shared_ptr<Memory> memory_for(const TableShape& shape) {
+  auto memory = std::make_shared<Memory>();
+  memory->slots.resize(shape.slots() * shape.slot_bytes() / 8);
+  memory->contexts.resize(shape.contexts() * shape.context_bytes() / 8);
+  return memory;
 }
 
 std::shared_ptr<BackoffTable> forged_table(Random& random, Forgery kind) {
   const TableShape shape = forged_shape(random);
-  auto memory = std::make_shared<std::vector<std::uint64_t>>(shape.slots() * shape.slot_bytes() / 8);
-  if (kind == Forgery::noise)
-    for (std::uint64_t& word : *memory) word = mix64(random.below(~std::size_t{0}));
-  else if (shape.double_precision)
+  const auto memory = memory_for(shape);
+  if (kind == Forgery::noise) {
+    for (auto* words : {&memory->slots, &memory->contexts})
+      for (std::uint64_t& word : *words) word = mix64(random.below(~std::size_t{0}));
+  } else if (shape.double_precision) {
     fill<double>(random, kind, shape, *memory);
-  else
+  } else {
     fill<float>(random, kind, shape, *memory);
-  return std::make_shared<BackoffTable>(shape, memory->data(), memory);
+  }
+  return over(shape, memory);
 }
 
 std::uint32_t any_id(Random& random) {
@@ -114,17 +144,22 @@ void ask(Random& random, const std::shared_ptr<BackoffTable>& table) {
       const double p = table->probability_from(j, row.data(), table->uniform_base(row[0]));
       CHECK(!(p < 0));
       CHECK(!(table->backoff_of(j, row.data() + 1) < 0));
-      const std::uint32_t slot = table->context_slot(row.data() + 1, shape.widths[j]);
-      CHECK(shape.widths[j] == 0 || slot == none || slot < shape.slots());
+      std::uint32_t contexts[max_columns + 1];
+      table->find_contexts(j, row.data() + 1, contexts);
+      for (std::size_t i = j; i < shape.levels(); ++i) CHECK(contexts[i] == none || contexts[i] < shape.contexts());
     }
     if (!shape.sequence) continue;
     const auto length = static_cast<std::uint32_t>(random.below(columns));
     CHECK(table->advance(row.data() + 1, length, row[0]).kept <= shape.widths.front());
   }
-  for (std::uint32_t width = 1; width <= columns; ++width)
-    table->each_row(width, [&](std::uint32_t slot, const std::uint32_t* found) {
+  const ContextColumns columns_of(*table);
+  std::vector<std::uint32_t> listed(max_columns);
+  for (std::size_t j = 0; j < shape.levels(); ++j)
+    table->each_entry(j, [&](std::uint64_t slot, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t) {
       CHECK(slot < shape.slots());
-      CHECK(found[0] < shape.outcomes);
+      CHECK(outcome < shape.outcomes);
+      const std::uint32_t found = columns_of.columns(context, listed.data());
+      CHECK(found == none || found < columns);
     });
   if (shape.sequence) {
     std::vector<std::uint32_t> ids(100);
@@ -164,15 +199,17 @@ TEST("forged tables: a search looks at few slots of a region without end") {
   shape.outcomes = shape.base_size = 4;
   shape.sequence = true;
   shape.pad = 3;
-  shape.entry_regions = {{4, 1, 4000000}};  // all hashes point at its first slot
-  auto memory = std::make_shared<std::vector<std::uint64_t>>(shape.slots() * 2);
-  for (std::uint64_t i = 0; i < shape.slots(); ++i)
-    (*memory)[2 * i] = i < 4 ? slot_key(entry_root, static_cast<std::uint32_t>(i)) : smallest_hash;
-  const BackoffTable table(shape, memory->data(), memory);
+  shape.entry_regions = {{4, 1, 4000000}, {0, 4, 4}};  // all hashes point at its first slot
+  shape.context_starts = {0, 1, 5};
+  const auto memory = memory_for(shape);
+  for (std::uint64_t i = 0; i < shape.slots(); ++i) memory->slots[2 * i] = i < 4 ? i : smallest_hash;
+  // Every word leads to a context of its own.
+  for (std::uint64_t i = 0; i < 4; ++i) memory->slots[2 * i + 1] = (i + 1) << 32;
+  const BackoffTable table(shape, memory->slots.data(), memory->contexts.data(), memory);
   const Clock clock;
   double sum = 0;
   for (std::uint32_t i = 0; i < 2000; ++i) {
-    const std::uint32_t row[] = {i % 4, i};
+    const std::uint32_t row[] = {i % 4, i % 4};
     sum += table.probability_from(0, row, 0.25);
   }
   CHECK_EQ(sum, 0.0);
@@ -183,10 +220,10 @@ TEST("forged tables: damaged copies of each other's rows are passed over") {
   Random random(12);
   for (int round = 0; round < 200; ++round) {  // every slot the same key, at home or not
     const TableShape shape = forged_shape(random);
-    auto memory = std::make_shared<std::vector<std::uint64_t>>(shape.slots() * shape.slot_bytes() / 8);
-    const std::uint64_t key = forged_key(random, Forgery::near_keys, shape, 0);
-    for (std::uint64_t i = 0; i < shape.slots(); ++i) (*memory)[i * shape.slot_bytes() / 8] = key;
-    const auto table = std::make_shared<BackoffTable>(shape, memory->data(), memory);
+    const auto memory = memory_for(shape);
+    const std::uint64_t key = forged_key(random, Forgery::near_keys, shape);
+    for (std::uint64_t i = 0; i < shape.slots(); ++i) memory->slots[i * shape.slot_bytes() / 8] = key;
+    const auto table = over(shape, memory);
     ask(random, table);
     draw(random, table);
   }
@@ -199,8 +236,9 @@ TEST("forged tables: shapes that no table has are refused") {
     shape.widths = {2, 1, 0};
     shape.outcomes = shape.base_size = 5;
     shape.first_contexts = 3;
-    shape.entry_regions = {{8, 4, 5}, {13, 4, 4}};
-    shape.context_regions = {{17, 1, 1}};
+    shape.entry_regions = {{9, 4, 4}, {5, 4, 4}, {0, 5, 5}};
+    shape.context_regions = {{13, 3, 3}, {16, 1, 1}};
+    shape.context_starts = {0, 1, 3, 4};
     check_table_shape(shape);
     change(shape);
     CHECK_THROWS_CODE(check_table_shape(shape), ErrorCode::table);
@@ -216,18 +254,16 @@ TEST("forged tables: shapes that no table has are refused") {
   refused([](TableShape& s) { s.base_size = 6; });
   refused([](TableShape& s) { s.entry_regions.pop_back(); });
   refused([](TableShape& s) { s.context_regions.clear(); });
-  refused([](TableShape& s) { s.entry_regions[0].begin = 7; });
+  refused([](TableShape& s) { s.entry_regions[0].begin = 8; });
   refused([](TableShape& s) { s.entry_regions[0].capacity = 0; });
   refused([](TableShape& s) { s.entry_regions[1].length = 3; });
   refused([&](TableShape& s) { s.entry_regions[1].length = far; });
   refused([&](TableShape& s) { s.context_regions[0].length = far - 8; });
   refused([](TableShape& s) { s.sequence = true; });
-  refused([](TableShape& s) { s.empty_backoff = -1; });
-  refused([](TableShape& s) { s.empty_backoff = std::nan(""); });
-  // Each fits, all of them together do not: slots are numbers of 32 bits.
-  refused([](TableShape& s) {
-    s.outcomes = s.first_contexts = 0xF0000000u;
-    s.entry_regions = {{0x1E0000000ull, 4, 5}, {0x1E0000005ull, 4, 4}};
-    s.context_regions = {{0x1E0000009ull, 1, 1}};
-  });
+  refused([](TableShape& s) { s.context_starts.clear(); });
+  refused([](TableShape& s) { s.context_starts = {0, 2, 3, 4}; });
+  refused([](TableShape& s) { s.context_starts = {0, 1, 3, 2}; });
+  refused([&](TableShape& s) { s.context_starts = {0, 1, 3, far}; });
+  refused([](TableShape& s) { s.entry_regions[2].length = 6; });
+  refused([](TableShape& s) { s.first_contexts = 4; });
 }

@@ -27,6 +27,7 @@ from treelm.cli.main import COMMANDS
 HELP_PAGES = [
     *((name,) for name in COMMANDS),
     *(("evaluate", name) for name in ("parses", "perplexity")),
+    *(("judge", name) for name in ("export", "import")),
     *(("train", name) for name in ("ngram", "interpolated")),
 ]
 GOOD = b"(S (NP (PRP I)) (VP (VBP sleep)))\n"
@@ -91,7 +92,7 @@ def test_program_help_names_every_command() -> None:
 def test_program_help_of_a_command(page: tuple[str, ...]) -> None:
     shown = assert_fine(treelm(*page, "--help")).decode()
     assert shown.rstrip().splitlines()[-1].startswith("Example: treelm ")
-    if page in {("evaluate",), ("train",)}:
+    if page in {("corrupt",), ("evaluate",), ("judge",), ("train",)}:
         return
     # Every option states its default.
     options = re.split(r"^│\s+(?=--)", shown, flags=re.MULTILINE)[1:]

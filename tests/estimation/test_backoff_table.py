@@ -203,7 +203,7 @@ def tensors() -> dict[str, np.ndarray]:
     return {name: array.copy() for name, array in table_of(data).to_tensors("t").items()}
 
 
-@pytest.mark.parametrize("place", range(16))
+@pytest.mark.parametrize("place", range(26))
 @pytest.mark.parametrize("value", [0, 1, 2, 3, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
 def test_forged_descriptions(tensors: dict[str, np.ndarray], place: int, value: int) -> None:
     """Every number of the description replaced: refused, or a table that still answers."""
@@ -229,9 +229,10 @@ def test_forged_descriptions(tensors: dict[str, np.ndarray], place: int, value: 
         lambda t: t.update({"t.shape": t["t.shape"][:-1]}),
         lambda t: t.update({"t.shape": np.append(t["t.shape"], t["t.shape"][:1])}),
         lambda t: t.update({"t.shape": t["t.shape"].astype(float)}),
-        lambda t: t.update({"t.empty_backoff": np.array([np.nan])}),
-        lambda t: t.update({"t.empty_backoff": np.array([-1.0])}),
-        lambda t: t.update({"t.empty_backoff": np.array([])}),
+        lambda t: t.pop("t.contexts"),
+        lambda t: t.update({"t.contexts": t["t.contexts"][:-1]}),
+        lambda t: t.update({"t.contexts": t["t.contexts"].astype(float)}),
+        lambda t: t.update({"t.contexts": np.repeat(t["t.contexts"], 2, axis=1)}),
     ],
 )
 def test_damaged_arrays(tensors: dict[str, np.ndarray], change) -> None:

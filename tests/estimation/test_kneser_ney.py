@@ -245,13 +245,20 @@ def test_threads_build_the_same_table(chain: Chain, precision: str) -> None:
     """Bit by bit, with enough rows that the threads share the work."""
     ids = np.random.default_rng(5).zipf(1.3, (150_000, 3))
     counter = EventCounter(3)
-    counter.add(np.minimum(ids, 3000).astype(np.uint32))
+    ids = np.minimum(ids, 3000).astype(np.uint32)
+    if chain.sequence:
+        starts = np.arange(0, ids.size + 1, 15).astype(np.uint64)
+        counter.add_sequences(ids.ravel(), starts, end=0, pad=3001)
+    else:
+        counter.add(ids)
     events = counter.finish()
     one, two = (
         kernel_table(ChainCounts(events, chain, threads=n), kneser_ney, 3001, precision=precision)
         for n in (1, 2)
     )
     assert np.array_equal(one.native.slots, two.native.slots)
+    assert np.array_equal(one.native.contexts, two.native.contexts)
+    assert one.shape.context_starts == two.shape.context_starts
     assert one.shape.entry_regions == two.shape.entry_regions
     assert one.shape.context_regions == two.shape.context_regions
 

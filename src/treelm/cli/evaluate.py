@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.model_options import ModelPath, TextOptions
+from treelm.cli.model_options import MeasureOptions, ModelPath, TextOptions
 from treelm.cli.options import CommonOptions, InputFile, InputFiles, TreeOptions, note_problems
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.score_files import read_scores, write_outcomes
+from treelm.errors import UsageError
 from treelm.models.registry import load
+from treelm.tasks.evaluate.classify_texts import (
+    evaluate_classification,
+    evaluate_scored_classification,
+)
+from treelm.tasks.evaluate.measured_text import MeasuredText, read_measured_text
+from treelm.tasks.evaluate.pair_accuracy import (
+    PairResults,
+    evaluate_pairs,
+    evaluate_scored_pairs,
+)
+from treelm.tasks.evaluate.pair_files import Tokenizing, read_json_pairs, read_pair_files
 from treelm.tasks.evaluate.parse_files import evaluate_parse_files
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
+from treelm.tasks.evaluate.slr import Measure
+
+#: A model folder, where score files may stand in for one.
+_Model = Annotated[str | None, Parameter(name=["--model", "-m"])]
+_Outcomes = Annotated[str | None, Parameter(name=["--output", "-o"])]
 
 evaluate = App(
     name="evaluate",
@@ -99,4 +117,152 @@ def perplexity(
         oov_mode=oov_mode,
         threads=text.thread_count,
     )
+    write_record(found.to_record(), as_json=json)
+
+
+@evaluate.command(help_epilogue="Example: `treelm evaluate pairs -m model good.txt bad.txt --json`")
+def pairs(
+    files: InputFiles = None,
+    /,
+    *,
+    model: _Model = None,
+    blimp: str | None = None,
+    slr: bool = False,
+    tokenize: Tokenizing = "auto",
+    half_ties: bool = False,
+    drop_identical: bool = False,
+    output: _Outcomes = None,
+    json: bool = False,
+    measuring: MeasureOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Measure how often a model prefers the good sentence of a pair.
+
+    Without a model the two files are score files. Ties count as wrong.
+
+    Args:
+        files: File of the good sentences, and file of the bad ones in the same order.
+        model: Model folder.
+        blimp: File of JSON lines with the keys of BLiMP, instead of two files.
+        slr: Compare syntactic log-odds ratios instead of log probabilities.
+        tokenize: Whether sentences are raw text; by default those of --blimp are.
+        half_ties: Count a tie as half right.
+        drop_identical: Leave out pairs whose sentences are the same.
+        output: File to write: 1 for every pair that is right and 0 for the others, in order.
+        json: One JSON object instead of lines.
+        measuring: Measuring.
+        common: Common.
+    """
+    del common
+    measuring = measuring or MeasureOptions()
+    measure: Measure = "slr" if slr else "log_prob"
+    if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
+        raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
+    if model is None:
+        if blimp is not None or drop_identical or tokenize != "auto":
+            raise UsageError("--blimp, --tokenize and --drop-identical need a model: -m MODEL.")
+        good, bad = (read_scores(file) for file in files or ())
+        found = evaluate_scored_pairs(
+            good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
+        )
+    else:
+        loaded = load(model)
+        minimal = (
+            read_json_pairs(blimp, tokenizing=tokenize)
+            if blimp is not None
+            else read_pair_files(*(files or ()), tokenizing=tokenize)
+        )
+        found = evaluate_pairs(
+            loaded,
+            minimal,
+            seed=measuring.seed,
+            measure=measure,
+            half_ties=half_ties,
+            drop_identical=drop_identical,
+            allow_overlap=measuring.allow_overlap,
+            threads=measuring.thread_count,
+        )
+    if output is not None:
+        write_outcomes(output, found.right.tolist())
+    write_record(found.to_record() if json else _pair_lines(found), as_json=json)
+
+
+def _pair_lines(found: PairResults) -> dict[str, object]:
+    """Return the results with a line for each group."""
+    record = {name: value for name, value in found.to_record().items() if name[:4] != "per_"}
+    for name, groups in found.groupings.items():
+        for group, accuracy in groups.items():
+            low, high = accuracy.interval
+            record[f"{name.removeprefix('per_')}: {group}"] = (
+                f"{accuracy.accuracy:.4f} [{low:.4f}, {high:.4f}] n {accuracy.n}"
+            )
+    return record
+
+
+@evaluate.command(
+    help_epilogue="Example: `treelm evaluate classification -m model --tune-good dev.good "
+    "--tune-bad dev.bad --good test.good --bad test.bad`"
+)
+def classification(
+    *,
+    model: _Model = None,
+    good: InputFile,
+    bad: InputFile,
+    tune_good: str | None = None,
+    tune_bad: str | None = None,
+    score: Literal["auto", "slr", "log-prob"] = "auto",
+    paired: bool = False,
+    output: _Outcomes = None,
+    json: bool = False,
+    measuring: MeasureOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Measure how well a model tells good sentences from bad ones by a threshold.
+
+    Without a model all files are score files.
+
+    Args:
+        model: Model folder.
+        good: Good sentences, one a line.
+        bad: Bad sentences.
+        tune_good: Other good sentences, on which the threshold is tuned.
+        tune_bad: Other bad sentences, on which the threshold is tuned.
+        score: What the threshold is about; auto is slr, and for classifiers their own score.
+        paired: Line n of --good and line n of --bad are a pair.
+        output: File to write: 1 for every sentence called what it is, 0 for others; good first.
+        json: One JSON object instead of lines.
+        measuring: Measuring.
+        common: Common.
+    """
+    del common
+    measuring = measuring or MeasureOptions()
+    if (tune_good is None) != (tune_bad is None):
+        raise UsageError("--tune-good and --tune-bad go together.")
+    tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
+    choice: Literal["auto", "slr", "log_prob"] = "log_prob" if score == "log-prob" else score
+    if model is None:
+        found = evaluate_scored_classification(
+            good, bad, tuning=tuning, score=choice, paired=paired, seed=measuring.seed
+        )
+    else:
+        texts: tuple[MeasuredText, MeasuredText]
+        if paired:
+            minimal = read_pair_files(good, bad)
+            texts = minimal.good, minimal.bad
+        else:
+            texts = read_measured_text(good), read_measured_text(bad)
+        found = evaluate_classification(
+            load(model),
+            *texts,
+            seed=measuring.seed,
+            tuning=None
+            if tuning is None
+            else (read_measured_text(tuning[0]), read_measured_text(tuning[1])),
+            score=choice,
+            paired=paired,
+            allow_overlap=measuring.allow_overlap,
+            threads=measuring.thread_count,
+        )
+    if output is not None:
+        write_outcomes(output, found.right.tolist())
     write_record(found.to_record(), as_json=json)

@@ -79,6 +79,11 @@ COMMANDS = {
         "Draw sentences from a model.",
         "treelm sample -m model -n 5 --seed 1",
     ),
+    "corrupt": _Command(
+        "treelm.cli.corrupt:corrupt",
+        "Make wrong sentences: by a trigram model, or one error each.",
+        "treelm corrupt noisy --trees dev.mrg --seed 1 > noisy.tsv",
+    ),
     "convert": _Command(
         "treelm.cli.convert:convert",
         "Write an n-gram model as an ARPA file, or the other way round.",
@@ -88,6 +93,16 @@ COMMANDS = {
         "treelm.cli.evaluate:evaluate",
         "Measure how good something is.",
         "treelm evaluate parses gold.mrg parsed.mrg --json",
+    ),
+    "compare": _Command(
+        "treelm.cli.compare:compare",
+        "Compare two models or score files, and test the difference.",
+        "treelm compare model-a model-b test.txt --json",
+    ),
+    "judge": _Command(
+        "treelm.cli.judge:judge",
+        "Ask people which of two texts is better.",
+        "treelm judge export a.txt b.txt -o pairs.csv --seed 1",
     ),
 }
 
@@ -105,7 +120,7 @@ app = App(
 )
 for _name, _command in COMMANDS.items():
     # A command with commands of its own says its example itself.
-    _has_own = _name in {"evaluate", "train"}
+    _has_own = _name in {"corrupt", "evaluate", "judge", "train"}
     _extra = {} if _has_own else {"help_epilogue": f"Example: `{_command.example}`"}
     app.command(_command.path, name=_name, help=_command.sentence, **_extra)
 

@@ -44,6 +44,24 @@ class TextOptions:
         return islice(items, self.limit)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """Options of commands that measure with intervals."""
+
+    seed: int = 0
+    """Seed of the random numbers behind intervals and tests."""
+    allow_overlap: bool = False
+    """Go on if the model was trained on a file it is measured on."""
+    threads: int | None = None
+    """Threads; default: the cores available. Results do not depend on it."""
+
+    @property
+    def thread_count(self) -> int:
+        """Threads asked for, or the cores available."""
+        return thread_count(self.threads)
+
+
 def at_once(output: str, *, line_buffered: bool) -> bool:
     """Return whether every record is wanted as soon as it is there."""
     return line_buffered or (output == "-" and is_terminal(sys.stdout))

@@ -57,7 +57,7 @@ class BackoffTable:
     @property
     def bytes(self) -> int:
         """Size of the table in memory and in its file."""
-        return self.native.slots.nbytes
+        return self.native.slots.nbytes + self.native.contexts.nbytes
 
     def log_probabilities(
         self, rows: npt.ArrayLike, *, level: int = 0, base: Floats | None = None
@@ -88,7 +88,7 @@ class BackoffTable:
         """Return the weight that the contexts of a level give to the level below."""
         matrix = as_rows(contexts, self.context_columns)
         with kernel_errors("looking up back-off weights"):
-            return self.native.backoffs(level, matrix)
+            return self.native.backoffs(level % len(self.widths), matrix)
 
     def rows(self, level: int, *, with_carriers: bool = False) -> tuple[Ids, Floats, Floats]:
         """Return the stored rows of a level: columns, p, and weight as a context.
@@ -163,7 +163,8 @@ class BackoffTable:
             never: An outcome that a uniform base never gives.
         """
         shape = self.shape
-        if base is None and not shape.base_size and (shape.widths[-1] or shape.empty_backoff):
+        left_over = shape.widths[-1] or self.backoff_weights([[0] * shape.widths[0]], level=-1)[0]
+        if base is None and not shape.base_size and left_over:
             raise EstimationError(
                 "the base of this table lies elsewhere: sampling needs its probabilities.",
                 code="E_ARGUMENT",
@@ -192,11 +193,13 @@ class BackoffTable:
             len(shape.entry_regions),
             len(shape.context_regions),
             *(number for region in regions for number in region),
+            len(shape.context_starts),
+            *shape.context_starts,
         ]
         return {
             f"{prefix}.slots": self.native.slots,
+            f"{prefix}.contexts": self.native.contexts,
             f"{prefix}.shape": np.array(numbers, dtype=np.uint64),
-            f"{prefix}.empty_backoff": np.array([shape.empty_backoff], dtype=np.float64),
         }
 
     @classmethod
@@ -207,23 +210,23 @@ class BackoffTable:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of a table.
         """
         try:
-            slots = tensors[f"{prefix}.slots"]
+            arrays = [tensors[f"{prefix}.slots"], tensors[f"{prefix}.contexts"]]
             numbers = [int(number) for number in _vector(tensors[f"{prefix}.shape"], np.uint64)]
-            empty_backoff = float(_vector(tensors[f"{prefix}.empty_backoff"], np.float64)[0])
-            shape = _read_shape(numbers, empty_backoff)
+            shape = _read_shape(numbers)
         except (KeyError, IndexError, ValueError, OverflowError) as error:
             raise ModelFileError(
                 f'the arrays of the table "{prefix}" are damaged ({error}). Get the model again, '
                 "or train it anew.",
                 code="E_MODEL_TABLES",
             ) from error
-        if slots.dtype != np.uint64 or slots.ndim != 2:
-            raise ModelFileError(
-                f'the slots of the table "{prefix}" are {slots.dtype}, not uint64.',
-                code="E_MODEL_TABLES",
-            )
+        for array in arrays:
+            if array.dtype != np.uint64 or array.ndim != 2:
+                raise ModelFileError(
+                    f'an array of the table "{prefix}" is {array.dtype}, not a matrix of uint64.',
+                    code="E_MODEL_TABLES",
+                )
         with kernel_errors(f'opening the table "{prefix}"'):
-            return cls(_native.BackoffTable(shape, np.ascontiguousarray(slots)))
+            return cls(_native.BackoffTable(shape, *map(np.ascontiguousarray, arrays)))
 
 
 def _vector(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
@@ -232,7 +235,7 @@ def _vector(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any
     return array
 
 
-def _read_shape(numbers: list[int], empty_backoff: float) -> _native.TableShape:
+def _read_shape(numbers: list[int]) -> _native.TableShape:
     stream = iter(numbers)
 
     def take(count: int) -> list[int]:
@@ -247,6 +250,7 @@ def _read_shape(numbers: list[int], empty_backoff: float) -> _native.TableShape:
     widths = take(min(levels, 1000))
     entry_count, context_count = take(2)
     regions = [take(3) for _ in range(min(entry_count + context_count, 1000))]
+    context_starts = take(min(take(1)[0], 1000))
     if next(stream, None) is not None or flags >= 2 * _FLAG_DOUBLE:
         raise ValueError("its description is too long")
     for number in (pad, *widths):
@@ -258,9 +262,9 @@ def _read_shape(numbers: list[int], empty_backoff: float) -> _native.TableShape:
         first_contexts=first_contexts,
         entry_regions=regions[:entry_count],
         context_regions=regions[entry_count:],
+        context_starts=context_starts,
         sequence=bool(flags & _FLAG_SEQUENCE),
         double_precision=bool(flags & _FLAG_DOUBLE),
         base_size=base_size,
-        empty_backoff=empty_backoff,
         pad=pad,
     )

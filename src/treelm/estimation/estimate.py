@@ -175,10 +175,10 @@ def estimate(
         first_contexts=0 if chain.sequence else first_contexts,
         entry_regions=[],
         context_regions=[],
+        context_starts=[],
         sequence=chain.sequence,
         double_precision=precision == "double",
         base_size=base.size if isinstance(base, UniformBase) else 0,
-        empty_backoff=1.0,
         pad=NO_ID if pad is None else pad,
     )
     total = sum(counts.size(level) for level in range(levels))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 #: Longer marks than this are written with a power of ten.
-_LONGEST_MARK = 7
+_LONGEST_MARK = 9
 #: What is larger has no place on any paper, what is smaller is 0.
 _LARGEST, _SMALLEST = 1e290, 1e-290
 
@@ -114,8 +114,8 @@ def tick_text(value: float) -> str:
         >>> tick_text(0.25), tick_text(12000.0), tick_text(3e9), tick_text(-1.0)
         ('0.25', '12,000', '3e9', '−1')
     """
-    plain = f"{value:,.10f}".rstrip("0").rstrip(".") if abs(value) >= 1e-9 or not value else ""
-    if not plain or len(plain) > _LONGEST_MARK + 2:
+    plain = f"{value:,.10f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 or not value else ""
+    if not plain or len(plain) > _LONGEST_MARK:
         mantissa, power = f"{value:.6e}".split("e")
         plain = f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
     return plain.replace("-", "−")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from treelm.view.axes import Axis, tick_text
+from treelm.view.chart_data import Reference
 from treelm.view.markup import escape, escape_attribute
 from treelm.view.svg import text_width
 
+WIDTH = 720
 FONT_SIZE = 13
 MARGIN = 20
 TITLE_HEIGHT = 34
 LEGEND_HEIGHT = 26
+AXIS_HEIGHT = 30
+AXIS_TITLE_HEIGHT = 20
 _SWATCH = 12
 _LEGEND_GAP = 22
 
@@ -37,6 +43,8 @@ _PAINT = (
     ("interval", "stroke", "#0f172a", "#f8fafc"),
     ("reference", "stroke", "#dc2626", "#f87171"),
     ("reference-text", "fill", "#b91c1c", "#fca5a5"),
+    ("value", "fill", "#475569", "#cbd5e1"),
+    ("value, .treelm-chart .c-reference-text", "stroke", "#ffffff", "#111827"),
 )
 
 _PAGE = """\
@@ -65,11 +73,13 @@ _STYLE = f"""
 .treelm-chart text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans",
   "Noto Sans", "Noto Sans CJK SC", sans-serif; }}
 .treelm-chart .c-title {{ font-size: 15px; font-weight: bold; }}
-.treelm-chart .c-tick, .treelm-chart .c-reference-text {{ font-size: 12px; }}
+.treelm-chart .c-tick, .treelm-chart .c-value, .treelm-chart .c-reference-text {{
+  font-size: 12px; }}
+.treelm-chart .c-value, .treelm-chart .c-reference-text {{ stroke-width: 3; paint-order: stroke; }}
 .treelm-chart .c-interval {{ stroke-width: 1.4; fill: none; }}
 .treelm-chart .c-curve {{ stroke-width: 2.2; fill: none; stroke-linejoin: round; }}
 .treelm-chart .c-reference {{ stroke-dasharray: 5 4; stroke-width: 1.4; }}
-.treelm-chart .c-point {{ fill-opacity: 0.75; }}
+.treelm-chart .c-dense {{ fill-opacity: 0.7; }}
 {_rules(0)}
 @media (prefers-color-scheme: dark) {{
 {_rules(1)}
@@ -94,7 +104,8 @@ def page(title: str, description: str, width: float, height: float, body: Sequen
 
 def pixels(length: float) -> str:
     """Return a length as it is written: tenths of a pixel will do."""
-    return f"{length:.1f}".removesuffix(".0").replace("-0", "0" if abs(length) < 0.05 else "-0")
+    shown = f"{length:.1f}".removesuffix(".0")
+    return "0" if shown == "-0" else shown
 
 
 def colour_class(place: int, kind: str = "fill") -> str:
@@ -104,7 +115,7 @@ def colour_class(place: int, kind: str = "fill") -> str:
 
 def fitted(content: str, room: float, font_size: float = FONT_SIZE) -> str:
     """Return `content`, cut with an ellipsis where it is wider than `room` pixels."""
-    if text_width(content) * font_size <= room:
+    if text_width(content) * font_size <= room + 0.5:
         return content
     width = text_width("…")
     kept = []
@@ -135,9 +146,11 @@ def line(x: float, y: float, end_x: float, end_y: float, kind: str) -> str:
     )
 
 
-def marker(place: int, x: float, y: float, tip: str, size: float = 4.5) -> str:
+def marker(
+    place: int, x: float, y: float, tip: str, *, size: float = 4.5, dense: bool = False
+) -> str:
     """Return the mark of a point: each series has a shape of its own, not only a colour."""
-    paint = f"c-point {colour_class(place)}"
+    paint = f"c-dense {colour_class(place)}" if dense else colour_class(place)
     left, right, top, bottom = (pixels(v) for v in (x - size, x + size, y - size, y + size))
     middle_x, middle_y = pixels(x), pixels(y)
     shapes = (
@@ -163,7 +176,7 @@ def legend(names: Sequence[str], width: float, *, markers: bool) -> tuple[list[s
             x, row = float(MARGIN), row + 1
         y = TITLE_HEIGHT + row * LEGEND_HEIGHT + 16
         if markers:
-            found.append(marker(place, x + _SWATCH / 2, y - 4.5, name, 5))
+            found.append(marker(place, x + _SWATCH / 2, y - 4.5, name, size=5))
         else:
             found.append(
                 f'<rect class="{colour_class(place)}" x="{pixels(x)}" y="{pixels(y - 10.5)}" '
@@ -172,3 +185,54 @@ def legend(names: Sequence[str], width: float, *, markers: bool) -> tuple[list[s
         found.append(text(x + _SWATCH + 7, y, shown, "label", full=name))
         x += length + _LEGEND_GAP
     return found, (row + 1) * LEGEND_HEIGHT if names else 0.0
+
+
+def vertical_grid(scale: Axis, top: float, bottom: float) -> list[str]:
+    """Return the lines that carry the marks of a horizontal axis through the chart."""
+    return [line(scale.place(tick), top, scale.place(tick), bottom, "grid") for tick in scale.ticks]
+
+
+def tick_row(scale: Axis, y: float, title: str) -> list[str]:
+    """Return the marks below a horizontal axis that lies at `y`, and its title."""
+    found, taken = [], -math.inf
+    for tick in scale.ticks:
+        x, shown = scale.place(tick), tick_text(tick)
+        half = text_width(shown) * 12 / 2
+        if x - half > taken + 4:  # marks that would touch are left out
+            found.append(text(x, y + 18, shown, "tick", anchor="middle"))
+            taken = x + half
+    if title:
+        middle = (scale.start + scale.end) / 2
+        y += 18 + AXIS_TITLE_HEIGHT
+        shown = fitted(title, scale.end - scale.start, 12)
+        found.append(text(middle, y, shown, "tick", anchor="middle", full=title))
+    return found
+
+
+def reference_line(
+    reference: Reference | None, scale: Axis, top: float, bottom: float
+) -> list[str]:
+    """Return the line to compare with across a chart of bars, its name on top of it."""
+    if reference is None:
+        return []
+    x = scale.place(reference.value)
+    shown = fitted(reference.label, scale.end - scale.start, 12)
+    half = text_width(shown) * 12 / 2
+    middle = min(max(x, scale.start + half), max(scale.end - half, scale.start + half))
+    return [
+        line(x, top, x, bottom, "reference"),
+        text(middle, top - 5, shown, "reference-text", anchor="middle", full=reference.label),
+    ]
+
+
+def tip(content: str) -> str:
+    """Return what is shown when the pointer rests on an element."""
+    return f"<title>{escape(content)}</title>"
+
+
+def value_text(value: float, digits: int) -> str:
+    """Return a value as it stands beside its bar."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    shown = f"{value:,.{digits}f}" if abs(value) < 1e9 else f"{value:.3g}"
+    return shown.replace("-", "−")

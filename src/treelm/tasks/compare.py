@@ -1,0 +1,249 @@
+"""Two systems on the same sentences: which is better, and whether it is more than chance.
+
+The test follows from what is compared:
+
+* log probabilities of a text: paired bootstrap over documents, or blocks of sentences;
+* right and wrong answers, also on pairs of sentences: exact McNemar test;
+* scores of good and bad sentences: paired bootstrap of the average precision, within classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.files import COMPRESSION, Source, read_lines, source_name
+from treelm.corpus.score_files import ScoreTable, align_tables, parse_labels, parse_scores
+from treelm.errors import CorpusFormatError, UsageError
+from treelm.models.model import LanguageModel, Task
+from treelm.models.registry import load
+from treelm.models.words import check_vocabularies
+from treelm.tasks.evaluate.classification import is_called_good
+from treelm.tasks.evaluate.comparison import (
+    Comparison,
+    Flags,
+    compare_answers,
+    compare_log_probs,
+    compare_rankings,
+)
+from treelm.tasks.evaluate.measured_text import (
+    MeasuredText,
+    check_not_trained_on,
+    read_measured_text,
+    text_of_lines,
+)
+from treelm.tasks.evaluate.pair_accuracy import evaluate_pairs
+from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.perplexity import check_normalized
+from treelm.tasks.evaluate.resampling import ROUNDS
+from treelm.tasks.evaluate.slr import Measure, score_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """How two systems are compared.
+
+    Args:
+        seed: Seed of the random numbers.
+        rounds: How often items are drawn.
+        measure: What sentences of pairs are compared by.
+        thresholds: Where good begins, for scores of A and of B.
+        allow_overlap: Go on if a model was trained on the text.
+        threads: Kernel threads; results do not depend on it.
+    """
+
+    seed: int
+    rounds: int = ROUNDS
+    measure: Measure = "log_prob"
+    thresholds: tuple[float, float] | None = None
+    allow_overlap: bool = False
+    threads: int = 1
+
+
+def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptions) -> Comparison:
+    """Compare two systems.
+
+    Args:
+        a: A model folder, or a file of scores or answers.
+        b: The same for system B.
+        files: For models a text, two files of pairs, or one file of JSON lines with pairs; for
+            files of scores the text they are about, or the right labels; none for answers.
+        options: How.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` for probabilities over different words.
+        UsageError: if the two are not of the same kind, or files are missing.
+    """
+    are_models = [Path(source).is_dir() for source in (a, b)]
+    if all(are_models):
+        return _compare_models(load(a), load(b), files, options)
+    if any(are_models):
+        raise UsageError("compare two model folders or two files of scores, not one of each.")
+    return _compare_files(a, b, files, options)
+
+
+def _compare_models(
+    a: LanguageModel, b: LanguageModel, files: Sequence[Source], options: CompareOptions
+) -> Comparison:
+    if len(files) not in (1, 2):
+        raise UsageError(
+            "to compare two models, name a text, a file of JSON lines with pairs, or two files of "
+            "good and bad sentences."
+        )
+    if len(files) == 2 or _holds_json_lines(files[0]):
+        pairs = read_json_pairs(files[0]) if len(files) == 1 else read_pair_files(*files)
+        return _compare_on_pairs(a, b, pairs, options)
+    check_vocabularies([a.vocabulary, b.vocabulary])
+    for model in (a, b):
+        check_normalized(model)
+        model.require(Task.SCORE)
+    text = read_measured_text(files[0])
+    if not options.allow_overlap:
+        for model in (a, b):
+            check_not_trained_on(model, [text])
+    first, second = (score_text(model, text, threads=options.threads) for model in (a, b))
+    return compare_log_probs(
+        first.scores,
+        second.scores,
+        lengths=text.lengths,
+        documents=text.documents,
+        seed=options.seed,
+        rounds=options.rounds,
+    )
+
+
+def _holds_json_lines(source: Source) -> bool:
+    path = Path(source)
+    while path.suffix in COMPRESSION:
+        path = path.with_suffix("")
+    return path.suffix in (".jsonl", ".ndjson")
+
+
+def _compare_on_pairs(
+    a: LanguageModel, b: LanguageModel, pairs: MinimalPairs, options: CompareOptions
+) -> Comparison:
+    first, second = (
+        evaluate_pairs(
+            model,
+            pairs,
+            seed=options.seed,
+            measure=options.measure,
+            allow_overlap=options.allow_overlap,
+            rounds=1,  # the interval is that of the difference
+            threads=options.threads,
+        )
+        for model in (a, b)
+    )
+    found = compare_answers(
+        first.right, second.right, items="pairs", seed=options.seed, rounds=options.rounds
+    )
+    ties = {"ties_a": first.overall.ties, "ties_b": second.overall.ties}
+    found.details.update(ties | {"measure": options.measure})
+    return found
+
+
+def _compare_files(
+    a: Source, b: Source, files: Sequence[Source], options: CompareOptions
+) -> Comparison:
+    if len(files) > 1:
+        raise UsageError(
+            "with files of scores, name one more file at most: the text or the labels."
+        )
+    lines = [list(read_lines(source)) for source in (a, b)]
+    answers = [parse_labels(each) for each in lines]
+    text_lines = list(read_lines(files[0])) if files else None
+    labels = None if text_lines is None else parse_labels(text_lines)
+    name = source_name(files[0]) if files else ""
+    if answers[0] is not None and answers[1] is not None:
+        if text_lines is not None and labels is None:
+            raise UsageError(f"{name}: labels are needed, 1 or 0 a line, to compare with.")
+        return _compare_labels(answers[0], answers[1], labels, name, options)
+    # A text or labels are in the order of the first file.
+    first, second = align_tables(
+        parse_scores(lines[0], a), parse_scores(lines[1], b), by_id=not files
+    )
+    if labels is not None:
+        return _compare_scores_of_classes(first, second, labels, name, options)
+    if first.is_classifier or second.is_classifier:
+        raise UsageError(
+            "scores of classifiers are no probabilities: to compare them, name the file of the "
+            "right labels too, 1 or 0 a line."
+        )
+    text = None if text_lines is None else text_of_lines(text_lines, files[0])
+    lengths, documents = _lengths_and_documents(first, text)
+    return compare_log_probs(
+        first.scores,
+        second.scores,
+        lengths=lengths if lengths is not None else second.lengths,
+        documents=documents,
+        seed=options.seed,
+        rounds=options.rounds,
+    )
+
+
+def _lengths_and_documents(
+    table: ScoreTable, text: MeasuredText | None
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]:
+    if text is None:
+        return table.lengths, table.documents
+    if len(text) != len(table):
+        raise CorpusFormatError(
+            f"{text.name} holds {len(text)} sentences and {table.name} {len(table)} scores; they "
+            "must be about the same text.",
+            code="E_LENGTH_MISMATCH",
+            path=table.name,
+        )
+    if table.lengths is not None and (text.lengths != table.lengths).any():
+        place = int(np.flatnonzero(text.lengths != table.lengths)[0])
+        raise CorpusFormatError(
+            f"{text.name}:{text.lines[place]}: the sentence has {text.lengths[place]} words, but "
+            f'"{table.ids[place]}" in {table.name} has {table.lengths[place]}. Are they in the '
+            "same order?",
+            code="E_LENGTH_MISMATCH",
+            path=text.name,
+            line=text.lines[place],
+        )
+    return text.lengths, text.documents
+
+
+def _compare_labels(
+    a: Flags, b: Flags, labels: Flags | None, name: str, options: CompareOptions
+) -> Comparison:
+    for answers in (a, b):
+        if len(answers) != len(b if labels is None else labels):
+            raise CorpusFormatError(
+                f"there are {len(a)} answers of A and {len(b)} of B"
+                + ("" if labels is None else f", and {name} holds {len(labels)} labels")
+                + "; they must be about the same items.",
+                code="E_LENGTH_MISMATCH",
+            )
+    if labels is not None:
+        a, b = a == labels, b == labels
+    return compare_answers(a, b, seed=options.seed, rounds=options.rounds)
+
+
+def _compare_scores_of_classes(
+    a: ScoreTable, b: ScoreTable, labels: Flags, name: str, options: CompareOptions
+) -> Comparison:
+    if len(labels) != len(a):
+        raise CorpusFormatError(
+            f"{name} holds {len(labels)} labels and {a.name} {len(a)} scores.",
+            code="E_LENGTH_MISMATCH",
+            path=name,
+        )
+    thresholds = options.thresholds
+    decide_themselves = a.is_classifier and b.is_classifier and thresholds is None
+    if thresholds is None and not decide_themselves:
+        systems = [(table.scores[labels], table.scores[~labels]) for table in (a, b)]
+        return compare_rankings(*systems, seed=options.seed, rounds=options.rounds)
+    first, second = (
+        is_called_good(table.scores, threshold, strict=decide_themselves) == labels
+        for table, threshold in zip((a, b), thresholds or (0.0, 0.0), strict=True)
+    )
+    return compare_answers(
+        first, second, items="sentences", seed=options.seed, rounds=options.rounds
+    )

@@ -1,0 +1,253 @@
+"""Comparisons of two systems: the values, their difference, and the test that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.errors import CorpusFormatError
+from treelm.signature import signature
+from treelm.tasks.evaluate.average_precision import average_precision
+from treelm.tasks.evaluate.resampling import ROUNDS, Numbers
+from treelm.tasks.evaluate.significance import (
+    LEVEL,
+    Difference,
+    approximate_randomization,
+    mcnemar,
+    paired_bootstrap,
+    paired_bootstrap_average_precision,
+    paired_bootstrap_perplexity,
+)
+
+#: Sentences in a block, where a text names no documents.
+BLOCK = 50
+#: With fewer items than this, intervals and p-values are rough.
+ENOUGH_ITEMS = 10
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came out.
+
+    Args:
+        compared: What was compared, such as ``log_likelihood``.
+        test: The test that gave `p_value`.
+        a: The value of system A.
+        b: The value of system B.
+        difference: Of what was compared, A minus B; more is better.
+        interval: 95 % interval of the difference.
+        p_value: Two-sided.
+        n: Number of items.
+        items: What the items are.
+        details: What else is worth knowing.
+        signature: What made the numbers.
+    """
+
+    compared: str
+    test: str
+    a: float
+    b: float
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    n: int
+    items: str
+    signature: str
+    details: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def better(self) -> str:
+        """``A`` or ``B`` if the difference is significant, else ``neither``."""
+        if self.p_value > LEVEL:
+            return "neither"
+        return "A" if self.difference > 0 else "B"
+
+    def to_record(self) -> dict[str, object]:
+        """Return names and values in the order in which people want to read them."""
+        return {
+            "compared": self.compared,
+            "test": self.test,
+            "a": self.a,
+            "b": self.b,
+            "difference": self.difference,
+            "interval": [_json(value) for value in self.interval],
+            "p_value": self.p_value,
+            "significant": self.p_value <= LEVEL,
+            "better": self.better,
+            "n": self.n,
+            "items": self.items,
+            **self.details,
+            "note": _note(self.n),
+            "signature": self.signature,
+        }
+
+
+def _note(items: int) -> str | None:
+    if items >= ENOUGH_ITEMS:
+        return None
+    return f"only {items} items: interval and p-value are rough"
+
+
+def _json(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# -- log probabilities ----------------------------------------------------------------------
+
+
+def compare_log_probs(
+    a: Numbers,
+    b: Numbers,
+    *,
+    seed: int,
+    lengths: npt.NDArray[np.int64] | None = None,
+    documents: npt.NDArray[np.int64] | None = None,
+    rounds: int = ROUNDS,
+) -> Comparison:
+    """Compare the log probabilities of sentences by a paired bootstrap over documents.
+
+    Args:
+        a: Natural log probabilities by model A, sentence ends included.
+        b: The same by model B.
+        seed: Seed of the random numbers.
+        lengths: Words of each sentence; without them there are no perplexities.
+        documents: Number of each sentence's document. A text of one document is cut into blocks of
+            50 sentences; one that is a single block, into sentences.
+        rounds: How often the documents are drawn.
+    """
+    groups, items = _items(len(a), documents)
+    first, second = (_group_sums(values, groups) for values in (a, b))
+    sums = [float(values.sum()) for values in (a, b)]
+    details: dict[str, object] = {"sentences": len(a)}
+    if lengths is None:
+        found = paired_bootstrap(
+            first, second, statistic="log_likelihood", seed=seed, rounds=rounds
+        )
+        values = sums
+    else:
+        tokens = _group_sums(lengths.astype(np.float64) + 1.0, groups)
+        found = paired_bootstrap_perplexity(first, second, tokens, seed=seed, rounds=rounds)
+        total = float(tokens.sum())
+        values = [_exp(-value / total) for value in sums]
+        low, high = found.interval
+        details |= {
+            "tokens": int(lengths.sum()),
+            "perplexity_a": values[0],
+            "perplexity_b": values[1],
+            "perplexity_ratio": _exp(-found.difference),
+            "perplexity_ratio_interval": [_json(_exp(-high)), _json(_exp(-low))],
+            "log_prob_a": sums[0],
+            "log_prob_b": sums[1],
+        }
+    if np.isfinite(first).all() and np.isfinite(second).all():
+        details["p_value_randomization"] = approximate_randomization(
+            first, second, seed=seed, rounds=rounds
+        )
+    return _comparison(found, "paired bootstrap", values, items, details)
+
+
+def _items(
+    number: int, documents: npt.NDArray[np.int64] | None
+) -> tuple[npt.NDArray[np.int64], str]:
+    if documents is not None and len(documents) != number:
+        raise CorpusFormatError(
+            f"there are {number} scores and {len(documents)} sentences.", code="E_LENGTH_MISMATCH"
+        )
+    if documents is not None and len(np.unique(documents)) > 1:
+        return np.unique(documents, return_inverse=True)[1].astype(np.int64), "documents"
+    if number > BLOCK:
+        return np.arange(number) // BLOCK, f"blocks of {BLOCK} sentences"
+    return np.arange(number), "sentences"
+
+
+def _group_sums(values: Numbers, groups: npt.NDArray[np.int64]) -> Numbers:
+    weights = np.where(np.isinf(values), 0.0, values)
+    sums: Numbers = np.bincount(groups, weights=weights).astype(np.float64)
+    sums[groups[np.isinf(values)]] = -np.inf
+    return sums
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
+
+
+# -- answers --------------------------------------------------------------------------------
+
+
+def compare_answers(
+    a: Flags,
+    b: Flags,
+    *,
+    seed: int,
+    items: str = "answers",
+    rounds: int = ROUNDS,
+) -> Comparison:
+    """Compare right and wrong answers to the same questions by the exact McNemar test.
+
+    Args:
+        a: Whether each answer of system A is right.
+        b: The same for system B.
+        seed: Seed of the interval.
+        items: What the questions are.
+        rounds: How often they are drawn for the interval.
+    """
+    found = paired_bootstrap(
+        a.astype(np.float64), b.astype(np.float64), statistic="accuracy", seed=seed, rounds=rounds
+    )
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    details: dict[str, object] = {
+        "accuracy_a": float(a.mean()),
+        "accuracy_b": float(b.mean()),
+        "only_a_right": only_a,
+        "only_b_right": only_b,
+        "p_value_bootstrap": found.p_value,
+    }
+    values = [float(a.mean()), float(b.mean())]
+    return _comparison(
+        found, "exact McNemar", values, items, details, p_value=mcnemar(only_a, only_b)
+    )
+
+
+def compare_rankings(
+    a: tuple[Numbers, Numbers], b: tuple[Numbers, Numbers], *, seed: int, rounds: int = ROUNDS
+) -> Comparison:
+    """Compare the average precision of scores of good and bad sentences by a paired bootstrap."""
+    found = paired_bootstrap_average_precision(a, b, seed=seed, rounds=rounds)
+    values = [average_precision(*a), average_precision(*b)]
+    details: dict[str, object] = {
+        "average_precision_a": values[0],
+        "average_precision_b": values[1],
+    }
+    return _comparison(found, "paired bootstrap within classes", values, "sentences", details)
+
+
+def _comparison(
+    found: Difference,
+    test: str,
+    values: Sequence[float],
+    items: str,
+    details: dict[str, object],
+    *,
+    p_value: float | None = None,
+) -> Comparison:
+    return Comparison(
+        compared=found.statistic,
+        test=test,
+        a=values[0],
+        b=values[1],
+        difference=found.difference,
+        interval=found.interval,
+        p_value=found.p_value if p_value is None else p_value,
+        n=found.n,
+        items=items,
+        details=details,
+        signature=signature(
+            task="compare", test=test, rounds=found.rounds, seed=found.seed, n=found.n, items=items
+        ).replace(" ", "_"),
+    )

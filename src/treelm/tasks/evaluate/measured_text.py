@@ -1,0 +1,118 @@
+"""Texts on which models are measured: read once, hashed, and kept apart from training."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.files import Source, lines_of, source_name
+from treelm.errors import CorpusFormatError, UsageError
+from treelm.models.model import LanguageModel
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredText:
+    """Sentences of a file.
+
+    Args:
+        sentences: Their words.
+        lines: The line of each, from 1.
+        documents: The number of each sentence's document; a blank line ends one.
+        name: What messages call the file.
+        sha256: Of the decompressed bytes, as the fingerprint of a corpus; None if it is no file.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+    documents: npt.NDArray[np.int64]
+    name: str
+    sha256: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Words of each sentence."""
+        return np.fromiter(map(len, self.sentences), np.int64, len(self.sentences))
+
+
+def read_measured_text(source: Source) -> MeasuredText:
+    """Return the sentences of a file of tokenized text, one a line.
+
+    Raises:
+        InputFileError: if it cannot be read.
+        CorpusFormatError: ``E_NO_DATA`` if it holds no sentence, ``E_ENCODING`` if it is no UTF-8.
+    """
+    digest = hashlib.sha256()
+    lines = list(lines_of(hashed_blocks(source, digest), source))
+    return text_of_lines(lines, source, digest.hexdigest())
+
+
+def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = None) -> MeasuredText:
+    """Return the sentences of lines that were read already."""
+    name = source_name(source)
+    sentences: list[tuple[str, ...]] = []
+    places: list[int] = []
+    documents: list[int] = []
+    document, starts = -1, True
+    for number, line in enumerate(lines, 1):
+        words = split_words(line)
+        if not words:
+            starts = True
+            continue
+        document += starts
+        starts = False
+        sentences.append(words)
+        places.append(number)
+        documents.append(document)
+    if not sentences:
+        raise CorpusFormatError(
+            f"{name}: holds no sentence. Is it the right file?", code="E_NO_DATA", path=name
+        )
+    return MeasuredText(
+        tuple(sentences), tuple(places), np.array(documents, dtype=np.int64), name, sha256
+    )
+
+
+def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) -> None:
+    """Refuse to measure a model on a file that it was trained on.
+
+    Raises:
+        UsageError: ``E_TEST_IN_TRAINING``, naming the file.
+    """
+    seen = {record.sha256 for record in model.corpora}
+    for text in texts:
+        if text.sha256 in seen:
+            raise UsageError(
+                f"{text.name}: the model was trained on this very text, so it says nothing about "
+                "how good the model is. Measure it on other text, or say --allow-overlap.",
+                code="E_TEST_IN_TRAINING",
+            )
+
+
+def check_apart(
+    tuning: Iterable[tuple[str, str | None]], testing: Iterable[tuple[str, str | None]]
+) -> None:
+    """Refuse a threshold that is tuned on what it is tested on.
+
+    Args:
+        tuning: Names and checksums of the files of tuning.
+        testing: Those of the test.
+
+    Raises:
+        UsageError: ``E_TUNED_ON_TEST``, naming the files.
+    """
+    tuned = {checksum: name for name, checksum in tuning if checksum is not None}
+    for name, checksum in testing:
+        if checksum in tuned:
+            raise UsageError(
+                f"{tuned[checksum]} and {name} hold the same bytes: a threshold must be tuned on "
+                "other sentences than those it is tested on.",
+                code="E_TUNED_ON_TEST",
+            )

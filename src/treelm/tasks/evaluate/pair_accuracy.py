@@ -1,0 +1,247 @@
+"""Minimal pairs: how often a model prefers the good sentence.
+
+A pair is right if the good sentence has the higher score. Equal scores are a tie, which counts as
+wrong and is reported; so are two sentences that are both impossible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.score_files import ScoreTable, align_pairs
+from treelm.errors import CorpusFormatError
+from treelm.models.model import LanguageModel
+from treelm.signature import signature
+from treelm.tasks.evaluate.measured_text import check_not_trained_on
+from treelm.tasks.evaluate.pair_files import MinimalPairs
+from treelm.tasks.evaluate.perplexity import model_signature
+from treelm.tasks.evaluate.resampling import ROUNDS, Interval, Numbers, checked_scores
+from treelm.tasks.evaluate.significance import bootstrap_mean_interval, sign_test
+from treelm.tasks.evaluate.slr import Measure, measured_scores, score_text
+
+#: Name of a grouping in results -> the key that gives it, first choice first.
+_GROUPINGS = {
+    "per_field": ("field",),
+    "per_phenomenon": ("linguistics_term", "UID"),
+    "per_paradigm": ("UID",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairAccuracy:
+    """How often the good sentence of a pair was preferred.
+
+    Args:
+        accuracy: Share of pairs that are right.
+        n: Pairs.
+        ties: Pairs with equal scores.
+        interval: 95 % interval of the accuracy, by drawing pairs again.
+        p_value: Two-sided sign test against 1/2, without ties.
+        infinite: Pairs with a sentence that is impossible.
+    """
+
+    accuracy: float
+    n: int
+    ties: int
+    interval: Interval
+    p_value: float
+    infinite: int
+
+    def to_record(self) -> dict[str, object]:
+        """Return names and values in the order in which people want to read them."""
+        return {
+            "accuracy": self.accuracy,
+            "n": self.n,
+            "ties": self.ties,
+            "interval": list(self.interval),
+            "p_value": self.p_value,
+            "infinite": self.infinite,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PairResults:
+    """The accuracy over all pairs and over groups of them.
+
+    Args:
+        overall: Over all pairs.
+        groupings: Such as ``per_phenomenon`` -> names of groups -> their accuracy.
+        right: For each pair, whether it is right.
+        measure: What sentences were compared by.
+        identical: Pairs whose sentences are the same.
+        signature: What made the numbers.
+    """
+
+    overall: PairAccuracy
+    groupings: Mapping[str, Mapping[str, PairAccuracy]]
+    right: npt.NDArray[np.bool_]
+    measure: str
+    identical: int = 0
+    signature: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def to_record(self) -> dict[str, object]:
+        """Return names and values in the order in which people want to read them."""
+        groupings = {
+            name: {group: found.to_record() for group, found in groups.items()}
+            for name, groups in self.groupings.items()
+        }
+        record = self.overall.to_record() | {"identical": self.identical, "measure": self.measure}
+        return record | dict(self.settings) | groupings | {"signature": self.signature}
+
+
+def pair_accuracy(
+    good: Numbers,
+    bad: Numbers,
+    *,
+    seed: int,
+    half_ties: bool = False,
+    rounds: int = ROUNDS,
+) -> PairAccuracy:
+    """Return how often the good sentences have the higher scores.
+
+    Args:
+        good: Scores of the good sentences.
+        bad: Scores of the bad ones, in the same order.
+        seed: Seed of the interval.
+        half_ties: Count a tie as half right instead of wrong.
+        rounds: How often pairs are drawn for the interval.
+
+    Examples:
+        >>> found = pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0]), seed=1)
+        >>> found.accuracy, found.ties, found.p_value
+        (0.6666666666666666, 1, 0.5)
+    """
+    first, second = checked_scores(good, "good sentences"), checked_scores(bad, "bad sentences")
+    if len(first) != len(second):
+        raise CorpusFormatError(
+            f"there are {len(first)} good sentences and {len(second)} bad ones; they must pair up.",
+            code="E_LENGTH_MISMATCH",
+        )
+    wins = int(np.count_nonzero(first > second))
+    ties = int(np.count_nonzero(first == second))
+    values = (first > second) + (0.5 if half_ties else 0.0) * (first == second)
+    return PairAccuracy(
+        accuracy=float(values.sum()) / len(values),
+        n=len(values),
+        ties=ties,
+        interval=bootstrap_mean_interval(values, seed=seed, rounds=rounds),
+        p_value=sign_test(wins, len(values) - wins - ties, alternative="two-sided"),
+        infinite=int(np.count_nonzero(np.isinf(first) | np.isinf(second))),
+    )
+
+
+def grouped_pair_accuracy(
+    good: Numbers,
+    bad: Numbers,
+    groups: Mapping[str, tuple[str, ...]],
+    *,
+    seed: int,
+    half_ties: bool = False,
+    rounds: int = ROUNDS,
+) -> dict[str, dict[str, PairAccuracy]]:
+    """Return the accuracy for every group of every grouping there is, in order of appearance."""
+    found: dict[str, dict[str, PairAccuracy]] = {}
+    used: set[str] = set()
+    for name, keys in _GROUPINGS.items():
+        key = next((key for key in keys if key in groups and key not in used), None)
+        if key is None:
+            continue
+        used.add(key)
+        labels = np.array(groups[key])
+        found[name] = {
+            group: pair_accuracy(
+                good[labels == group],
+                bad[labels == group],
+                seed=seed,
+                half_ties=half_ties,
+                rounds=rounds,
+            )
+            for group in dict.fromkeys(groups[key])
+        }
+    return found
+
+
+def evaluate_pairs(
+    model: LanguageModel,
+    pairs: MinimalPairs,
+    *,
+    seed: int,
+    measure: Measure = "log_prob",
+    half_ties: bool = False,
+    drop_identical: bool = False,
+    allow_overlap: bool = False,
+    rounds: int = ROUNDS,
+    threads: int = 1,
+) -> PairResults:
+    """Return how often a model prefers the good sentence of a pair.
+
+    Args:
+        model: Any model that scores.
+        pairs: The pairs.
+        seed: Seed of the intervals.
+        measure: Compare log probabilities, or syntactic log-odds ratios.
+        half_ties: Count a tie as half right instead of wrong.
+        drop_identical: Leave out pairs whose sentences are the same, as with translations.
+        allow_overlap: Go on if the model was trained on one of the files.
+        rounds: How often pairs are drawn for the intervals.
+        threads: Kernel threads; results do not depend on it.
+    """
+    if not allow_overlap:
+        check_not_trained_on(model, (pairs.good, pairs.bad))
+    identical = pairs.identical
+    kept = pairs.without_identical() if drop_identical else pairs
+    good, bad = (
+        measured_scores(
+            score_text(model, text, with_unigram=measure == "slr", threads=threads), measure
+        )
+        for text in (kept.good, kept.bad)
+    )
+    return PairResults(
+        overall=pair_accuracy(good, bad, seed=seed, half_ties=half_ties, rounds=rounds),
+        groupings=grouped_pair_accuracy(
+            good, bad, kept.groups, seed=seed, half_ties=half_ties, rounds=rounds
+        ),
+        right=good > bad,
+        measure=measure,
+        identical=identical,
+        settings={"allow_overlap": True} if allow_overlap else {},
+        signature=model_signature(
+            model,
+            task="pairs",
+            measure=measure,
+            ties="half" if half_ties else "wrong",
+            seed=seed,
+            n=len(kept),
+        ),
+    )
+
+
+def evaluate_scored_pairs(
+    good: ScoreTable,
+    bad: ScoreTable,
+    *,
+    seed: int,
+    measure: Measure = "log_prob",
+    half_ties: bool = False,
+    rounds: int = ROUNDS,
+) -> PairResults:
+    """Return the accuracy on pairs that were scored already, matched by their ids."""
+    first, second = (measured_scores(table, measure) for table in align_pairs(good, bad))
+    return PairResults(
+        overall=pair_accuracy(first, second, seed=seed, half_ties=half_ties, rounds=rounds),
+        groupings={},
+        right=first > second,
+        measure=measure if measure == "slr" else "score",
+        signature=signature(
+            task="pairs",
+            measure=measure,
+            ties="half" if half_ties else "wrong",
+            seed=seed,
+            n=len(first),
+        ),
+    )

@@ -1,0 +1,196 @@
+"""Minimal pairs: a good and a bad sentence that differ in little, from two files or from one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from treelm.characters import visible
+from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.files import Source, lines_of, source_name
+from treelm.corpus.tokenize import tokenize
+from treelm.errors import CorpusFormatError, UsageError
+from treelm.tasks.evaluate.measured_text import MeasuredText
+
+#: Whether sentences are raw text; ``auto`` says so for BLiMP, and not for two files.
+Tokenizing = Literal["auto", "yes", "no"]
+
+#: What may group pairs in a file of JSON lines, from coarse to fine.
+GROUP_KEYS = ("field", "linguistics_term", "UID")
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairs:
+    """Pairs of sentences.
+
+    Args:
+        good: The good sentences.
+        bad: The bad ones, in the same order.
+        groups: Names of groups -> the group of each pair.
+    """
+
+    good: MeasuredText
+    bad: MeasuredText
+    groups: Mapping[str, tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return len(self.good)
+
+    @property
+    def identical(self) -> int:
+        """Pairs whose sentences are the same."""
+        pairs = zip(self.good.sentences, self.bad.sentences, strict=True)
+        return sum(good == bad for good, bad in pairs)
+
+    def without_identical(self) -> MinimalPairs:
+        """Return the pairs whose sentences differ.
+
+        Raises:
+            CorpusFormatError: ``E_NO_DATA`` if there are none.
+        """
+        pairs = zip(self.good.sentences, self.bad.sentences, strict=True)
+        kept = [place for place, (good, bad) in enumerate(pairs) if good != bad]
+        if not kept:
+            raise CorpusFormatError(
+                f"{self.good.name}: the sentences of every pair are the same.", code="E_NO_DATA"
+            )
+        return MinimalPairs(
+            _taken(self.good, kept),
+            _taken(self.bad, kept),
+            {name: tuple(names[place] for place in kept) for name, names in self.groups.items()},
+        )
+
+
+def _taken(text: MeasuredText, places: list[int]) -> MeasuredText:
+    return MeasuredText(
+        tuple(text.sentences[place] for place in places),
+        tuple(text.lines[place] for place in places),
+        text.documents[places],
+        text.name,
+        text.sha256,
+    )
+
+
+def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
+    """Return the pairs of two files that hold one sentence a line, in the same order.
+
+    Raises:
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if they do not pair up, ``E_NO_DATA`` if there is
+            no pair.
+    """
+    if str(good) == str(bad) == "-":
+        raise UsageError("only one of the two files can be standard input.")
+    split = _splitter(is_raw=tokenizing == "yes")
+    names, checksums, lines = [], [], []
+    for source in (good, bad):
+        digest = hashlib.sha256()
+        found = [split(line) for line in lines_of(hashed_blocks(source, digest), source)]
+        while found and not found[-1]:
+            found.pop()
+        names.append(source_name(source))
+        checksums.append(digest.hexdigest())
+        lines.append(found)
+    if len(lines[0]) != len(lines[1]):
+        raise _unpaired(names, f"{names[0]} has {len(lines[0])} lines, {names[1]} {len(lines[1])}")
+    kept = []
+    for number, (first, second) in enumerate(zip(*lines, strict=True), 1):
+        if bool(first) != bool(second):
+            blank = names[0] if second else names[1]
+            raise _unpaired(names, f"line {number} is blank in {blank} only")
+        if first:
+            kept.append(number)
+    first_text, second_text = (
+        _text([found[number - 1] for number in kept], kept, name, checksum)
+        for found, name, checksum in zip(lines, names, checksums, strict=True)
+    )
+    return MinimalPairs(first_text, second_text, groups={})
+
+
+def read_json_pairs(source: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
+    """Return the pairs of a file of JSON lines with the keys of BLiMP.
+
+    Each line is an object with ``sentence_good`` and ``sentence_bad``; ``field``,
+    ``linguistics_term`` and ``UID`` group the pairs, where every line has them.
+
+    Raises:
+        CorpusFormatError: ``E_PAIRS`` with file and line for what is no pair, ``E_NO_DATA`` if
+            there is none.
+    """
+    split = _splitter(is_raw=tokenizing != "no")
+    name = source_name(source)
+    digest = hashlib.sha256()
+    good: list[tuple[str, ...]] = []
+    bad: list[tuple[str, ...]] = []
+    numbers: list[int] = []
+    groups: dict[str, list[str]] = {key: [] for key in GROUP_KEYS}
+    for number, line in enumerate(lines_of(hashed_blocks(source, digest), source), 1):
+        if not line.strip():
+            continue
+        record = _record(line, name, number)
+        for key, sentences in (("sentence_good", good), ("sentence_bad", bad)):
+            text = record.get(key)
+            words = split(text) if isinstance(text, str) else ()
+            if not words:
+                raise _no_pair(name, number, f'it has no sentence "{key}"')
+            sentences.append(words)
+        for key, names in groups.items():
+            value = record.get(key)
+            if isinstance(value, str):
+                names.append(value)
+        numbers.append(number)
+    checksum = digest.hexdigest()
+    return MinimalPairs(
+        _text(good, numbers, name, checksum),
+        _text(bad, numbers, name, checksum),
+        {key: tuple(names) for key, names in groups.items() if len(names) == len(good)},
+    )
+
+
+def _splitter(*, is_raw: bool) -> Callable[[str], tuple[str, ...]]:
+    return (lambda line: tuple(tokenize(line))) if is_raw else split_words
+
+
+def _record(line: str, name: str, number: int) -> dict[str, object]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        shown = visible(line[:40])
+        raise _no_pair(name, number, f'"{shown}" is no JSON') from error
+    if not isinstance(found, dict):
+        raise _no_pair(name, number, "it is no JSON object")
+    return found
+
+
+def _no_pair(name: str, number: int, what: str) -> CorpusFormatError:
+    return CorpusFormatError(
+        f"{name}:{number}: {what}. Every line must be a JSON object with the sentences "
+        '"sentence_good" and "sentence_bad".',
+        code="E_PAIRS",
+        path=name,
+        line=number,
+    )
+
+
+def _unpaired(names: list[str], what: str) -> CorpusFormatError:
+    return CorpusFormatError(
+        f"{what}, so the sentences do not pair up. Line n of one file belongs to line n of the "
+        "other.",
+        code="E_LENGTH_MISMATCH",
+        path=names[1],
+    )
+
+
+def _text(
+    sentences: list[tuple[str, ...]], lines: list[int], name: str, checksum: str
+) -> MeasuredText:
+    if not sentences:
+        raise CorpusFormatError(
+            f"{name}: holds no sentence. Is it the right file?", code="E_NO_DATA", path=name
+        )
+    documents = np.zeros(len(sentences), dtype=np.int64)
+    return MeasuredText(tuple(sentences), tuple(lines), documents, name, checksum)

@@ -1,0 +1,194 @@
+"""Scores of sentences, and the syntactic log-odds ratio.
+
+The ratio asks how much likelier a model finds the sentence than its words in any order, per word:
+``SLR(w) = (log p_model(w) - log p_unigram(w)) / number of words``. The unigram model is that of the
+model's own training text, after unknown words were replaced, with one added to every count:
+``p(w) = (c(w) + 1) / (N + V)``. Sentence ends are in the first probability and not in the second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.encoder import EncodedText, encode_sentences
+from treelm.corpus.score_files import ScoreTable
+from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
+from treelm.models.incremental import IncrementalModel
+from treelm.models.model import LanguageModel, Task
+from treelm.models.words import WordIds, Words, check_vocabularies, words_of
+from treelm.tasks.evaluate.measured_text import MeasuredText
+from treelm.tasks.evaluate.resampling import Numbers, checked_scores
+
+#: What sentences are compared by: the log probability (or margin) itself, or the ratio.
+Measure = Literal["log_prob", "slr"]
+
+_AT_ONCE = 1 << 14
+
+
+def unigram_log_probs(model: LanguageModel) -> Numbers:
+    """Return the natural log probabilities of a model's words, alone and smoothed by add-one.
+
+    Raises:
+        UnsupportedTask: ``E_NO_COUNTS`` if the model does not know how often words occur.
+    """
+    counts = model.unigram_counts
+    if counts is None or not counts.any():
+        raise UnsupportedTask(
+            f"this model of the system {model.system} has no counts of its training words, which "
+            "the log-odds ratio needs (a model read from an ARPA file has none). Compare log "
+            "probabilities instead, or train the model with treelm.",
+            code="E_NO_COUNTS",
+        )
+    words = counts[:-1].astype(np.float64)  # the last one counts sentence ends
+    log_probs: Numbers = np.log((words + 1.0) / (words.sum() + len(words)))
+    return log_probs
+
+
+def score_sentences(
+    model: LanguageModel,
+    sentences: Iterable[Words],
+    *,
+    with_unigram: bool = False,
+    unigram: LanguageModel | None = None,
+    ids: Sequence[str] | None = None,
+    name: str = "scores",
+    threads: int = 1,
+) -> ScoreTable:
+    """Return the scores of sentences, with all that the measures need.
+
+    Args:
+        model: Any model that scores.
+        sentences: The sentences; an empty one is refused.
+        with_unigram: Whether the log probabilities of the words alone are wanted too.
+        unigram: The model whose counts are taken; by default `model` itself.
+        ids: Names of the sentences; by default their numbers from 1.
+        name: What messages call the table.
+        threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if `unigram` knows other words.
+    """
+    model.require(Task.SCORE)
+    alone = None
+    if with_unigram or unigram is not None:
+        source = unigram or model
+        check_vocabularies([model.vocabulary, source.vocabulary])
+        alone = unigram_log_probs(source)
+    scores: list[Numbers] = [np.zeros(0)]
+    singles: list[Numbers] = [np.zeros(0)]
+    lengths: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+    rest = iter(sentences)
+    while batch := [words_of(sentence) for sentence in islice(rest, _AT_ONCE)]:
+        text = encode_sentences(batch, model.vocabulary)
+        sizes = np.diff(text.starts).astype(np.int64)
+        if not sizes.all():
+            raise CorpusFormatError(f"{name}: a sentence has no words.", code="E_NO_DATA")
+        lengths.append(sizes)
+        scores.append(_log_probs(model, batch, text, threads))
+        if alone is not None:
+            singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
+    found = checked_scores(np.concatenate(scores), name)
+    return ScoreTable(
+        ids=tuple(ids) if ids is not None else tuple(map(str, range(1, len(found) + 1))),
+        scores=found,
+        lengths=np.concatenate(lengths),
+        unigram=None if alone is None else np.concatenate(singles),
+        name=name,
+    )
+
+
+def _log_probs(
+    model: LanguageModel, batch: Sequence[tuple[str, ...]], text: EncodedText, threads: int
+) -> Numbers:
+    if isinstance(model, IncrementalModel):
+        found = model.score_ids(text.ids, text.starts, threads=threads)
+        return _exact_sums(found.log_probs, found.starts)
+    return model.sentence_log_probs(batch, threads=threads)
+
+
+def _exact_sums(values: Numbers, starts: npt.NDArray[np.int64]) -> Numbers:
+    """Return sums that do not depend on the order of words, so that equal sentences tie."""
+    numbers = values.tolist()
+    sums = [math.fsum(numbers[first:last]) for first, last in pairwise(starts.tolist())]
+    return np.array(sums, dtype=np.float64)
+
+
+def score_text(
+    model: LanguageModel,
+    text: MeasuredText,
+    *,
+    with_unigram: bool = False,
+    threads: int = 1,
+) -> ScoreTable:
+    """Return the scores of the sentences of a file.
+
+    Raises:
+        CorpusFormatError: with file and line for a sentence that cannot be scored.
+    """
+    try:
+        return score_sentences(
+            model, text.sentences, with_unigram=with_unigram, name=text.name, threads=threads
+        )
+    except VocabularyError as error:
+        ids = WordIds(model.vocabulary)
+        for line, words in zip(text.lines, text.sentences, strict=True):
+            try:
+                ids.sentence(words)
+            except VocabularyError as found:
+                raise CorpusFormatError(
+                    f"{text.name}:{line}: {found}", code=found.code, path=text.name, line=line
+                ) from error
+        raise
+
+
+def slr(table: ScoreTable) -> Numbers:
+    """Return the syntactic log-odds ratio of every sentence of a table.
+
+    Raises:
+        UnsupportedTask: ``E_NO_COUNTS`` if it does not hold what the ratio needs.
+
+    Examples:
+        >>> halves = np.log([1 / 4 * 1 / 8 * 1 / 8])
+        >>> table = ScoreTable(("1",), np.array([-20.0]), np.array([3]), unigram=halves)
+        >>> slr(table).round(6)
+        array([-4.818274])
+    """
+    if table.lengths is None or table.unigram is None:
+        raise UnsupportedTask(
+            f"{table.name}: the log-odds ratio needs the columns len and logp_unigram, which these "
+            "scores do not have.",
+            code="E_NO_COUNTS",
+        )
+    ratios: Numbers = (table.scores - table.unigram) / table.lengths
+    return checked_scores(ratios, table.name)
+
+
+def measured_scores(table: ScoreTable, measure: Measure) -> Numbers:
+    """Return what sentences are compared by."""
+    return slr(table) if measure == "slr" else checked_scores(table.scores, table.name)
+
+
+def slr_scores(
+    model: LanguageModel,
+    sentences: Iterable[Words],
+    *,
+    unigram: LanguageModel | None = None,
+    threads: int = 1,
+) -> Numbers:
+    """Return the syntactic log-odds ratio of sentences.
+
+    Args:
+        model: A model of probabilities.
+        sentences: The sentences.
+        unigram: The model whose counts of words are taken; by default `model` itself.
+        threads: Kernel threads; results do not depend on it.
+    """
+    return slr(
+        score_sentences(model, sentences, with_unigram=True, unigram=unigram, threads=threads)
+    )

@@ -1,0 +1,64 @@
+"""How far raters agree beyond chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+#: The ratings of one thing, in no order; missing ones are simply not there.
+Unit = Sequence[Hashable]
+
+
+def krippendorff_alpha(units: Sequence[Unit]) -> float | None:
+    """Return Krippendorff's alpha for nominal ratings, some of which may be missing.
+
+    Args:
+        units: The ratings of each thing that was rated; things rated once do not count.
+
+    Returns:
+        1 for perfect agreement, 0 for chance; None where it is not defined, because nothing was
+        rated twice or all ratings are the same.
+
+    Examples:
+        >>> krippendorff_alpha(["AA", "BB", "AB", "A"])
+        0.4444444444444444
+    """
+    paired = [Counter(unit) for unit in units if len(unit) > 1]
+    totals: Counter[Hashable] = sum(paired, Counter())
+    number = totals.total()
+    expected = number**2 - sum(count**2 for count in totals.values())
+    if not expected:
+        return None
+    observed = sum(
+        (unit.total() ** 2 - sum(count**2 for count in unit.values())) / (unit.total() - 1)
+        for unit in paired
+    )
+    return 1 - (number - 1) * observed / expected
+
+
+def fleiss_kappa(units: Sequence[Unit]) -> float | None:
+    """Return Fleiss' kappa, for things that were all rated equally often.
+
+    Returns:
+        1 for perfect agreement, 0 for chance; None where it is not defined: different numbers of
+        ratings, fewer than two, or all ratings the same.
+
+    Examples:
+        >>> fleiss_kappa(["AA", "BB", "AB", "AB"])
+        0.0
+    """
+    sizes = {len(unit) for unit in units}
+    if len(sizes) != 1 or min(sizes) < 2:
+        return None
+    raters = sizes.pop()
+    counts = [Counter(unit) for unit in units]
+    totals: Counter[Hashable] = sum(counts, Counter())
+    number = len(units) * raters
+    chance = sum(count**2 for count in totals.values()) / number**2
+    if len(totals) == 1:
+        return None
+    agreed = sum(
+        sum(count * (count - 1) for count in unit.values()) / (raters * (raters - 1))
+        for unit in counts
+    ) / len(units)
+    return (agreed - chance) / (1 - chance)

@@ -1,0 +1,164 @@
+"""The sheet that raters fill in: CSV, because everybody can open it.
+
+Columns are ``item``, ``source`` (where there is one), ``left``, ``right``, ``preference``,
+``rater`` and ``comment``. A rater writes ``left``, ``right`` or ``none`` under ``preference``; an
+empty cell is a missing rating.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, NoReturn
+
+from treelm.characters import visible
+from treelm.corpus.files import Source, read_lines, source_name
+from treelm.errors import CorpusFormatError
+
+Choice = Literal["left", "right", "none"]
+
+REQUIRED = ("item", "preference")
+ALLOWED = ("item", "source", "left", "right", "preference", "rater", "comment")
+#: With a byte order mark spreadsheets know that the text is UTF-8.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: Spreadsheets run a cell that starts with one of these, so it gets an apostrophe first.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SHOWN = 40
+
+
+class Row(NamedTuple):
+    """What raters see of a pair."""
+
+    item: str
+    source: str | None
+    left: str
+    right: str
+
+
+class Rating(NamedTuple):
+    """What one rater said about one row, and where that stands."""
+
+    item: str
+    rater: str
+    choice: Choice
+    place: str
+
+
+def sheet_bytes(rows: Iterable[Row], *, with_source: bool) -> bytes:
+    """Return a sheet to be filled in."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    shown = [name for name in ALLOWED if name != "source" or with_source]
+    writer.writerow(shown)
+    for row in rows:
+        source = [_harmless(row.source or "")] if with_source else []
+        writer.writerow([row.item, *source, _harmless(row.left), _harmless(row.right), "", "", ""])
+    return _BYTE_ORDER_MARK + text.getvalue().encode()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def read_ratings(source: Source) -> Iterator[Rating]:
+    """Yield the ratings in a sheet that was filled in; fields may be split by comma, ; or tab.
+
+    A row without a rater belongs to a rater named as the file is.
+
+    Raises:
+        CorpusFormatError: ``E_JUDGEMENTS`` with file and line for anything malformed.
+    """
+    reading = _Reading(source)
+    yield from reading.ratings()
+
+
+class _Reading:
+    """Reads one sheet and knows the line."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._name = source_name(source)
+        self._line = 1
+
+    def fail(self, message: str) -> NoReturn:
+        raise CorpusFormatError(
+            f"{self._name}:{self._line}: {message}",
+            code="E_JUDGEMENTS",
+            path=self._name,
+            line=self._line,
+        )
+
+    def ratings(self) -> Iterator[Rating]:
+        lines = read_lines(self._source)
+        first = next(lines, None)
+        if first is None:
+            self.fail("the file is empty. Is it the right one?")
+        separator = max(",;\t", key=first.count)
+        reader = csv.reader(
+            _with_ends(first, lines), delimiter=separator, strict=True, skipinitialspace=False
+        )
+        columns = self._columns([name.strip() for name in next(self._rows(reader))])
+        named_as_file = Path(self._name).name.split(".")[0]
+        for fields in self._rows(reader):
+            if not any(map(str.strip, fields)):
+                continue  # spreadsheets add empty rows
+            if len(fields) != len(columns):
+                self.fail(
+                    f"the row has {len(fields)} fields, but there are {len(columns)} columns. A "
+                    "text with commas or quotes must stand in quotes."
+                )
+            row = dict(zip(columns, map(str.strip, fields), strict=True))
+            if not row["item"]:
+                self.fail("the row has no item. Leave that column as it was exported.")
+            choice = self._choice(row["preference"])
+            if choice is not None:
+                rater = row.get("rater") or named_as_file
+                yield Rating(row["item"], rater, choice, f"{self._name}:{self._line}")
+
+    def _rows(self, reader: Iterator[list[str]]) -> Iterator[list[str]]:
+        while True:
+            self._line = reader.line_num + 1  # type: ignore[attr-defined]
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                self._line = max(self._line, reader.line_num)  # type: ignore[attr-defined]
+                self.fail(f"this is no CSV ({error}).")
+            if fields is None:
+                return
+            yield fields
+
+    def _columns(self, found: Sequence[str]) -> Sequence[str]:
+        for name in REQUIRED:
+            if name not in found:
+                self.fail(f"there is no column {name}. Is this a sheet of `treelm judge export`?")
+        for name in found:
+            if name not in ALLOWED:
+                self.fail(
+                    f'there is a column "{visible(name[:_SHOWN])}", but a sheet has only '
+                    f"{', '.join(ALLOWED)}. Notes belong under comment."
+                )
+            if found.count(name) > 1:
+                self.fail(f"there are two columns {name}.")
+        return found
+
+    def _choice(self, cell: str) -> Choice | None:
+        known: dict[str, Choice | None] = {
+            "left": "left",
+            "right": "right",
+            "none": "none",
+            "": None,
+        }
+        if cell.lower() not in known:
+            self.fail(
+                f'the preference is "{visible(cell[:_SHOWN])}"; it must be left, right or none, or '
+                "empty where nothing was rated."
+            )
+        return known[cell.lower()]
+
+
+def _with_ends(first: str, rest: Iterable[str]) -> Iterator[str]:
+    yield f"{first}\n"
+    for line in rest:
+        yield f"{line}\n"
