@@ -65,6 +65,7 @@ def measure(
     recipe = options.recipe() if work == "read" else transformed
     report = ReadReport()
     early = None
+    count = event_work(work, files)
     start = time.perf_counter()
     if work == "read, transform, write":
         per_tree = tokens_per_tree(files)
@@ -83,7 +84,6 @@ def measure(
         batches = read_packed(
             endless(files), recipe=recipe, on_error="skip", report=report, threads=threads
         )
-        count = event_work(work, files)
         for batch in batches:
             count(batch)
             if early is None and report.tokens > tokens / 10:
@@ -104,7 +104,7 @@ def measure(
 
 def event_work(work: str, files: list[Path]) -> Callable[[PackedTrees], None]:
     """Return what is done with each batch: nothing, treelet events as rows, or counted ones."""
-    if work in ("read", "read, transform"):
+    if not work.endswith(("extract", "count")):
         return lambda _: None
     templates = (TREELET_TERMINAL, TREELET_NONTERMINAL)
     sentences = TreeSentences(TreeCorpus(tuple(files), on_error="skip"))

@@ -1,0 +1,176 @@
+"""n-gram models side by side with KenLM: training, size, loading, scoring; one text, one run.
+
+    python benchmarks/ngram.py --kenlm FOLDER [--text FILE] [--order 5] [--memory 4G] [--cores 0]
+
+FOLDER holds KenLM's programs lmplz, build_binary and query. Both sides are pinned to the same
+cores with taskset. Training is timed from the text to a model that can be loaded; scoring is timed
+without loading. If the package kenlm is installed, its `score` is timed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from treelm.corpus.encoder import encode_text
+from treelm.corpus.files import read_lines
+from treelm.models.ngram.model import NgramModel
+from treelm.models.registry import load
+
+DEFAULT_TEXT = Path(__file__).resolve().parents[2] / "shared/data/text/un-debates.txt.xz"
+#: Each way of scoring is timed so often, and the best counts: other work only ever adds time.
+REPEATS = 3
+
+
+def run(command: Sequence[str | Path], cores: str, *, stdin: Path | None = None) -> float:
+    """Run a program on the given cores and return its seconds."""
+    with stdin.open("rb") if stdin else open(os.devnull, "rb") as source:  # noqa: PTH123
+        start = time.perf_counter()
+        subprocess.run(
+            ["taskset", "-c", cores, *map(str, command)],
+            stdin=source,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        return time.perf_counter() - start
+
+
+def peak_megabytes() -> int:
+    """Return the largest memory of any program run so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def train_ours(text: Path, folder: Path, order: int, cores: str) -> dict[str, float]:
+    """Train with treelm and return seconds, size and the seconds until the model is ready."""
+    model = folder / "treelm-model"
+    threads = str(len(cores.split(",")))
+    command = [Path(sys.executable).with_name("treelm"), "train", "ngram", "--order", str(order)]
+    command += ["--smoothing", "mkn", "--text", text, "-o", model, "--threads", threads]
+    seconds = run(command, cores)
+    start = time.perf_counter()
+    load(model)
+    return {
+        "train_seconds": seconds,
+        "megabytes": folder_bytes(model) / 1e6,
+        "ready_seconds": time.perf_counter() - start,
+    }
+
+
+def train_kenlm(
+    programs: Path, text: Path, folder: Path, *, order: int, cores: str, memory: str
+) -> dict[str, float]:
+    """Train with KenLM and return seconds and size of its probing file."""
+    arpa, binary = folder / "kenlm.arpa", folder / "kenlm.bin"
+    lmplz = [programs / "lmplz", "-o", str(order), "--discount_fallback", "-S", memory]
+    seconds = run([*lmplz, "-T", folder, "--text", text, "--arpa", arpa], cores)
+    building = run([programs / "build_binary", "-T", folder, "probing", arpa, binary], cores)
+    arpa.unlink()
+    return {
+        "train_seconds": seconds + building,
+        "lmplz_seconds": seconds,
+        "megabytes": binary.stat().st_size / 1e6,
+    }
+
+
+def score_ours(model: NgramModel, text: Path) -> dict[str, float]:
+    """Return words and ends scored a second: ids already known, and from the text."""
+    start = time.perf_counter()
+    encoded = encode_text(text, model.vocabulary)
+    encoding = time.perf_counter() - start
+    best = float("inf")
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        scores = model.score_ids(encoded.ids, encoded.starts)
+        best = min(best, time.perf_counter() - start)
+    events = len(scores.log_probs)
+    return {
+        "score_ids_per_second": events / best,
+        "score_text_per_second": events / (encoding + best),
+    }
+
+
+def score_kenlm(programs: Path, binary: Path, text: Path, events: float, cores: str) -> float:
+    """Return words and ends that KenLM's query scores a second, loading taken off."""
+    query = [programs / "query", "-v", "summary", binary]
+    loading = min(run(query, cores) for _ in range(REPEATS))
+    return events / (min(run(query, cores, stdin=text) for _ in range(REPEATS)) - loading)
+
+
+def score_kenlm_python(binary: Path, text: Path, events: float) -> float | None:
+    """Return what the Python package kenlm does in a second, if it is installed."""
+    try:
+        import kenlm
+    except ImportError:
+        return None
+    model = kenlm.Model(str(binary))
+    lines = list(read_lines(text))
+    start = time.perf_counter()
+    for line in lines:
+        model.score(line)
+    return events / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Measure both and print one JSON object with ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kenlm", type=Path, required=True)
+    parser.add_argument("--text", type=Path, default=DEFAULT_TEXT)
+    parser.add_argument("--order", type=int, default=5)
+    parser.add_argument("--memory", default="4G", help="KenLM's -S")
+    parser.add_argument("--cores", default="0", help="cores for both, such as 0 or 0,1")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = folder / "text.txt"
+        with plain.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in read_lines(arguments.text) if line.strip())
+        ours = train_ours(plain, folder, arguments.order, arguments.cores)
+        ours["peak_megabytes"] = peak_megabytes()
+        theirs = train_kenlm(
+            arguments.kenlm,
+            plain,
+            folder,
+            order=arguments.order,
+            cores=arguments.cores,
+            memory=arguments.memory,
+        )
+        model = load(folder / "treelm-model")
+        assert isinstance(model, NgramModel)
+        os.sched_setaffinity(0, {int(arguments.cores.split(",")[0])})
+        ours |= score_ours(model, plain)
+        events = model.corpora[0].tokens + model.corpora[0].sentences
+        binary = folder / "kenlm.bin"
+        core = arguments.cores.split(",")[0]
+        theirs["score_text_per_second"] = score_kenlm(arguments.kenlm, binary, plain, events, core)
+        through_python = score_kenlm_python(binary, plain, events)
+    shared = [key for key in ours if key in theirs]
+    print(
+        json.dumps(
+            {
+                "tokens": model.corpora[0].tokens,
+                "treelm": ours,
+                "kenlm": theirs,
+                "kenlm_python_score_per_second": through_python,
+                "treelm_over_kenlm": {key: ours[key] / theirs[key] for key in shared},
+            },
+            indent=1,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
