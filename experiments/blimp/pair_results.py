@@ -25,14 +25,15 @@ Flags = npt.NDArray[np.bool_]
 
 #: Overall accuracies of Warstadt et al. (2020): value, what it was trained on, checked.
 ANCHORS = {
-    "5-gram of Warstadt et al.": (0.612, "3 billion words of Gigaword", True),
-    "LSTM of Warstadt et al.": (0.698, "83 million words of Wikipedia", True),
+    "5-gram (Warstadt et al.)": (0.612, "3 billion words of Gigaword", True),
+    "LSTM (Warstadt et al.)": (0.698, "83 million words of Wikipedia", True),
     "people": (0.89, "single annotators", False),
 }
-#: Accuracy of their 5-gram model by phenomenon.
+#: Accuracy of their 5-gram model by phenomenon. They count s-selection (two paradigms with animate
+#: subjects) as argument structure; both numbers are means over the paradigms the data name.
 PUBLISHED_5_GRAM = {
     "anaphor_agreement": 0.479,
-    "argument_structure": 0.719,
+    "argument_structure": 0.694,
     "binding": 0.644,
     "control_raising": 0.685,
     "determiner_noun_agreement": 0.701,
@@ -42,9 +43,10 @@ PUBLISHED_5_GRAM = {
     "island_effects": 0.572,
     "npi_licensing": 0.455,
     "quantifiers": 0.535,
+    "s-selection": 0.805,
     "subject_verb_agreement": 0.603,
 }
-SOURCE = "Warstadt et al. 2020"
+SOURCE = "Warstadt et al. 2020, summary of results by the authors"
 
 
 class PairScores:
@@ -119,7 +121,7 @@ def report_overall(
                 metric="log probability, ties wrong",
                 data=f"BLiMP; {data}",
                 value=value,
-                source=SOURCE,
+                source=SOURCE if checked else "Warstadt et al. 2020",
                 checked=checked,
                 digits=3,
             )
@@ -134,7 +136,9 @@ def draw_overall(report: Report, scores: Mapping[str, PairScores], seed: int) ->
         everything = np.ones(len(one.tables[0]), dtype=np.bool_)
         found = pair_accuracy(*one.of("log_prob", everything), seed=seed)
         bars.append(Bar(name, found.accuracy, *found.interval))
-    bars += [Bar(f"published: {name}", value) for name, (value, _, _) in ANCHORS.items()]
+    bars += [
+        Bar(f"published: {name.split(' (')[0]}", value) for name, (value, _, _) in ANCHORS.items()
+    ]
     report.add_figure(
         draw_bar_chart(
             bars,
@@ -143,8 +147,8 @@ def draw_overall(report: Report, scores: Mapping[str, PairScores], seed: int) ->
             digits=3,
             reference=Reference(0.5, "chance"),
         ),
-        "Bars are accuracies, lines 95 % intervals. Published numbers were measured by others, with "
-        "models of other text.",
+        "Bars are accuracies, lines 95 % intervals. Published numbers were measured by others, "
+        "with models of other text.",
     )
 
 

@@ -202,8 +202,10 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
     )
     report_perplexities(report, models, texts, threads)
     known = report_unknown_words(report, pairs, vocabulary)
-    # A mixture has counts of its first part only; its words alone are those of all texts.
-    alone = train_ngram(together, NgramConfig(order=1), vocabulary=vocabulary, threads=threads)
+    # A mixture has counts of its first part only; its words alone are those of all texts. Nothing
+    # but the counts of this model is used, so its smoothing does not matter.
+    counting = NgramConfig(order=1, smoothing="berkeley")
+    alone = train_ngram(together, counting, vocabulary=vocabulary, threads=threads)
     scores = {}
     for name, model in models.items():
         unigram = alone if name == MIXTURE else model

@@ -30,7 +30,8 @@ nb::tuple event_arrays(const SortedEvents& self) {
   with_key_words(self.layout.words(), [&]<std::size_t W>() {
     for (std::size_t i = 0; i < self.rows(); ++i) self.layout.unpack(self.keys_as<W>()[i], rows.data() + i * columns);
   });
-  return nb::make_tuple(give_rows(std::move(rows), columns), give(std::vector<std::uint32_t>(self.counts.begin(), self.counts.end())));
+  return nb::make_tuple(give_rows(std::move(rows), columns),
+                        give(std::vector<std::uint32_t>(self.counts.begin(), self.counts.end())));
 }
 
 nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
@@ -48,8 +49,10 @@ nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
       }
     });
   }
-  return nb::make_tuple(give_rows(std::move(rows), width), give(std::vector<std::uint32_t>(self.level(level).count.begin(), self.level(level).count.end())),
-                        give(std::move(tokens)));
+  return nb::make_tuple(
+      give_rows(std::move(rows), width),
+      give(std::vector<std::uint32_t>(self.level(level).count.begin(), self.level(level).count.end())),
+      give(std::move(tokens)));
 }
 
 // Per row: count with its context, count and number of types of the context.
@@ -159,13 +162,14 @@ void bind_counts(nb::module_& module) {
       .def(
           "__init__",
           [](ChainCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
-             std::vector<std::uint32_t> pads, bool token_counts, std::size_t threads) {
+             std::vector<std::uint32_t> pads, bool token_counts, bool keep_tokens, std::size_t threads) {
             check_threads(threads);
             const nb::gil_scoped_release release;
-            new (self) ChainCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads);
+            new (self) ChainCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, keep_tokens,
+                                   threads);
           },
           nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"),
-          nb::arg("threads"))
+          nb::arg("keep_tokens"), nb::arg("threads"))
       .def_prop_ro("levels", &ChainCounts::levels)
       .def(
           "size",

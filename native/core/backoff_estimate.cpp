@@ -19,16 +19,23 @@ class Masses {
     if (plan.min_count > 1) prune();
   }
 
+  // Lets go of what only `mass` and `weight` look at.
+  void forget_contexts() { LargeVector<double>().swap(weight_); }
   bool kept(std::size_t entry) const { return plan_.min_count <= 1 || counts_.tokens(j_, entry) >= plan_.min_count; }
   double mass(std::size_t entry) const {
-    const ContextCounts& context = contexts_.counts[contexts_.context_of[entry]];
-    const std::uint32_t count = counts_.level(j_).count[entry];
-    const auto total = static_cast<double>(context.total);
-    if (!plan_.weights.empty()) return linear(context) * (static_cast<double>(count) / total);
-    const double left = static_cast<double>(count) - plan_.discounts[std::min<std::uint32_t>(count, 3) - 1];
-    return std::max(left, 0.0) / total;
+    return discounted(counts_.level(j_).count[entry]) / divisor(contexts_.context_of[entry]);
   }
   double weight(std::size_t context) const { return weight_[context]; }
+  // What a count less its discount is divided by.
+  double divisor(std::size_t context) const {
+    const ContextCounts& counts = contexts_.counts[context];
+    const auto total = static_cast<double>(counts.total);
+    return plan_.weights.empty() ? total : total / linear(counts);
+  }
+  double discounted(std::uint32_t count) const {
+    if (!plan_.weights.empty()) return static_cast<double>(count);
+    return std::max(0.0, static_cast<double>(count) - plan_.discounts[std::min<std::uint32_t>(count, 3) - 1]);
+  }
   // Whether a context has any entry left.
   bool extended(std::size_t context) const { return left_.empty() || left_[context] != 0; }
 
@@ -78,6 +85,8 @@ void check_plan(const ChainCounts& counts, const EstimatePlan& plan) {
   std::uint32_t above = 0;
   for (std::size_t j = 0; j < counts.levels(); ++j) {
     const LevelPlan& level = plan.levels[j];
+    if (level.min_count > 1 && !counts.has_tokens())
+      throw Error(ErrorCode::argument, "entries can be left out by their token counts only, and these were not kept");
     for (std::size_t r = 0; r < 3; ++r)
       if (!(level.discounts[r] >= 0 && level.discounts[r] <= static_cast<double>(r + 1)))
         throw Error(ErrorCode::argument, "a discount for counts of " + std::to_string(r + 1) + " lies outside [0, " +
@@ -218,7 +227,7 @@ class Estimator {
     return prepared;
   }
 
-  void add_entries(std::size_t j, const PreparedLevel& here, const PreparedLevel* above) {
+  void add_entries(std::size_t j, PreparedLevel& here, const PreparedLevel* above) {
     const LevelCounts& level = counts_.level(j);
     const bool last = j + 1 == counts_.levels();
     const LargeVector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
@@ -228,14 +237,31 @@ class Estimator {
     LargeVector<std::uint32_t> next(j > 0 && plan_.shape.sequence ? entries : 0);
     LargeVector<TableBuilder::Row> rows;
     rows.reserve(largest_ + (last ? plan_.shape.outcomes : 0));
+    // Entries come in the order of their outcomes, so their contexts lie anywhere: all that is needed
+    // of one stands side by side, and is asked for early.
+    struct Use {
+      double divisor, weight;
+      std::uint32_t number;
+    };
+    LargeVector<Use> uses(here.contexts.counts.size());
+    for (std::size_t g = 0; g < uses.size(); ++g)
+      uses[g] = {here.masses.divisor(g), here.masses.weight(g), here.number[g]};
+    LargeVector<ContextCounts>().swap(here.contexts.counts);
+    here.masses.forget_contexts();
+    const LargeVector<std::uint32_t>& context_of = here.contexts.context_of;
+    constexpr std::size_t early = 24;
     std::size_t parent = 0, context = 0;
     for (std::size_t i = 0; i < entries; ++i) {
+#if defined(__GNUC__)
+      if (i + early < entries) __builtin_prefetch(uses.data() + context_of[i + early]);
+#endif
       if (!last)
         while (parent + 1 < below->size() && (*below)[parent + 1] <= level.first_row[i]) ++parent;
-      const std::uint32_t group = here.contexts.context_of[i];
+      const Use& use = uses[context_of[i]];
       const double lower = !last ? p_[parent] : plan_.base.empty() ? uniform : plan_.base[i];
       const bool kept = here.masses.kept(i);
-      const double value = std::min(1.0, (kept ? here.masses.mass(i) : 0.0) + here.masses.weight(group) * lower);
+      const double mass = kept ? here.masses.discounted(level.count[i]) / use.divisor : 0.0;
+      const double value = std::min(1.0, mass + use.weight * lower);
       if (j > 0) p[i] = value;
       if (i % 1000000 == 999999) progress_(done_ + i, all_);
       const Key<W>& row = key(j, i);
@@ -247,7 +273,7 @@ class Estimator {
         if (const std::uint32_t own = own_context(j, row, *above, context, rows); own != none) leads_to = own;
       }
       if (!next.empty()) next[i] = leads_to;
-      if (kept) rows.push_back(TableBuilder::row(here.number[group], outcome, value, leads_to));
+      if (kept) rows.push_back(TableBuilder::row(use.number, outcome, value, leads_to));
     }
     if (above != nullptr) pass_contexts(j, *above, context, above->contexts.counts.size(), rows);
     builder_.add_entries(j, std::move(rows));

@@ -43,8 +43,12 @@ void check_shape(const ChainShape& shape) {
 }
 
 ChainCounts::ChainCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts,
-                         std::size_t threads)
-    : events_(std::move(events)), shape_(std::move(shape)), token_counts_(token_counts), threads_(threads) {
+                         bool keep_tokens, std::size_t threads)
+    : events_(std::move(events)),
+      shape_(std::move(shape)),
+      token_counts_(token_counts),
+      keep_tokens_(keep_tokens),
+      threads_(threads) {
   check_shape(shape_);
   if (events_->layout.columns() != shape_.columns())
     bad_chain("the chain has " + std::to_string(shape_.columns()) + " columns, the events " +
@@ -63,6 +67,7 @@ void ChainCounts::count_levels() {
   std::vector<unsigned> prefix(depth);
   for (std::size_t j = 0; j < depth; ++j) prefix[j] = layout.prefix(1 + shape_.widths[j]);
 
+  const auto keeps = [&](std::size_t j) { return keep_tokens_ && !token_counts_ && j > 0; };
   levels_.assign(depth, {});
   {
     std::vector<std::size_t> size(depth, 0);
@@ -73,7 +78,8 @@ void ChainCounts::count_levels() {
     for (std::size_t j = 0; j < depth; ++j) {
       levels_[j].first_row.reserve(size[j]);
       levels_[j].count.reserve(size[j]);
-      levels_[j].tokens.reserve(size[j]);
+      // At the first level, and where all levels count tokens, they are the counts themselves.
+      if (keeps(j)) levels_[j].tokens.reserve(size[j]);
     }
   }
   enum class Kind : std::uint8_t { types, raw, without };
@@ -93,18 +99,15 @@ void ChainCounts::count_levels() {
         if (kind[j] == Kind::without) continue;
         level.first_row.push_back(static_cast<std::uint32_t>(i));
         level.count.push_back(0);
-        level.tokens.push_back(0);
+        if (keeps(j)) level.tokens.push_back(0);
         if (j + 1 < depth && kind[j + 1] == Kind::types) ++levels_[j + 1].count.back();
       }
     for (std::size_t j = 0; j < depth; ++j) {
       if (kind[j] == Kind::without) continue;
-      add_to(levels_[j].tokens.back(), events.counts[i]);
-      if (kind[j] == Kind::raw) levels_[j].count.back() = levels_[j].tokens.back();
+      if (keeps(j)) add_to(levels_[j].tokens.back(), events.counts[i]);
+      if (kind[j] == Kind::raw) add_to(levels_[j].count.back(), events.counts[i]);
     }
   }
-  LargeVector<std::uint32_t>().swap(levels_[0].tokens);
-  if (token_counts_)
-    for (LevelCounts& level : levels_) LargeVector<std::uint32_t>().swap(level.tokens);
 }
 
 std::array<std::uint64_t, 4> ChainCounts::counts_of_counts(std::size_t j) const {

@@ -52,13 +52,16 @@ struct LevelContexts {
 class ChainCounts {
  public:
   // `token_counts`: tok_j at every level instead of continuation counts.
-  ChainCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts, std::size_t threads);
+  // `keep_tokens`: tok_j is kept beside continuation counts.
+  ChainCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts, bool keep_tokens,
+              std::size_t threads);
 
   const ChainShape& shape() const { return shape_; }
   const SortedEvents& events() const { return *events_; }
   std::size_t levels() const { return levels_.size(); }
   const LevelCounts& level(std::size_t j) const { return levels_[j]; }
   std::size_t size(std::size_t j) const { return levels_[j].count.size(); }
+  bool has_tokens() const { return token_counts_ || keep_tokens_; }
   std::uint32_t tokens(std::size_t j, std::size_t entry) const {
     return levels_[j].tokens.empty() ? levels_[j].count[entry] : levels_[j].tokens[entry];
   }
@@ -78,7 +81,7 @@ class ChainCounts {
 
   std::shared_ptr<const SortedEvents> events_;
   ChainShape shape_;
-  bool token_counts_;
+  bool token_counts_, keep_tokens_;
   std::size_t threads_;
   std::vector<LevelCounts> levels_;
 };

@@ -244,7 +244,7 @@ TEST("estimate: the bigram of the specification") {
   const std::vector<std::uint32_t> ids{0, 1, 0, 1, 0, 2};  // a b, a b, a c; 3 ends, 5 begins
   counter.add_sequences(ids, std::vector<std::uint64_t>{0, 2, 4, 6}, 3, 5);
   const auto events = std::make_shared<SortedEvents>(counter.finish());
-  const ChainCounts counts(events, {{1, 0}, {5}}, false, 1);
+  const ChainCounts counts(events, {{1, 0}, {5}}, false, true, 1);
   EstimatePlan plan;
   plan.shape.widths = {1, 0};
   plan.shape.outcomes = 6;

@@ -244,6 +244,7 @@ class ChainCounts:
         widths: list[int],
         pads: list[int],
         token_counts: bool,
+        keep_tokens: bool,
         threads: int,
     ) -> None: ...
     @property

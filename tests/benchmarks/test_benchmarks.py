@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,3 +27,21 @@ def test_tree_benchmark_runs_and_prints_every_figure(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for figure in ("read, transform, write", "2 threads over 1", "bound", "M tokens/s"):
         assert figure in done.stdout
+
+
+def test_held_out_benchmark_prints_one_object(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    documents = [f"the dog {word} a cat\nthe cat {word}\n" for word in ("sees", "hears", "likes")]
+    text.write_text("\n".join(documents * 10))
+    done = subprocess.run(
+        [sys.executable, SCRIPT.with_name("held_out_text.py"), "--text", text, "--order", "3"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["train_tokens"] == 27 * 8
+    assert found["held_out"]["tokens"] == 3 * 8
+    assert 0 < found["held_out"]["bits_per_word"] < 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.toy_model import SENTENCES, ToyModel, ToySentences
 
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import (
     EstimationError,
     ModelFileError,
+    TreelmWarning,
     UnsupportedTask,
     UsageError,
     VocabularyError,
@@ -29,6 +33,8 @@ from treelm.models.interpolated import (
     train_interpolated,
 )
 from treelm.models.mixture_weights import check_weights, fit_weights
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import SYSTEMS, load
 from treelm.models.states import Context
 
@@ -235,3 +241,21 @@ def test_nothing_to_learn_from_is_refused() -> None:
         fit_weights(np.array([[math.nan, 0.0]]))
     with pytest.raises(EstimationError):
         fit_interpolation(toys(), [])
+
+
+def test_a_mixture_counts_each_training_text_once(tmp_path: Path) -> None:
+    texts = {"one": "a b\na\n", "two": "b b b\n"}
+    vocabulary = Vocabulary.from_counts({"a": 2, "b": 4})
+    models = {}
+    for name, text in texts.items():
+        path = tmp_path / f"{name}.txt"
+        path.write_text(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TreelmWarning)
+            models[name] = train_ngram(
+                TextCorpus((path,)), NgramConfig(order=2, smoothing="kn"), vocabulary=vocabulary
+            )
+    both = interpolate([models["one"], models["two"], models["one"]], [0.5, 0.25, 0.25])
+    assert both.unigram_counts is not None
+    by_symbol = dict(zip([*vocabulary.symbols, "</s>"], both.unigram_counts.tolist(), strict=True))
+    assert by_symbol == {"<unk>": 0, "a": 2, "b": 4, "</s>": 3}

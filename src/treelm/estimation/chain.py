@@ -92,6 +92,8 @@ class ChainCounts:
         chain: The chain.
         counts: ``types`` for Kneser-Ney's continuation counts below the first level, ``tokens``
             for frequencies at every level.
+        keep_tokens: Whether token counts are kept beside continuation counts; leaving out rare
+            entries needs them.
         threads: Kernel threads.
 
     Raises:
@@ -99,7 +101,13 @@ class ChainCounts:
     """
 
     def __init__(
-        self, events: EventCounts, chain: Chain, *, counts: CountKind = "types", threads: int = 1
+        self,
+        events: EventCounts,
+        chain: Chain,
+        *,
+        counts: CountKind = "types",
+        keep_tokens: bool = True,
+        threads: int = 1,
     ) -> None:
         self.chain = chain
         self.kind: CountKind = counts
@@ -111,6 +119,7 @@ class ChainCounts:
                 widths=list(chain.widths),
                 pads=pads,
                 token_counts=counts == "tokens",
+                keep_tokens=keep_tokens,
                 threads=threads,
             )
 

@@ -119,8 +119,14 @@ class _Mixture(LanguageModel):
 
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
-        """Counts of the training text of the first part."""
-        return self._mixed[0].unigram_counts
+        """Counts of the training texts of the parts, each text once; None if a part has none."""
+        counted = {part.corpora: part.unigram_counts for part in self._mixed}
+        total = None
+        for counts in counted.values():
+            if counts is None:
+                return None
+            total = counts.copy() if total is None else total + counts
+        return total
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self._mixed)}, weights={list(self.weights)})"

@@ -114,8 +114,8 @@ def _estimate(
 ) -> BackoffTable:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
-    levels = ChainCounts(counts, chain, counts=kind, threads=threads)
     least = config.min_counts()[::-1]
+    levels = ChainCounts(counts, chain, counts=kind, keep_tokens=max(least) > 1, threads=threads)
     base: Base = UniformBase(space.predicted)
     if config.smoothing == "kn":
         smoothing = kneser_ney(levels, min_counts=least)

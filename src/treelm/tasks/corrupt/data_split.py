@@ -1,4 +1,4 @@
-"""One corpus cut into parts that share no sentence, for experiments with positives and negatives."""
+"""One corpus cut into random parts that share no sentence."""
 
 from __future__ import annotations
 

@@ -1,0 +1,340 @@
+"""Sentences told from those of a trigram model, by 5-gram models and a threshold.
+
+    python experiments/trigram_negatives/run.py --data FOLDER --output FOLDER [--seed 1]
+
+Writes a report folder; see README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
+from treelm.tasks.corrupt.data_split import DataSplit, split_sentences
+from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
+from treelm.tasks.evaluate.classification import Classification, curve_sizes
+from treelm.tasks.evaluate.classify_texts import evaluate_classification
+from treelm.tasks.evaluate.comparison import compare_answers
+from treelm.tasks.evaluate.measured_text import MeasuredText, read_measured_text
+from treelm.tasks.evaluate.slr import score_text
+from treelm.tasks.report.report import Report
+from treelm.tasks.report.results import Published, Result
+from treelm.view.plots import Point, Reference, Series, draw_line_chart
+
+DATA = Path(__file__).resolve().parents[3] / "shared/data"
+STANDS_FOR = "BLLIP, split of Post (2011)"
+TABLE = "Trigram pseudo-negatives"
+
+#: The curves, and the two models of the tables: names that results have.
+OWN_TEXT = "POS_TRAIN, then GEN_TEXT"
+OTHER_TEXT = "POS_TRAIN, then other text"
+SMALL = "5-gram on POS_TRAIN"
+LARGE = "5-gram on POS_TRAIN + GEN_TEXT"
+CONTROL = "5-gram on POS_TRAIN + other text"
+
+#: Table 4 of Pauls & Klein (2012): models not run here, with 50K sentences and a billion words.
+PUBLISHED = {
+    "5-gram": (0.679, 0.875),
+    "PCFG": (0.815, 0.818),
+    "TREELET-RULE": (0.898, 0.941),
+    "TREELET": (0.889, 0.933),
+}
+SOURCE = "Pauls & Klein 2012, Table 4"
+
+
+class Experiment:
+    """Files of one run and what stays the same for all models.
+
+    Args:
+        report: Collects everything.
+        folder: Where the parts of the data are written.
+        order: Order of the models that judge.
+        seed: Seed of everything random.
+        threads: Kernel threads.
+    """
+
+    def __init__(
+        self, report: Report, folder: Path, *, order: int, seed: int, threads: int
+    ) -> None:
+        self.report = report
+        self.folder = folder
+        self.order = order
+        self.seed = seed
+        self.threads = threads
+        self.split = DataSplit({}, (), 0, 0, 0)
+
+    def write(self, name: str, sentences: Iterable[str]) -> Path:
+        """Write sentences to a file of the folder and return it."""
+        path = self.folder / name
+        with path.open("w", encoding="utf-8") as out:
+            out.writelines(f"{sentence}\n" for sentence in sentences)
+        return path
+
+    def read(self, label: str, part: str) -> MeasuredText:
+        """Return the positives or negatives of a part."""
+        return read_measured_text(self.folder / f"{label}_{part}.txt")
+
+    def make_data(self, text: TextCorpus, sizes: Mapping[str, int]) -> None:
+        """Split the text and draw negatives; report all counts."""
+        self.split = split_sentences(text, sizes, seed=self.seed)
+        self.report.add_table("Sentences", ("part", "sentences"), self.split.summary().items())
+        generating = self.write("gen.txt", self.split.parts["gen"])
+        for part in get_args(Part):
+            self.write(f"pos_{part}.txt", self.split.parts[part])
+        start = time.perf_counter()
+        corpus = TextCorpus((generating,))
+        trigram = train_ngram(corpus, NgramConfig(order=3, smoothing="kn"), threads=self.threads)
+        trained = time.perf_counter()
+        rows = [self._draw_negatives(trigram, part, sizes[part], text) for part in get_args(Part)]
+        self.report.add_model(
+            "trigram of GEN_TEXT",
+            system="ngram",
+            order=3,
+            smoothing="kn",
+            vocabulary=trigram.vocabulary.fingerprint,
+            seconds_of_training=round(trained - start, 1),
+            seconds_of_drawing=round(time.perf_counter() - trained, 1),
+        )
+        self.report.add_input("GEN_TEXT", corpus, role="train", stands_for=STANDS_FOR)
+        self.report.add_table("Negatives", tuple(rows[0]), [tuple(row.values()) for row in rows])
+        examples = self.read("neg", "test").sentences[:10]
+        self.report.add_table(
+            "Some negatives", ("sentence",), [(" ".join(words),) for words in examples]
+        )
+
+    def _draw_negatives(
+        self, trigram: NgramModel, part: Part, count: int, text: TextCorpus
+    ) -> dict[str, object]:
+        """Draw the negatives of one part and return a row of counts."""
+        negatives = TrigramNegatives(trigram, seed=self.seed, part=part)
+        self.write(f"neg_{part}.txt", negatives.draw(count))
+        negatives.look_up(text)
+        negatives.look_at_positives(self.read("pos", part).sentences)
+        found = negatives.counts
+        share = (found.positives_with_unknown or 0) / (found.positives or 1)
+        return {
+            "part": part,
+            "negatives": found.sentences,
+            **{f"redrawn: {reason.replace('_', ' ')}": n for reason, n in found.redraws.items()},
+            "duplicates": found.duplicates,
+            "in the corpus": found.in_corpus,
+            "positives with a word outside GEN_TEXT": found.positives_with_unknown,
+            "their share": f"{share:.4f}",
+        }
+
+    def train(self, sentences: Sequence[str], name: str) -> tuple[NgramModel, TextCorpus]:
+        """Return a model of sentences, rare words replaced as in the publication."""
+        corpus = TextCorpus((self.write(name, sentences),))
+        vocabulary = build_vocabulary(corpus, VocabularyRule(seed=self.seed))
+        config = NgramConfig(order=self.order)
+        model = train_ngram(corpus, config, vocabulary=vocabulary, threads=self.threads)
+        return model, corpus
+
+    def measure(self, model: NgramModel) -> Classification:
+        """Return how well a model judges the test sentences, its threshold tuned on dev."""
+        return evaluate_classification(
+            model,
+            self.read("pos", "test"),
+            self.read("neg", "test"),
+            tuning=(self.read("pos", "dev"), self.read("neg", "dev")),
+            seed=self.seed,
+            threads=self.threads,
+        )
+
+    def report_model(self, name: str, sentences: Sequence[str]) -> Classification:
+        """Train and measure one of the models of the tables."""
+        start = time.perf_counter()
+        model, corpus = self.train(sentences, "train.txt")
+        seconds = round(time.perf_counter() - start, 1)
+        self.report.add_model(
+            name,
+            system="ngram",
+            order=self.order,
+            smoothing="mkn",
+            vocabulary=model.vocabulary.fingerprint,
+            seconds=seconds,
+        )
+        self.report.add_input(name, corpus, role="train", stands_for=STANDS_FOR)
+        test = chain(self.read("pos", "test").sentences, self.read("neg", "test").sentences)
+        self.report.check_overlap(corpus, test, name=f"test, {name}")
+        for label in ("pos", "neg"):
+            table = score_text(
+                model, self.read(label, "test"), with_unigram=True, threads=self.threads
+            )
+            self.report.add_scores(name, table, data=f"{label}_test")
+        return self.measure(model)
+
+    def curve(self, sentences: Sequence[str], name: str, sizes: Sequence[int]) -> Series:
+        """Measure models of the first sentences, in several amounts."""
+        points = []
+        for size in sizes:
+            model, _ = self.train(sentences[:size], "curve.txt")
+            found = self.measure(model)
+            points.append(Point(size, found.accuracy, *found.interval))
+            for metric, value, interval in (
+                ("accuracy", found.accuracy, found.interval),
+                ("average precision", found.average_precision, found.average_precision_interval),
+            ):
+                self.report.add_result(
+                    Result(
+                        table=f"Learning curve: {name}",
+                        model=f"5-gram on {size} sentences",
+                        metric=metric,
+                        data="un-debates",
+                        value=value,
+                        n=found.n,
+                        interval=interval,
+                        digits=3,
+                    )
+                )
+        return Series(name, tuple(points))
+
+
+def report_classification(report: Report, found: Mapping[str, Classification], seed: int) -> None:
+    """Report the models of the tables, each compared with the smallest one."""
+    rows = []
+    for name, result in found.items():
+        p = None
+        if name != SMALL:
+            p = compare_answers(result.right, found[SMALL].right, seed=seed).p_value
+        report.add_result(
+            Result(
+                table=TABLE,
+                model=name,
+                metric="accuracy",
+                data="un-debates",
+                value=result.accuracy,
+                n=result.n,
+                interval=result.interval,
+                p=p,
+                baseline=None if p is None else f"{SMALL} (exact McNemar)",
+                digits=3,
+            )
+        )
+        report.add_result(
+            Result(
+                table=TABLE,
+                model=name,
+                metric="average precision",
+                data="un-debates",
+                value=result.average_precision,
+                n=result.n,
+                interval=result.average_precision_interval,
+                digits=3,
+            )
+        )
+        calls = (
+            f"{result.right[: result.good].mean():.3f}",
+            f"{result.right[result.good :].mean():.3f}",
+        )
+        rows.append((name, f"{result.threshold:.4f}", f"{result.tuning_accuracy:.3f}", *calls))
+    report.add_table(
+        "Thresholds",
+        ("model", "threshold", "accuracy on dev", "positives right", "negatives right"),
+        rows,
+    )
+    for name, values in PUBLISHED.items():
+        for value, where in zip(values, ("BLLIP, 50K sentences", "1B words"), strict=True):
+            ours = SMALL if where.startswith("BLLIP") else LARGE
+            report.add_published(
+                Published(
+                    table=TABLE,
+                    model=ours if name == "5-gram" else f"{name} on {where}",
+                    metric="accuracy",
+                    data=f"{STANDS_FOR}; trained on {where}",
+                    value=value,
+                    source=SOURCE,
+                    digits=3,
+                )
+            )
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> Path:
+    """Make the data, train and measure; return the folder of the report."""
+    gen, train, test = arguments.sizes
+    sizes = {"gen": gen, "train": train, "dev": test, "test": test}
+    seed = arguments.seed
+    report = Report(
+        arguments.output,
+        "Trigram pseudo-negatives, judged by 5-gram models",
+        seeds={"split, negatives, vocabulary, bootstrap": seed},
+        options={"order": arguments.order, **sizes},
+        recipe="E-TRIGRAM",
+    )
+    source = arguments.data / "text/un-debates.txt.xz"
+    report.add_input("un-debates", source, stands_for=STANDS_FOR)
+    experiment = Experiment(
+        report, folder, order=arguments.order, seed=seed, threads=arguments.threads
+    )
+    experiment.make_data(TextCorpus((source,)), sizes)
+    for label in ("pos", "neg"):
+        for part, role in (("dev", "tune"), ("test", "test")):
+            corpus = TextCorpus((folder / f"{label}_{part}.txt",))
+            report.add_input(
+                f"{label}_{part}".upper(),
+                corpus,
+                role="tune" if role == "tune" else "test",
+                stands_for=STANDS_FOR,
+            )
+    positives = list(experiment.split.parts["train"])
+    own = positives + list(experiment.split.parts["gen"])
+    other = positives + list(experiment.split.rest[:gen])
+    models = {SMALL: positives, LARGE: own}
+    curves = {OWN_TEXT: own}
+    if len(other) == len(own):  # as much other text as GEN_TEXT has
+        models[CONTROL] = other
+        curves[OTHER_TEXT] = other
+    found = {name: experiment.report_model(name, text) for name, text in models.items()}
+    report_classification(report, found, seed)
+    amounts = sorted({*curve_sizes(len(own), smallest=arguments.smallest), train})
+    series = [experiment.curve(text, name, amounts) for name, text in curves.items()]
+    report.add_figure(
+        draw_line_chart(
+            series,
+            title="Accuracy on trigram pseudo-negatives by training size",
+            x_axis="training sentences",
+            y_axis="accuracy on test",
+            log_x=True,
+            reference=Reference(0.5, "chance"),
+        ),
+        "Lines are 95 % intervals. Negatives were drawn from a trigram model of GEN_TEXT; other "
+        "text is of the same corpus, and the trigram model has not seen it.",
+    )
+    return report.write()
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--order", type=int, default=5)
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs=3,
+        default=(450_000, 50_000, 3_000),
+        metavar=("GEN", "TRAIN", "TEST"),
+        help="sentences of GEN_TEXT, of POS_TRAIN and of each POS_DEV and POS_TEST",
+    )
+    parser.add_argument("--smallest", type=int, default=1000, help="first size of the curve")
+    parser.add_argument("--keep", type=Path, help="existing folder in which the data stay")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(run(arguments, arguments.keep or Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Every recipe runs, on data of a few hundred sentences; what it finds there means nothing."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treelm
+
+RECIPES = Path(__file__).resolve().parents[2] / "experiments"
+TREES = list(treelm.sample_treebank())
+SENTENCES = [" ".join(tree.words) for tree in TREES]
+TREEBANKS = ("craft", "gum", "masc", "wsj-sample")
+PHENOMENA = ("binding", "ellipsis")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder in the layout that recipes expect."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "text").mkdir()
+    for start, name in enumerate(("reuters", "un-debates", "eltec")):
+        with lzma.open(folder / f"text/{name}.txt.xz", "wt", encoding="utf-8") as text:
+            for number, sentence in enumerate(SENTENCES[start:]):
+                text.write(f"{sentence}\n" + ("\n" if number % 3 == 2 else ""))
+    (folder / "grammaticality").mkdir()
+    with lzma.open(folder / "grammaticality/blimp.jsonl.xz", "wt", encoding="utf-8") as pairs:
+        for number in range(40):
+            subject = ("ferry", "frumious")[number % 2]  # the second one is unknown
+            pair = {
+                "sentence_good": f"The {subject} left the harbour .",
+                "sentence_bad": f"The {subject} the left harbour .",
+                "UID": f"paradigm_{number % 4}",
+                "linguistics_term": PHENOMENA[number % 2],
+            }
+            pairs.write(json.dumps(pair) + "\n")
+    for number, name in enumerate(TREEBANKS):
+        (folder / "treebanks" / name).mkdir(parents=True)
+        mine = TREES[number :: len(TREEBANKS)]
+        for part, trees in {"train": mine[20:], "dev": mine[:10], "test": mine[10:20]}.items():
+            text = "".join(f"{tree}\n" for tree in trees)
+            (folder / "treebanks" / name / f"{part}.mrg").write_text(text)
+    return folder
+
+
+def run(recipe: str, data: Path, output: Path, *options: str) -> tuple[dict[str, object], str]:
+    """Run a recipe and return its results and its tables."""
+    script = RECIPES / recipe / "run.py"
+    common = ["--data", str(data), "--output", str(output), "--threads", "1", "--seed", "3"]
+    done = subprocess.run(
+        [sys.executable, str(script), *common, *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(output)
+    results = json.loads((output / "results.json").read_text())
+    return results, (output / "tables.md").read_text()
+
+
+def values(results: dict[str, object], table: str) -> dict[tuple[str, str], float]:
+    """Return the numbers of one table by model and metric."""
+    rows = results["results"]
+    assert isinstance(rows, list)
+    return {(row["model"], row["metric"]): row["value"] for row in rows if row["table"] == table}
+
+
+def test_blimp(data: Path, tmp_path: Path) -> None:
+    options = ("--order", "3", "--held-out-every", "10")
+    results, tables = run("blimp", data, tmp_path / "report", *options)
+    overall = values(results, "Accuracy, all pairs")
+    models = ("5-gram reuters", "5-gram un-debates", "5-gram eltec", "mixture")
+    assert set(overall) == {
+        (model, f"{measure}, {ties}")
+        for model in models
+        for measure in ("log probability", "SLR")
+        for ties in ("ties wrong", "ties half")
+    }
+    assert all(overall[model, "log probability, ties wrong"] > 0.5 for model in models)
+    by_phenomenon = values(results, "By phenomenon, SLR, ties half")
+    assert set(by_phenomenon) == {(model, name) for model in models for name in PHENOMENA}
+    known = values(results, "Accuracy, no unknown word")
+    assert set(known) == set(overall)
+    assert "exact McNemar, Holm" in tables
+    assert "| 5-gram (Warstadt et al.) | log probability, ties wrong | - | not run |" in tables
+    assert "| frumious | 40 |" in tables
+    assert len(list((tmp_path / "report/scores").iterdir())) == 8
+
+
+def test_trigram_negatives(data: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    options = ("--sizes", "80", "40", "15", "--smallest", "20", "--order", "3", "--keep", str(kept))
+    results, tables = run("trigram_negatives", data, tmp_path / "report", *options)
+    lines = {name: (kept / name).read_text().splitlines() for name in ("gen.txt", "pos_train.txt")}
+    assert [len(part) for part in lines.values()] == [80, 40]
+    assert not set(lines["gen.txt"]) & set(lines["pos_train.txt"])
+    assert all(len(line.split()) >= 5 for line in (kept / "neg_test.txt").read_text().splitlines())
+    found = values(results, "Trigram pseudo-negatives")
+    assert ("5-gram on POS_TRAIN", "average precision") in found
+    assert ("5-gram on POS_TRAIN + GEN_TEXT", "accuracy") in found
+    curve = values(results, "Learning curve: POS_TRAIN, then GEN_TEXT")
+    assert ("5-gram on 40 sentences", "accuracy") in curve
+    for size, model in ((40, "5-gram on POS_TRAIN"), (120, "5-gram on POS_TRAIN + GEN_TEXT")):
+        assert curve[f"5-gram on {size} sentences", "accuracy"] == found[model, "accuracy"]
+    assert "redrawn: too short" in tables
+    assert "| 0.679 |" in tables
+
+
+def test_noisy_treebanks(data: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "noisy.tsv"
+    results, tables = run(
+        "noisy_treebanks", data, tmp_path / "report", "--count", "400", "--keep", str(kept)
+    )
+    rows = [line.split("\t") for line in kept.read_text().splitlines()]
+    assert len(rows) == 400
+    shares = values(results, "Share of each type")
+    for (error, _), share in shares.items():
+        assert share == sum(row[1] == error for row in rows) / 400
+        assert f"Examples: {error}" in tables
+    # Whatever the seed, counts are near what the weights say where a type applies.
+    section = tables.split("## Types made against the weights")[1].split("##")[0]
+    cells = [line.split("|") for line in section.splitlines() if line.startswith("| ")][1:]
+    assert all(abs(float(row[-2])) < 4 for row in cells if row[1].strip() in {e for e, _ in shares})
