@@ -10,13 +10,17 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import get_args
 
+from model_results import CONTROL, LARGE, SMALL, STANDS_FOR, report_classification
+
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
@@ -24,32 +28,16 @@ from treelm.tasks.corrupt.data_split import DataSplit, split_sentences
 from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 from treelm.tasks.evaluate.classification import Classification, curve_sizes
 from treelm.tasks.evaluate.classify_texts import evaluate_classification
-from treelm.tasks.evaluate.comparison import compare_answers
 from treelm.tasks.evaluate.measured_text import MeasuredText, read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Published, Result
+from treelm.tasks.report.results import Result
 from treelm.view.plots import Point, Reference, Series, draw_line_chart
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
-STANDS_FOR = "BLLIP, split of Post (2011)"
-TABLE = "Trigram pseudo-negatives"
-
-#: The curves, and the two models of the tables: names that results have.
+#: Names of the curves.
 OWN_TEXT = "POS_TRAIN, then GEN_TEXT"
 OTHER_TEXT = "POS_TRAIN, then other text"
-SMALL = "5-gram on POS_TRAIN"
-LARGE = "5-gram on POS_TRAIN + GEN_TEXT"
-CONTROL = "5-gram on POS_TRAIN + other text"
-
-#: Table 4 of Pauls & Klein (2012): models not run here, with 50K sentences and a billion words.
-PUBLISHED = {
-    "5-gram": (0.679, 0.875),
-    "PCFG": (0.815, 0.818),
-    "TREELET-RULE": (0.898, 0.941),
-    "TREELET": (0.889, 0.933),
-}
-SOURCE = "Pauls & Klein 2012, Table 4"
 
 
 class Experiment:
@@ -58,16 +46,18 @@ class Experiment:
     Args:
         report: Collects everything.
         folder: Where the parts of the data are written.
+        text: Name of the text.
         order: Order of the models that judge.
         seed: Seed of everything random.
         threads: Kernel threads.
     """
 
     def __init__(
-        self, report: Report, folder: Path, *, order: int, seed: int, threads: int
+        self, report: Report, folder: Path, *, text: str, order: int, seed: int, threads: int
     ) -> None:
         self.report = report
         self.folder = folder
+        self.text = text
         self.order = order
         self.seed = seed
         self.threads = threads
@@ -137,7 +127,11 @@ class Experiment:
         corpus = TextCorpus((self.write(name, sentences),))
         vocabulary = build_vocabulary(corpus, VocabularyRule(seed=self.seed))
         config = NgramConfig(order=self.order)
-        model = train_ngram(corpus, config, vocabulary=vocabulary, threads=self.threads)
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always", TreelmWarning)
+            model = train_ngram(corpus, config, vocabulary=vocabulary, threads=self.threads)
+        for warning in noted:
+            self.report.warn(f"5-gram on {len(sentences)} sentences: {warning.message}")
         return model, corpus
 
     def measure(self, model: NgramModel) -> Classification:
@@ -174,12 +168,20 @@ class Experiment:
             self.report.add_scores(name, table, data=f"{label}_test")
         return self.measure(model)
 
-    def curve(self, sentences: Sequence[str], name: str, sizes: Sequence[int]) -> Series:
-        """Measure models of the first sentences, in several amounts."""
+    def curve(
+        self,
+        sentences: Sequence[str],
+        name: str,
+        sizes: Sequence[int],
+        measured: Mapping[int, Classification],
+    ) -> Series:
+        """Measure models of the first sentences, in several amounts; some are measured already."""
         points = []
         for size in sizes:
-            model, _ = self.train(sentences[:size], "curve.txt")
-            found = self.measure(model)
+            if size in measured:
+                found = measured[size]
+            else:
+                found = self.measure(self.train(sentences[:size], "curve.txt")[0])
             points.append(Point(size, found.accuracy, *found.interval))
             for metric, value, interval in (
                 ("accuracy", found.accuracy, found.interval),
@@ -190,7 +192,7 @@ class Experiment:
                         table=f"Learning curve: {name}",
                         model=f"5-gram on {size} sentences",
                         metric=metric,
-                        data="un-debates",
+                        data=self.text,
                         value=value,
                         n=found.n,
                         interval=interval,
@@ -198,65 +200,6 @@ class Experiment:
                     )
                 )
         return Series(name, tuple(points))
-
-
-def report_classification(report: Report, found: Mapping[str, Classification], seed: int) -> None:
-    """Report the models of the tables, each compared with the smallest one."""
-    rows = []
-    for name, result in found.items():
-        p = None
-        if name != SMALL:
-            p = compare_answers(result.right, found[SMALL].right, seed=seed).p_value
-        report.add_result(
-            Result(
-                table=TABLE,
-                model=name,
-                metric="accuracy",
-                data="un-debates",
-                value=result.accuracy,
-                n=result.n,
-                interval=result.interval,
-                p=p,
-                baseline=None if p is None else f"{SMALL} (exact McNemar)",
-                digits=3,
-            )
-        )
-        report.add_result(
-            Result(
-                table=TABLE,
-                model=name,
-                metric="average precision",
-                data="un-debates",
-                value=result.average_precision,
-                n=result.n,
-                interval=result.average_precision_interval,
-                digits=3,
-            )
-        )
-        calls = (
-            f"{result.right[: result.good].mean():.3f}",
-            f"{result.right[result.good :].mean():.3f}",
-        )
-        rows.append((name, f"{result.threshold:.4f}", f"{result.tuning_accuracy:.3f}", *calls))
-    report.add_table(
-        "Thresholds",
-        ("model", "threshold", "accuracy on dev", "positives right", "negatives right"),
-        rows,
-    )
-    for name, values in PUBLISHED.items():
-        for value, where in zip(values, ("BLLIP, 50K sentences", "1B words"), strict=True):
-            ours = SMALL if where.startswith("BLLIP") else LARGE
-            report.add_published(
-                Published(
-                    table=TABLE,
-                    model=ours if name == "5-gram" else f"{name} on {where}",
-                    metric="accuracy",
-                    data=f"{STANDS_FOR}; trained on {where}",
-                    value=value,
-                    source=SOURCE,
-                    digits=3,
-                )
-            )
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> Path:
@@ -268,13 +211,18 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
         arguments.output,
         "Trigram pseudo-negatives, judged by 5-gram models",
         seeds={"split, negatives, vocabulary, bootstrap": seed},
-        options={"order": arguments.order, **sizes},
+        options={"text": arguments.text, "order": arguments.order, **sizes},
         recipe="E-TRIGRAM",
     )
-    source = arguments.data / "text/un-debates.txt.xz"
-    report.add_input("un-debates", source, stands_for=STANDS_FOR)
+    source = arguments.data / f"text/{arguments.text}.txt.xz"
+    report.add_input(arguments.text, source, stands_for=STANDS_FOR)
     experiment = Experiment(
-        report, folder, order=arguments.order, seed=seed, threads=arguments.threads
+        report,
+        folder,
+        text=arguments.text,
+        order=arguments.order,
+        seed=seed,
+        threads=arguments.threads,
     )
     experiment.make_data(TextCorpus((source,)), sizes)
     for label in ("pos", "neg"):
@@ -290,14 +238,20 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
     own = positives + list(experiment.split.parts["gen"])
     other = positives + list(experiment.split.rest[:gen])
     models = {SMALL: positives, LARGE: own}
-    curves = {OWN_TEXT: own}
+    curves = {OWN_TEXT: (own, LARGE)}
     if len(other) == len(own):  # as much other text as GEN_TEXT has
         models[CONTROL] = other
-        curves[OTHER_TEXT] = other
+        curves[OTHER_TEXT] = (other, CONTROL)
     found = {name: experiment.report_model(name, text) for name, text in models.items()}
-    report_classification(report, found, seed)
-    amounts = sorted({*curve_sizes(len(own), smallest=arguments.smallest), train})
-    series = [experiment.curve(text, name, amounts) for name, text in curves.items()]
+    report_classification(report, found, arguments.text, seed)
+    amounts = curve_sizes(train, smallest=arguments.smallest, steps_per_decade=2)
+    amounts += [size for size in (2 * train, 5 * train) if size < len(own)] + [len(own)]
+    series = []
+    for name, (sentences, largest) in curves.items():
+        # Up to POS_TRAIN both curves are the same.
+        sizes_here = [size for size in amounts if name == OWN_TEXT or size >= train]
+        measured = {train: found[SMALL], len(own): found[largest]}
+        series.append(experiment.curve(sentences, name, sizes_here, measured))
     report.add_figure(
         draw_line_chart(
             series,
@@ -320,6 +274,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="report folder to write")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--text", default="un-debates", help="which of the texts")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument(
         "--sizes",

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.errors import CorpusFormatError
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import CorpusFormatError, TreelmWarning
 from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
@@ -120,6 +121,22 @@ def test_a_model_without_unknown_word_gives_it_no_probability(tmp_path: Path) ->
     model = read_arpa(path)
     assert model.vocabulary.symbols == ("<unk>", "the", "dog", "barks")
     assert model.score("the cat").log_prob == -math.inf
+
+
+def test_signatures_are_lost_with_a_warning(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    vocabulary = Vocabulary.from_counts({"the": 3, "dog": 3}, signatures={"UNK-LC-s": 4})
+    with pytest.warns(UserWarning, match="no discount can be estimated"):
+        model = train_ngram(TextCorpus((text,)), NgramConfig(order=2), vocabulary=vocabulary)
+    with pytest.warns(TreelmWarning, match="signatures"):
+        write_arpa(model, tmp_path / "m.arpa")
+    again = read_arpa(tmp_path / "m.arpa")
+    assert again.vocabulary.symbols == model.vocabulary.symbols
+    replaced = " ".join(model.vocabulary.replace(["the", "dog", "barks"]))
+    assert again.score(replaced).log_prob == pytest.approx(
+        model.score("the dog barks").log_prob, abs=1e-6
+    )
 
 
 def test_reading_does_not_depend_on_threads(model: NgramModel, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ a model read from one has no counts and its corpora are unknown.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from treelm import _native
 from treelm.corpus.files import Source, read_blocks, source_name, write_atomically
 from treelm.corpus.vocabulary import SENTENCE_END, SENTENCE_START, Vocabulary, VocabularyEntry
-from treelm.errors import CorpusFormatError
+from treelm.errors import CorpusFormatError, TreelmWarning
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.estimate import Precision
 from treelm.kernel_errors import kernel_errors
@@ -62,6 +64,14 @@ def write_arpa(model: NgramModel, target: Source) -> None:
         model: The model.
         target: The file.
     """
+    if any(item.is_signature for item in model.vocabulary.entries):
+        warnings.warn(
+            "the model knows unknown words by their signatures, and an ARPA file cannot say which "
+            "words stand for others: its readers will take all unknown words for <unk>, unless "
+            "they are replaced in the text first.",
+            TreelmWarning,
+            stacklevel=2,
+        )
     words = [*model.vocabulary.symbols, SENTENCE_END, SENTENCE_START]
     with write_atomically(target) as file, kernel_errors("writing an ARPA file"):
         _native.write_arpa(model.table.native, words, file.write)
