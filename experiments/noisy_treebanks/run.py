@@ -185,12 +185,13 @@ def report_examples(report: Report, examples: Mapping[ErrorName, list[NoisySente
 
 def gather_examples(noisy: Sequence[NoisySentence]) -> dict[ErrorName, list[NoisySentence]]:
     """Return short sentences of each type, from all over the treebanks."""
-    found: dict[ErrorName, list[NoisySentence]] = {name: [] for name in PUBLISHED_WEIGHTS}
-    step = max(len(noisy) // (50 * EXAMPLES), 1)
-    for one in noisy[::step]:
-        if len(found[one.error]) < EXAMPLES and len(one.original) <= LONGEST_EXAMPLE:
-            found[one.error].append(one)
-    return found
+    short: dict[ErrorName, list[NoisySentence]] = {name: [] for name in PUBLISHED_WEIGHTS}
+    for one in noisy:
+        if len(one.original) <= LONGEST_EXAMPLE:
+            short[one.error].append(one)
+    return {
+        name: found[:: max(len(found) // EXAMPLES, 1)][:EXAMPLES] for name, found in short.items()
+    }
 
 
 def run(arguments: argparse.Namespace) -> Path:

@@ -19,7 +19,7 @@ from typing import get_args
 from model_results import CONTROL, LARGE, SMALL, STANDS_FOR, report_classification
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.corpus.vocabulary_rules import RuleName, VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
@@ -47,17 +47,27 @@ class Experiment:
         report: Collects everything.
         folder: Where the parts of the data are written.
         text: Name of the text.
+        rule: Which words the models that judge know.
         order: Order of the models that judge.
         seed: Seed of everything random.
         threads: Kernel threads.
     """
 
     def __init__(
-        self, report: Report, folder: Path, *, text: str, order: int, seed: int, threads: int
+        self,
+        report: Report,
+        folder: Path,
+        *,
+        text: str,
+        rule: RuleName,
+        order: int,
+        seed: int,
+        threads: int,
     ) -> None:
         self.report = report
         self.folder = folder
         self.text = text
+        self.rule = rule
         self.order = order
         self.seed = seed
         self.threads = threads
@@ -125,7 +135,7 @@ class Experiment:
     def train(self, sentences: Sequence[str], name: str) -> tuple[NgramModel, TextCorpus]:
         """Return a model of sentences, rare words replaced as in the publication."""
         corpus = TextCorpus((self.write(name, sentences),))
-        vocabulary = build_vocabulary(corpus, VocabularyRule(seed=self.seed))
+        vocabulary = build_vocabulary(corpus, VocabularyRule(name=self.rule, seed=self.seed))
         config = NgramConfig(order=self.order)
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", TreelmWarning)
@@ -211,7 +221,12 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
         arguments.output,
         "Trigram pseudo-negatives, judged by 5-gram models",
         seeds={"split, negatives, vocabulary, bootstrap": seed},
-        options={"text": arguments.text, "order": arguments.order, **sizes},
+        options={
+            "text": arguments.text,
+            "vocabulary": arguments.vocabulary,
+            "order": arguments.order,
+            **sizes,
+        },
         recipe="E-TRIGRAM",
     )
     source = arguments.data / f"text/{arguments.text}.txt.xz"
@@ -220,6 +235,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
         report,
         folder,
         text=arguments.text,
+        rule=arguments.vocabulary,
         order=arguments.order,
         seed=seed,
         threads=arguments.threads,
@@ -275,6 +291,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--text", default="un-debates", help="which of the texts")
+    parser.add_argument("--vocabulary", choices=get_args(RuleName), default="stream")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument(
         "--sizes",

@@ -122,7 +122,7 @@ decltype(auto) with_key_words(std::size_t words, Body&& body) {
     case 0:
     case 1: return body.template operator()<1>();
     case 2: return body.template operator()<2>();
-    case 3: return body.template operator()<3>();
+    case 3:
     case 4: return body.template operator()<4>();
     default: return body.template operator()<max_key_words>();
   }
@@ -130,7 +130,8 @@ decltype(auto) with_key_words(std::size_t words, Body&& body) {
 
 // The W that with_key_words chooses.
 inline std::size_t stored_words(std::size_t words) {
-  return words <= 4 ? std::max<std::size_t>(words, 1) : max_key_words;
+  if (words <= 2) return std::max<std::size_t>(words, 1);
+  return words <= 4 ? 4 : max_key_words;
 }
 
 }  // namespace treelm
