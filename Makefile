@@ -50,15 +50,14 @@ format: $(VENV)/.tools ## Rewrite Python and C++ in the house style
 	$(BIN)/clang-format -i $(filter %.h %.cpp,$(NATIVE))
 
 sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the address and UB sanitizers
-	$(BIN)/cmake -S . -B build/sanitize $(CMAKE_OPTIONS) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTREELM_SANITIZE=ON
-	$(BIN)/cmake --build build/sanitize
-	build/sanitize/native/tests/treelm_tests
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitized-package \
-		--config-settings=build-dir=build/sanitize-python --config-settings=cmake.define.TREELM_SANITIZE=ON \
-		--config-settings=install.strip=false .
+		--config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=RelWithDebInfo \
+		--config-settings=cmake.define.TREELM_SANITIZE=ON --config-settings=cmake.define.TREELM_TESTS=ON \
+		--config-settings=cmake.define.TREELM_WERROR=ON --config-settings=install.strip=false .
+	build/sanitize/native/tests/treelm_tests
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
-		$(BIN)/python -m pytest tests/hostile -q
+		$(BIN)/python -m pytest tests/hostile -q -n auto
 
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs
