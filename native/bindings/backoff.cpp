@@ -53,12 +53,6 @@ BackoffTable over_arrays(const TableShape& shape, const WordArray& slots, const 
   return {shape, slots.data(), contexts.data(), std::move(owner)};
 }
 
-void check_columns(std::size_t found, std::size_t expected) {
-  if (found != expected)
-    throw Error(ErrorCode::argument,
-                "rows have " + std::to_string(found) + " columns, and " + std::to_string(expected) + " were expected");
-}
-
 void check_sequence(const BackoffTable& table) {
   if (!table.shape().sequence) throw Error(ErrorCode::argument, "the table is not that of a sequence of words");
 }

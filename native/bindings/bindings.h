@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "../core/error.h"
@@ -31,6 +32,12 @@ Matrix<T> give_rows(std::vector<T> values, std::size_t columns, std::size_t rows
 template <typename A>
 auto span_of(const A& array) {
   return std::span(array.data(), array.size());
+}
+
+inline void check_columns(std::size_t found, std::size_t expected) {
+  if (found != expected)
+    throw Error(ErrorCode::argument,
+                "rows have " + std::to_string(found) + " columns, and " + std::to_string(expected) + " were expected");
 }
 
 inline void check_threads(std::size_t threads) {

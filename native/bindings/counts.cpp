@@ -14,12 +14,6 @@ namespace treelm::bindings {
 
 namespace {
 
-void check_columns(const Matrix<std::uint32_t>& rows, std::size_t columns) {
-  if (rows.shape(1) != columns)
-    throw Error(ErrorCode::argument, "rows have " + std::to_string(rows.shape(1)) + " columns, and " +
-                                         std::to_string(columns) + " were expected");
-}
-
 void check_level(const ChainCounts& counts, std::size_t level) {
   if (level >= counts.levels()) throw Error(ErrorCode::argument, "the chain has no such level");
 }
@@ -58,7 +52,7 @@ nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
 // Per row: count with its context, count and number of types of the context.
 nb::tuple look_up(const ChainCounts& self, std::size_t level, const Matrix<std::uint32_t>& rows) {
   check_level(self, level);
-  check_columns(rows, self.shape().columns());
+  check_columns(rows.shape(1), self.shape().columns());
   const std::size_t n = rows.shape(0), columns = rows.shape(1), width = self.shape().widths[level];
   std::vector<std::uint64_t> count(n, 0), total(n, 0), types(n, 0);
   {
@@ -130,7 +124,7 @@ void bind_counts(nb::module_& module) {
           "add",
           [](EventCounter& self, const Matrix<std::uint32_t>& rows,
              const std::optional<Array<std::uint64_t>>& weights) {
-            check_columns(rows, self.columns());
+            check_columns(rows.shape(1), self.columns());
             if (weights && weights->size() != rows.shape(0))
               throw Error(ErrorCode::argument, "every row needs one weight");
             const nb::gil_scoped_release release;

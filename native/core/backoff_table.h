@@ -98,12 +98,6 @@ struct TableShape {
     while (depth + 2 < context_starts.size() && context >= context_starts[depth + 1]) ++depth;
     return depth;
   }
-  // The level whose contexts have `depth` columns, or levels() if none has.
-  std::size_t level_of_depth(std::uint32_t depth) const {
-    for (std::size_t j = 0; j < widths.size(); ++j)
-      if (widths[j] == depth) return j;
-    return widths.size();
-  }
 };
 
 // Throws Error(table) if no table can have this shape.

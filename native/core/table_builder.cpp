@@ -129,21 +129,6 @@ void TableBuilder::add_context_rows(std::uint32_t depth, LargeVector<Row> rows) 
       depth == 1 ? direct_region(shape_.first_contexts, rows) : hashed_region(std::move(rows));
 }
 
-std::uint32_t TableBuilder::next_of(std::size_t level, std::uint32_t context, std::uint32_t outcome) const {
-  const auto find = [&]<class Value>(const Slot<Value>* slots) -> std::uint32_t {
-    const Region& region = shape_.entry_regions[level];
-    if (!shape_.direct(level)) {
-      const std::uint64_t at = find_in_region(slots, region, slot_key(context, outcome));
-      return at == empty_key ? none : slots[at].next;
-    }
-    const std::uint64_t at = region.begin + outcome;
-    return outcome < region.length && slots[at].key != empty_key ? slots[at].next : none;
-  };
-  const void* slots = memory_->slots.data();
-  return shape_.double_precision ? find(static_cast<const Slot<double>*>(slots))
-                                 : find(static_cast<const Slot<float>*>(slots));
-}
-
 std::shared_ptr<const BackoffTable> TableBuilder::finish() {
   return std::make_shared<BackoffTable>(shape_, memory_->slots.data(), memory_->contexts.data(), memory_);
 }

@@ -38,8 +38,6 @@ class TableBuilder {
   // Adds contexts of 1, 2, ... columns, after all entries.
   void add_context_rows(std::uint32_t depth, LargeVector<Row> rows);
   double backoff(std::uint32_t context) const;
-  // The context that an entry of a level that has been added leads to, or `none`.
-  std::uint32_t next_of(std::size_t level, std::uint32_t context, std::uint32_t outcome) const;
   std::shared_ptr<const BackoffTable> finish();
 
  private:

@@ -225,17 +225,32 @@ TEST("table builder: every row is found, and nothing else") {
       for (const auto& [context, outcome] : keys)
         rows.push_back(TableBuilder::row(context, outcome, 0.25, context + outcome));
       builder.add_entries(1, std::move(rows));
-      for (std::uint32_t x = 0; x < 60; ++x) CHECK_EQ(builder.next_of(2, 0, x), x < 50 && x % 2 == 0 ? x : none);
-      for (const auto& [context, outcome] : keys) CHECK_EQ(builder.next_of(1, context, outcome), context + outcome);
-      for (int i = 0; i < 20000; ++i) {
-        const auto context = static_cast<std::uint32_t>(random.below(70));
-        const auto outcome = static_cast<std::uint32_t>(random.below(20000));
-        CHECK_EQ(builder.next_of(1, context, outcome) != none, keys.contains({context, outcome}));
-      }
       builder.add_entries(0, {});
-      rows.clear();
-      rows.push_back(TableBuilder::row(empty_context, 50, 0, 1));
-      CHECK_THROWS_CODE(builder.add_context_rows(1, rows), ErrorCode::argument);
+      LargeVector<TableBuilder::Row> outside;
+      outside.push_back(TableBuilder::row(empty_context, 50, 0, 1));
+      TableBuilder refusing(shape, 1000, threads);
+      CHECK_THROWS_CODE(refusing.add_context_rows(1, outside), ErrorCode::argument);
+      // First context column c is context c + 1.
+      LargeVector<TableBuilder::Row> first;
+      for (std::uint32_t c = 0; c < 50; ++c) first.push_back(TableBuilder::row(empty_context, c, 0, c + 1));
+      builder.add_context_rows(1, std::move(first));
+      builder.add_context_rows(2, {});
+      const auto table = builder.finish();
+      const auto p = [&](std::uint32_t context, std::uint32_t outcome) {
+        const std::uint32_t row[] = {outcome, context - 1, 7777};
+        return table->probability_from(1, row, 0);
+      };
+      for (std::uint32_t x = 0; x < 60; ++x) {
+        const std::uint32_t row[] = {x, 7777, 7777};
+        CHECK_EQ(table->probability_from(2, row, 0), x < 50 && x % 2 == 0 ? 0.5 : 0.0);
+      }
+      for (const auto& [context, outcome] : keys)
+        if (context >= 1 && context <= 50) CHECK_EQ(p(context, outcome), 0.25);
+      for (int i = 0; i < 20000; ++i) {
+        const auto context = static_cast<std::uint32_t>(1 + random.below(50));
+        const auto outcome = static_cast<std::uint32_t>(100 + random.below(20000));
+        CHECK_EQ(p(context, outcome), keys.contains({context, outcome}) ? 0.25 : 0.0);
+      }
     }
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 
 import numpy as np
@@ -209,12 +208,17 @@ def test_forged_descriptions(tensors: dict[str, np.ndarray], place: int, value: 
     """Every number of the description replaced: refused, or a table that still answers."""
     shape = tensors["t.shape"]
     shape[place] = value
-    with contextlib.suppress(ModelFileError, EstimationError):
+    ids, starts = np.arange(5, dtype=np.uint32), np.array([0, 5], dtype=np.uint64)
+    try:
         table = BackoffTable.from_tensors(tensors, "t")
-        table.distribution([0] * table.context_columns)
-        table.score_sequences(
-            np.arange(5, dtype=np.uint32), np.array([0, 5], dtype=np.uint64), PAD, END
-        )
+        answers = table.distribution([0] * table.context_columns)
+        scores = table.score_sequences(ids, starts, PAD, END)
+    except (ModelFileError, EstimationError) as error:
+        assert error.code in {"E_MODEL_TABLES", "E_ARGUMENT"}  # noqa: PT017 (or it answers)
+    else:
+        assert not np.isnan(answers).any()
+        assert len(scores) == len(ids) + 1
+        assert not np.isnan(scores).any()
 
 
 @pytest.mark.parametrize(

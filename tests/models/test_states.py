@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,9 +35,13 @@ def test_pieces_survive_packing(pieces: list[bytes]) -> None:
 
 @given(st.binary())
 def test_any_bytes_unpack_or_are_refused(data: bytes) -> None:
-    for unpack in (unpack_numbers, unpack_pieces):
-        with contextlib.suppress(UsageError):
-            unpack(data)
+    for unpack, pack in ((unpack_numbers, pack_numbers), (unpack_pieces, pack_pieces)):
+        try:
+            found = unpack(data)
+        except UsageError as error:
+            assert error.code == "E_STATE_BYTES"  # noqa: PT017 (or it unpacks)
+        else:
+            assert unpack(pack(found)) == found
 
 
 def test_state_bytes_name_version_and_model() -> None:

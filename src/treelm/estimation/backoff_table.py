@@ -88,7 +88,7 @@ class BackoffTable:
         """Return the weight that the contexts of a level give to the level below."""
         matrix = as_rows(contexts, self.context_columns)
         with kernel_errors("looking up back-off weights"):
-            return self.native.backoffs(level % len(self.widths), matrix)
+            return self.native.backoffs(level, matrix)
 
     def rows(self, level: int, *, with_carriers: bool = False) -> tuple[Ids, Floats, Floats]:
         """Return the stored rows of a level: columns, p, and weight as a context.
@@ -163,14 +163,18 @@ class BackoffTable:
             never: An outcome that a uniform base never gives.
         """
         shape = self.shape
-        left_over = shape.widths[-1] or self.backoff_weights([[0] * shape.widths[0]], level=-1)[0]
-        if base is None and not shape.base_size and left_over:
+        if base is None and not shape.base_size and self._leaves_something_for_the_base():
             raise EstimationError(
                 "the base of this table lies elsewhere: sampling needs its probabilities.",
                 code="E_ARGUMENT",
             )
         with kernel_errors("preparing to sample"):
             return _native.ChainSampler(self.native, base, never=never)
+
+    def _leaves_something_for_the_base(self) -> bool:
+        last = len(self.widths) - 1
+        empty = [[NO_ID] * self.context_columns]
+        return self.widths[last] > 0 or bool(self.backoff_weights(empty, level=last)[0])
 
     @cached_property
     def _sampler(self) -> _native.ChainSampler:

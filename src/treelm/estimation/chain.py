@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -160,17 +159,3 @@ class ChainCounts:
         matrix = as_rows(rows, len(self.chain.columns) + 1)
         with kernel_errors("looking up counts"):
             return self.native.look_up(level, matrix)
-
-
-def check_rows(rows: Sequence[int], chain: Chain) -> None:
-    """Refuse a context of the wrong number of columns.
-
-    Raises:
-        EstimationError: ``E_ARITY``.
-    """
-    if len(rows) != len(chain.columns):
-        raise EstimationError(
-            f"a context of {len(chain.columns)} columns was expected, and one of {len(rows)} "
-            "was given.",
-            code="E_ARITY",
-        )

@@ -12,7 +12,8 @@ from treelm.models.model import Config
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
 Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]
 
-LARGEST_ORDER = 16
+#: What the columns of a table can hold; far beyond what text can fill.
+LARGEST_ORDER = 31
 
 
 class NgramConfig(Config):
