@@ -62,13 +62,10 @@ def split_documents(source: Path, folder: Path, every: int) -> SplitText:
     return SplitText(TextCorpus((train,)), TextCorpus((held_out,)))
 
 
-def score_pairs(
-    model: LanguageModel, pairs: MinimalPairs, unigram: LanguageModel, threads: int
-) -> PairScores:
-    """Return the scores of all sentences; the words alone are those of `unigram`."""
+def score_pairs(model: LanguageModel, pairs: MinimalPairs, threads: int) -> PairScores:
+    """Return the scores of all sentences."""
     good, bad = (
-        score_sentences(model, text.sentences, unigram=unigram, threads=threads)
-        for text in (pairs.good, pairs.bad)
+        score_sentences(model, text.sentences, threads=threads) for text in (pairs.good, pairs.bad)
     )
     return PairScores(good, bad)
 
@@ -202,14 +199,9 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
     )
     report_perplexities(report, models, texts, threads)
     known = report_unknown_words(report, pairs, vocabulary)
-    # A mixture has counts of its first part only; its words alone are those of all texts. Nothing
-    # but the counts of this model is used, so its smoothing does not matter.
-    counting = NgramConfig(order=1, smoothing="berkeley")
-    alone = train_ngram(together, counting, vocabulary=vocabulary, threads=threads)
     scores = {}
     for name, model in models.items():
-        unigram = alone if name == MIXTURE else model
-        scores[name] = score_pairs(model, pairs, unigram, threads)
+        scores[name] = score_pairs(model, pairs, threads)
         for table, data in zip(scores[name].tables, ("good", "bad"), strict=True):
             report.add_scores(name, table, data=data)
     subsets = {"all pairs": np.ones(len(pairs), dtype=np.bool_), "no unknown word": known}

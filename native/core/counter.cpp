@@ -156,7 +156,8 @@ void EventCounter::add_sequences(std::span<const std::uint32_t> ids, std::span<c
   if (!std::is_sorted(starts.begin(), starts.end())) throw Error(ErrorCode::argument, "starts must not fall");
   const std::size_t columns = layout_.columns();
   std::uint32_t largest = std::max(end, columns > 1 ? pad : end);
-  for (const std::uint32_t id : ids) largest = std::max(largest, id);
+  for (const std::uint32_t id : ids.subspan(starts.front(), starts.back() - starts.front()))
+    largest = std::max(largest, id);
   widen(std::vector<std::uint32_t>(columns, largest));
   with_key_words(layout_.words(), [&]<std::size_t W>() {
     std::vector<std::uint32_t> row(columns);

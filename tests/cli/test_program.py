@@ -262,3 +262,20 @@ def test_program_completion_knows_commands_and_options(shell: str) -> None:
     script = assert_fine(done).decode()
     for name in ("transform", "vocabulary", "evaluate", "parses", "pipeline", "on-error"):
         assert name in script
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["draw", "-", "-o", "-"],
+        ["transform", "--pipeline", "clean", "-", "-o", "-"],
+        ["tokenize", "--output", "-"],
+    ],
+)
+def test_program_a_dash_is_standard_output(arguments: list[str]) -> None:
+    assert b"rain" in assert_fine(treelm(*arguments, stdin=b"(S (NN rain))\n"))
+
+
+def test_program_an_option_is_no_output(tmp_path: Path) -> None:
+    done = treelm("draw", "-", "-o", "--frobnicate", stdin=b"(S (NN rain))\n", cwd=tmp_path)
+    assert_refused(done, 2, "there is no option")

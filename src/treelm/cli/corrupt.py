@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from treelm.cli.corpus_options import corpus_of
-from treelm.cli.model_options import ModelPath, OutputFile, at_once
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.model_options import ModelPath, at_once
+from treelm.cli.options import CommonOptions, OutputFile, TreeOptions
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import write_atomically
 from treelm.errors import TreelmWarning

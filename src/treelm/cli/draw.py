@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, TreeOptions, settle_reading
+from treelm.cli.options import CommonOptions, InputFile, OutputFile, TreeOptions, settle_reading
 from treelm.cli.terminal import is_terminal, picture_width
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
@@ -26,7 +26,7 @@ def draw(
     ascii_only: Annotated[bool, Parameter(name="--ascii")] = False,
     width: int | None = None,
     limit: int | None = None,
-    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
+    output: OutputFile = "-",
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:

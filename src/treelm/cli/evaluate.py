@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from treelm.cli.model_options import MeasureOptions, ModelPath, TextOptions
-from treelm.cli.options import CommonOptions, InputFile, InputFiles, TreeOptions, note_problems
+from treelm.cli.options import (
+    CommonOptions,
+    InputFile,
+    InputFiles,
+    OptionalOutputFile,
+    TreeOptions,
+    note_problems,
+)
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.score_files import read_scores, write_outcomes
@@ -30,7 +37,6 @@ from treelm.tasks.evaluate.slr import Measure
 
 #: A model folder, where score files may stand in for one.
 _Model = Annotated[str | None, Parameter(name=["--model", "-m"])]
-_Outcomes = Annotated[str | None, Parameter(name=["--output", "-o"])]
 
 evaluate = App(
     name="evaluate",
@@ -131,7 +137,7 @@ def pairs(
     tokenize: Tokenizing = "auto",
     half_ties: bool = False,
     drop_identical: bool = False,
-    output: _Outcomes = None,
+    output: OptionalOutputFile = None,
     json: bool = False,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,
@@ -212,7 +218,7 @@ def classification(
     tune_bad: str | None = None,
     score: Literal["auto", "slr", "log-prob"] = "auto",
     paired: bool = False,
-    output: _Outcomes = None,
+    output: OptionalOutputFile = None,
     json: bool = False,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from treelm.cli.options import CommonOptions, InputFile
+from treelm.cli.options import CommonOptions, InputFile, OutputFile
 from treelm.cli.terminal import write_record
 from treelm.tasks.judge.export import REPEATED, export_pairs
 from treelm.tasks.judge.power import (
@@ -33,7 +33,7 @@ def export(
     second: InputFile,
     /,
     *,
-    output: Annotated[str, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)],
+    output: OutputFile,
     seed: int,
     source: str | None = None,
     count: Annotated[int | None, Parameter(name=["--count", "-n"])] = None,

@@ -18,8 +18,6 @@ T = TypeVar("T")
 
 #: A model folder.
 ModelPath = Annotated[str, Parameter(name=["--model", "-m"])]
-#: A file to write, or ``-`` for standard output.
-OutputFile = Annotated[str, Parameter(name=["--output", "-o"])]
 
 
 @Parameter(name="*")

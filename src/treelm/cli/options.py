@@ -34,6 +34,11 @@ _FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options)
 InputFile = Annotated[str, _FILE]
 #: Input files; none means standard input.
 InputFiles = Annotated[list[str] | None, _FILE]
+_OUTPUT = Parameter(name=["--output", "-o"], allow_leading_hyphen=True, validator=_refuse_options)
+#: A file to write, or ``-`` for standard output.
+OutputFile = Annotated[str, _OUTPUT]
+#: The same where nothing need be written.
+OptionalOutputFile = Annotated[str | None, _OUTPUT]
 
 
 def available_threads() -> int:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import ModelPath, OutputFile, at_once
-from treelm.cli.options import CommonOptions
+from treelm.cli.model_options import ModelPath, at_once
+from treelm.cli.options import CommonOptions, OutputFile
 from treelm.corpus.files import write_atomically
 from treelm.models.registry import load
 from treelm.tasks.sample import sample_sentences

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Literal
 
-from treelm.cli.model_options import ModelPath, OutputFile, TextOptions, at_once
-from treelm.cli.options import CommonOptions, InputFiles
+from treelm.cli.model_options import ModelPath, TextOptions, at_once
+from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import write_score_table
 from treelm.errors import UsageError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from treelm.cli.model_options import ModelPath, OutputFile, TextOptions, at_once
-from treelm.cli.options import CommonOptions, InputFiles
+from treelm.cli.model_options import ModelPath, TextOptions, at_once
+from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.models.registry import load

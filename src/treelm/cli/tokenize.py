@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFiles
+from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.tokenize import tokenize_stream
@@ -18,7 +18,7 @@ def tokenize(
     /,
     *,
     split: Annotated[bool, Parameter(negative="--no-split")] = True,
-    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
+    output: OutputFile = "-",
     line_buffered: bool = False,
     common: CommonOptions | None = None,
 ) -> None:

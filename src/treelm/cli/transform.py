@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from treelm.cli.options import CommonOptions, InputFiles, TreeOptions, settle_reading
+from treelm.cli.options import CommonOptions, InputFiles, OutputFile, TreeOptions, settle_reading
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
@@ -29,7 +27,7 @@ def transform(
     direction: Literal["right", "left", "head"] = "right",
     horizontal_order: int | None = None,
     vertical_order: int = 2,
-    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
+    output: OutputFile = "-",
     line_buffered: bool = False,
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,

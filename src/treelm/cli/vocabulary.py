@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from treelm.cli.corpus_options import corpus_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, OutputFile, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.corpus.vocabulary_file import save_vocabulary
@@ -18,7 +16,7 @@ def vocabulary(
     *,
     text: list[str] | None = None,
     trees: list[str] | None = None,
-    output: Annotated[str, Parameter(name=["--output", "-o"])],
+    output: OutputFile,
     rule: Literal["stream", "min-count", "top", "all"] = "stream",
     size: int = 60_000,
     min_count: int = 2,

@@ -9,6 +9,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.chain import Chain
 from treelm.events.counts import EventCounter, EventCounts
 from treelm.events.template import EventTemplate
+from treelm.parallel.progress import SILENT, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,23 @@ def ngram_chain(order: int, space: WordSpace) -> Chain:
     return Chain.words(order, space.start)
 
 
+#: Sentences handed to the kernel at a time: between them Ctrl-C is heard and progress shown.
+PIECE = 1 << 16
+
+
 def count_ngrams(
-    text: EncodedText, order: int, space: WordSpace, *, threads: int = 1
+    text: EncodedText,
+    order: int,
+    space: WordSpace,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
 ) -> EventCounts:
     """Return the n-grams of a text."""
     counter = EventCounter(order, threads=threads)
-    counter.add_sequences(text.ids, text.starts, end=space.end, pad=space.start)
+    with progress.step("counting n-grams", total=len(text), unit="sentences") as step:
+        for first in range(0, len(text), PIECE):
+            starts = text.starts[first : first + PIECE + 1]
+            counter.add_sequences(text.ids, starts, end=space.end, pad=space.start)
+            step.advance(len(starts) - 1)
     return counter.finish()

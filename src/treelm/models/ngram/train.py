@@ -61,7 +61,7 @@ def train_ngram(
         )
     vocabulary, text = _encode(corpus, vocabulary, threads=threads, progress=progress)
     space = WordSpace.of(vocabulary)
-    counts = count_ngrams(text, config.order, space, threads=threads)
+    counts = count_ngrams(text, config.order, space, threads=threads, progress=progress)
     unseen = None
     if held_out is not None:
         encoded = encode_text(held_out, vocabulary, threads=threads)
