@@ -7,6 +7,8 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "../core/backoff_estimate.h"
@@ -18,39 +20,43 @@ namespace treelm::bindings {
 
 namespace {
 
-using WordArray = nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+using ByteArray = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>, nb::c_contig>;
+using IndexArray = nb::ndarray<nb::numpy, const std::uint32_t, nb::ndim<1>, nb::c_contig>;
+using BookArray = nb::ndarray<nb::numpy, const float, nb::ndim<1>, nb::c_contig>;
 
 using Regions = std::vector<std::array<std::uint64_t, 3>>;
 
-std::vector<Region> from_arrays(const Regions& regions) {
-  std::vector<Region> result;
-  for (const auto& [begin, capacity, length] : regions) result.push_back({begin, capacity, length});
+std::vector<RegionSize> from_arrays(const Regions& regions) {
+  std::vector<RegionSize> result;
+  for (const auto& [rows, buckets, last_bits] : regions)  // more than 32 bits are refused later
+    result.push_back({rows, buckets, static_cast<std::uint32_t>(std::min<std::uint64_t>(last_bits, 33))});
   return result;
 }
 
-Regions to_arrays(const std::vector<Region>& regions) {
+Regions to_arrays(const std::vector<RegionSize>& regions) {
   Regions result;
-  for (const Region& region : regions) result.push_back({region.begin, region.capacity, region.length});
+  for (const RegionSize& region : regions) result.push_back({region.rows, region.buckets, region.last_bits});
   return result;
 }
 
 // The table is used where its arrays lie; they live as long as the table.
-BackoffTable over_arrays(const TableShape& shape, const WordArray& slots, const WordArray& contexts) {
-  check_table_shape(shape);
-  const auto check = [](const WordArray& array, std::uint64_t rows, std::size_t bytes, const char* what) {
-    if (array.shape(0) != rows || array.shape(1) * 8 != bytes)
-      throw Error(ErrorCode::table, "the table should have " + std::to_string(rows) + " " + what + " of " +
-                                        std::to_string(bytes) + " bytes, and has " + std::to_string(array.shape(0)) +
-                                        " of " + std::to_string(8 * array.shape(1)));
+BackoffTable over_arrays(const TableShape& shape, const ByteArray& slots, const IndexArray& index,
+                         const BookArray& codebooks) {
+  const TableLayout layout(shape);
+  const auto check = [](std::uint64_t found, std::uint64_t expected, const char* what) {
+    if (found != expected)
+      throw Error(ErrorCode::table, std::string("the ") + what + " of the table should have " +
+                                        std::to_string(expected) + " numbers, and have " + std::to_string(found));
   };
-  check(slots, shape.slots(), shape.slot_bytes(), "slots");
-  check(contexts, shape.contexts(), shape.context_bytes(), "contexts");
-  using Arrays = std::pair<WordArray, WordArray>;
-  std::shared_ptr<const void> owner(new Arrays(slots, contexts), [](const void* held) {
+  check(slots.size(), layout.slot_bytes, "slots");
+  check(index.size(), layout.index_length, "buckets");
+  check(codebooks.size(), layout.codebook_length, "codebooks");
+  using Arrays = std::tuple<ByteArray, IndexArray, BookArray>;
+  std::shared_ptr<const void> owner(new Arrays(slots, index, codebooks), [](const void* held) {
     const nb::gil_scoped_acquire acquire;
     delete static_cast<const Arrays*>(held);
   });
-  return {shape, slots.data(), contexts.data(), std::move(owner)};
+  return {shape, TableArrays{slots.data(), index.data(), codebooks.data(), std::move(owner)}};
 }
 
 void check_sequence(const BackoffTable& table) {
@@ -163,7 +169,7 @@ nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) 
                       row[0] = outcome;
                       found.insert(found.end(), row, row + width + 1);
                       probability.push_back(p);
-                      const bool own = shape.sequence && next < shape.contexts() && shape.depth_of(next) == width + 1;
+                      const bool own = shape.sequence && self.depth_of(next) == width + 1;
                       backoff.push_back(own ? self.backoff(next) : -1.0);
                     });
   }
@@ -203,51 +209,53 @@ void bind_backoff(nb::module_& module) {
       .def(
           "__init__",
           [](TableShape* self, std::vector<std::uint32_t> widths, std::uint64_t outcomes, std::uint64_t first_contexts,
-             const Regions& entry_regions, const Regions& context_regions, std::vector<std::uint64_t> context_starts,
-             bool sequence, bool double_precision, std::uint64_t base_size, std::uint32_t pad) {
+             const Regions& entries, const Regions& contexts, bool sequence, std::uint32_t value_bits,
+             std::uint64_t base_size, std::uint32_t pad, double empty_weight) {
             new (self) TableShape{std::move(widths),
                                   outcomes,
                                   first_contexts,
-                                  from_arrays(entry_regions),
-                                  from_arrays(context_regions),
-                                  std::move(context_starts),
+                                  from_arrays(entries),
+                                  from_arrays(contexts),
                                   sequence,
-                                  double_precision,
+                                  value_bits,
                                   base_size,
-                                  pad};
+                                  pad,
+                                  empty_weight};
           },
-          nb::kw_only(), nb::arg("widths"), nb::arg("outcomes"), nb::arg("first_contexts"), nb::arg("entry_regions"),
-          nb::arg("context_regions"), nb::arg("context_starts"), nb::arg("sequence"), nb::arg("double_precision"),
-          nb::arg("base_size"), nb::arg("pad"))
+          nb::kw_only(), nb::arg("widths"), nb::arg("outcomes"), nb::arg("first_contexts"), nb::arg("entries"),
+          nb::arg("contexts"), nb::arg("sequence"), nb::arg("value_bits"), nb::arg("base_size"), nb::arg("pad"),
+          nb::arg("empty_weight"))
       .def_ro("widths", &TableShape::widths)
       .def_ro("outcomes", &TableShape::outcomes)
       .def_ro("first_contexts", &TableShape::first_contexts)
-      .def_prop_ro("entry_regions", [](const TableShape& self) { return to_arrays(self.entry_regions); })
-      .def_prop_ro("context_regions", [](const TableShape& self) { return to_arrays(self.context_regions); })
-      .def_ro("context_starts", &TableShape::context_starts)
+      .def_prop_ro("entries", [](const TableShape& self) { return to_arrays(self.entries); })
+      .def_prop_ro("contexts", [](const TableShape& self) { return to_arrays(self.contexts); })
       .def_ro("sequence", &TableShape::sequence)
-      .def_ro("double_precision", &TableShape::double_precision)
+      .def_ro("value_bits", &TableShape::value_bits)
       .def_ro("base_size", &TableShape::base_size)
-      .def_ro("pad", &TableShape::pad);
+      .def_ro("pad", &TableShape::pad)
+      .def_ro("empty_weight", &TableShape::empty_weight);
   nb::class_<BackoffTable>(module, "BackoffTable")
       .def(
           "__init__",
-          [](BackoffTable* self, const TableShape& shape, const WordArray& slots, const WordArray& contexts) {
-            new (self) BackoffTable(over_arrays(shape, slots, contexts));
-          },
-          nb::arg("shape"), nb::arg("slots"), nb::arg("contexts"))
+          [](BackoffTable* self, const TableShape& shape, const ByteArray& slots, const IndexArray& index,
+             const BookArray& codebooks) { new (self) BackoffTable(over_arrays(shape, slots, index, codebooks)); },
+          nb::arg("shape"), nb::arg("slots"), nb::arg("index"), nb::arg("codebooks"))
       .def_prop_ro("shape", [](const BackoffTable& self) { return self.shape(); })
       .def_prop_ro("slots",
                    [](nb::handle_t<BackoffTable> handle) {
                      const auto& self = nb::cast<const BackoffTable&>(handle);
-                     return WordArray(static_cast<const std::uint64_t*>(self.slots()),
-                                      {self.shape().slots(), self.shape().slot_bytes() / 8}, handle);
+                     return ByteArray(self.arrays().slots, {self.layout().slot_bytes}, handle);
                    })
-      .def_prop_ro("contexts",
+      .def_prop_ro("index",
                    [](nb::handle_t<BackoffTable> handle) {
                      const auto& self = nb::cast<const BackoffTable&>(handle);
-                     return WordArray(static_cast<const std::uint64_t*>(self.contexts()),
-                                      {self.shape().contexts(), self.shape().context_bytes() / 8}, handle);
+                     return IndexArray(self.arrays().index, {self.layout().index_length}, handle);
+                   })
+      .def_prop_ro("codebooks",
+                   [](nb::handle_t<BackoffTable> handle) {
+                     const auto& self = nb::cast<const BackoffTable&>(handle);
+                     return BookArray(self.arrays().codebooks, {self.layout().codebook_length}, handle);
                    })
       .def("log_probabilities", &log_probabilities, nb::arg("level"), nb::arg("rows"), nb::arg("base").none())
       .def("distribution", &distribution, nb::arg("context"))

@@ -212,7 +212,7 @@ std::shared_ptr<const BackoffTable> ArpaReader::build(bool double_precision, std
   for (std::size_t width = order(); width-- > 0;) shape.widths.push_back(static_cast<std::uint32_t>(width));
   shape.outcomes = start + 1;
   shape.sequence = true;
-  shape.double_precision = double_precision;
+  shape.value_bits = double_precision ? 64 : 32;
   shape.pad = start;
   shape.base_size = start;
   std::vector<SequenceRows> levels;
@@ -264,7 +264,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
     }
     if (n < order) {
       out += '\t';
-      number(shape.depth_of(next) == n ? usable_weight(table.backoff(next)) : 1.0);
+      number(table.depth_of(next) == n ? usable_weight(table.backoff(next)) : 1.0);
     }
     out += '\n';
     if (out.size() > (std::size_t{1} << 20)) {
@@ -291,7 +291,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
                          return;
                        }
                        columns[0] = outcome;
-                       row(usable_probability(p), n, next < shape.contexts() ? next : empty_context);
+                       row(usable_probability(p), n, next);
                      });
     if (n == 1) unseen(static_cast<std::uint32_t>(shape.outcomes));
   }

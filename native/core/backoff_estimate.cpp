@@ -15,55 +15,31 @@ class Masses {
   Masses(const ChainCounts& counts, std::size_t j, const LevelPlan& plan, const LevelContexts& contexts)
       : counts_(counts), j_(j), plan_(plan), contexts_(contexts) {
     weight_.resize(contexts.counts.size());
-    for (std::size_t g = 0; g < weight_.size(); ++g) weight_[g] = whole_weight(contexts.counts[g]);
+    for (std::size_t g = 0; g < weight_.size(); ++g) weight_[g] = plan.weight(contexts.counts[g]);
     if (plan.min_count > 1) prune();
   }
 
-  // Lets go of what only `mass` and `weight` look at.
+  // Lets go of what only `weight` looks at.
   void forget_contexts() { LargeVector<double>().swap(weight_); }
   bool kept(std::size_t entry) const { return plan_.min_count <= 1 || counts_.tokens(j_, entry) >= plan_.min_count; }
-  double mass(std::size_t entry) const {
-    return discounted(counts_.level(j_).count[entry]) / divisor(contexts_.context_of[entry]);
-  }
   double weight(std::size_t context) const { return weight_[context]; }
-  // What a count less its discount is divided by.
-  double divisor(std::size_t context) const {
-    const ContextCounts& counts = contexts_.counts[context];
-    const auto total = static_cast<double>(counts.total);
-    return plan_.weights.empty() ? total : total / linear(counts);
-  }
-  double discounted(std::uint32_t count) const {
-    if (!plan_.weights.empty()) return static_cast<double>(count);
-    return std::max(0.0, static_cast<double>(count) - plan_.discounts[std::min<std::uint32_t>(count, 3) - 1]);
-  }
+  double divisor(std::size_t context) const { return plan_.divisor(contexts_.counts[context]); }
   // Whether a context has any entry left.
   bool extended(std::size_t context) const { return left_.empty() || left_[context] != 0; }
 
  private:
-  double linear(const ContextCounts& context) const {
-    const std::size_t bucket = count_bucket(context.total, plan_.bucket_by_ratio ? context.types() : 1);
-    return plan_.weights[std::min(bucket, plan_.weights.size() - 1)];
-  }
-  double whole_weight(const ContextCounts& context) const {
-    if (!plan_.weights.empty()) return 1.0 - linear(context);
-    double taken = 0;
-    for (std::size_t r = 0; r < 3; ++r) taken += plan_.discounts[r] * context.outcomes_of[r];
-    return taken / static_cast<double>(context.total);
-  }
   // What is left out goes to the lower level, so that everything still sums to one.
   void prune() {
-    std::vector<double> kept_mass(weight_.size(), 0.0);
-    std::vector<std::uint32_t> whole(weight_.size(), 0);
+    std::vector<PrunedContext> pruned(weight_.size());
     left_.assign(weight_.size(), 0);
     for (std::size_t i = 0; i < counts_.size(j_); ++i) {
       const std::uint32_t g = contexts_.context_of[i];
-      ++whole[g];
-      if (!kept(i)) continue;
-      ++left_[g];
-      kept_mass[g] += mass(i);
+      pruned[g].add(plan_, counts_.level(j_).count[i], divisor(g), kept(i));
     }
-    for (std::size_t g = 0; g < weight_.size(); ++g)
-      if (left_[g] != whole[g]) weight_[g] = left_[g] == 0 ? 1.0 : std::max(0.0, 1.0 - kept_mass[g]);
+    for (std::size_t g = 0; g < weight_.size(); ++g) {
+      weight_[g] = pruned[g].weight(weight_[g]);
+      left_[g] = pruned[g].left;
+    }
   }
 
   const ChainCounts& counts_;
@@ -131,21 +107,27 @@ class Estimator {
       all_ += counts.size(j);
       largest_ = std::max(largest_, counts.size(j));
     }
-    if (!plan.shape.sequence) context_rows_.resize(plan.shape.widths.front());
   }
 
   std::shared_ptr<const BackoffTable> run() {
     const std::size_t last = counts_.levels() - 1;
-    if (counts_.shape().widths[last] > 0) builder_.add_context(0, 1.0, empty_context);
-    std::unique_ptr<PreparedLevel> here = prepare(last, nullptr);
+    std::unique_ptr<PreparedLevel> here = prepare(last);
+    if (width(last) == 0) {
+      here->number[0] = empty_context;
+      builder_.set_empty_weight(here->masses.weight(0));
+    }
+    if (!plan_.shape.sequence) add_contexts(last, *here, nullptr);
     for (std::size_t j = last + 1; j-- > 0;) {
       std::unique_ptr<PreparedLevel> above;
-      if (j > 0) above = prepare(j - 1, here.get());
-      add_entries(j, *here, plan_.shape.sequence ? above.get() : nullptr);
+      if (j > 0) above = prepare(j - 1);
+      if (plan_.shape.sequence) {
+        add_entries(j, *here, above.get());
+      } else {
+        add_entries(j, *here, nullptr);
+        if (above) add_contexts(j - 1, *above, here.get());
+      }
       here = std::move(above);
     }
-    for (std::size_t depth = 1; depth <= context_rows_.size(); ++depth)
-      builder_.add_context_rows(static_cast<std::uint32_t>(depth), std::move(context_rows_[depth - 1]));
     return builder_.finish();
   }
 
@@ -175,77 +157,72 @@ class Estimator {
     return 0;
   }
 
-  // Groups the entries of a level by context, and gives the contexts their numbers and weights.
-  std::unique_ptr<PreparedLevel> prepare(std::size_t j, const PreparedLevel* below) {
-    auto prepared = std::make_unique<PreparedLevel>(counts_, j, plan_.levels[j]);
-    PreparedLevel& level = *prepared;
-    const std::size_t contexts = level.contexts.counts.size();
-    if (width(j) == 0) {
-      level.number[0] = empty_context;
-      builder_.add_context(0, level.masses.weight(0), empty_context);
-      return prepared;
-    }
+  // Groups the entries of a level by context, and weighs the contexts.
+  std::unique_ptr<PreparedLevel> prepare(std::size_t j) {
+    return std::make_unique<PreparedLevel>(counts_, j, plan_.levels[j]);
+  }
+
+  // Other chains than sequences: contexts are found column by column, also where a level drops several.
+  void add_contexts(std::size_t j, PreparedLevel& level, const PreparedLevel* below) {
+    if (width(j) == 0) return;
+    const std::size_t contexts = level.contexts.an_entry.size();
     // Contexts are in ascending order, and so are those of the level below that they shorten to.
-    LargeVector<std::uint32_t> shorter(contexts, empty_context);
-    if (below != nullptr && width(j + 1) > 0) {
+    LargeVector<std::uint32_t> prefix(contexts, empty_context);  // the number of the columns so far
+    const std::uint32_t given = below == nullptr ? 0 : width(j + 1);
+    if (given > 0) {
       std::size_t at = 0;
       for (std::size_t g = 0; g < contexts; ++g) {
         if (!level.masses.extended(g)) continue;
         const Key<W>& own = context_key(j, level.contexts, g);
-        while (compare(own, 1, context_key(j + 1, below->contexts, at), 1, width(j + 1)) != 0) ++at;
-        shorter[g] = below->number[at];
+        while (compare(own, 1, context_key(j + 1, below->contexts, at), 1, given) != 0) ++at;
+        prefix[g] = below->number[at];
       }
     }
-    if (plan_.shape.sequence) {
-      for (std::size_t g = 0; g < contexts; ++g) {
-        if (!level.masses.extended(g)) continue;
-        level.number[g] = static_cast<std::uint32_t>(builder_.contexts());
-        builder_.add_context(width(j), level.masses.weight(g), shorter[g]);
-      }
-      return prepared;
-    }
-    // Other chains: contexts are found column by column, also where a level drops several.
-    LargeVector<std::uint32_t> prefix(shorter);  // the number of the columns so far
-    for (std::uint32_t depth = (below == nullptr ? 0 : width(j + 1)) + 1; depth <= width(j); ++depth) {
-      const bool own = depth == width(j);
+    for (std::uint32_t depth = given + 1; depth <= width(j); ++depth) {
+      RowBatch rows = builder_.batch();
+      LargeVector<std::uint32_t> rank(contexts, none);
       std::size_t before = contexts;
-      std::uint32_t parent = none;
+      std::uint32_t distinct = 0;
       for (std::size_t g = 0; g < contexts; ++g) {
         if (!level.masses.extended(g)) continue;
         const Key<W>& columns = context_key(j, level.contexts, g);
-        const bool same = before < g && compare(columns, 1, context_key(j, level.contexts, before), 1, depth) == 0;
-        if (!same) {
-          parent = static_cast<std::uint32_t>(builder_.contexts());
-          builder_.add_context(depth, own ? level.masses.weight(g) : 1.0, shorter[g]);
-          context_rows_[depth - 1].push_back(TableBuilder::row(prefix[g], layout_.column(columns, depth), 0.0, parent));
+        if (before == contexts || compare(columns, 1, context_key(j, level.contexts, before), 1, depth) != 0) {
+          const double weight = depth == width(j) ? level.masses.weight(g) : 1.0;
+          rows.add(prefix[g] - builder_.start(depth - 1), layout_.column(columns, depth), 0.0, weight, 0, distinct++);
         }
-        prefix[g] = parent;
+        rank[g] = distinct - 1;
         before = g;
       }
+      LargeVector<std::uint32_t> positions(distinct);
+      builder_.add_contexts(depth, std::move(rows), &positions);
+      for (std::size_t g = 0; g < contexts; ++g)
+        prefix[g] = rank[g] == none ? none : static_cast<std::uint32_t>(builder_.start(depth) + positions[rank[g]]);
     }
     level.number = std::move(prefix);
-    return prepared;
   }
 
-  void add_entries(std::size_t j, PreparedLevel& here, const PreparedLevel* above) {
+  // `above`: in a sequence chain the level above, whose contexts the entries are.
+  void add_entries(std::size_t j, PreparedLevel& here, PreparedLevel* above) {
     const LevelCounts& level = counts_.level(j);
     const bool last = j + 1 == counts_.levels();
     const LargeVector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
     const double uniform = plan_.shape.base_size == 0 ? 0.0 : 1.0 / static_cast<double>(plan_.shape.base_size);
     const std::size_t entries = level.count.size();
+    const std::uint64_t first_number = builder_.start(width(j));
     LargeVector<double> p(j > 0 ? entries : 0);
-    LargeVector<std::uint32_t> next(j > 0 && plan_.shape.sequence ? entries : 0);
-    LargeVector<TableBuilder::Row> rows;
+    LargeVector<std::uint32_t> state(above != nullptr ? entries : 0);
+    RowBatch rows = builder_.batch();
     rows.reserve(largest_ + (last ? plan_.shape.outcomes : 0));
     // Entries come in the order of their outcomes, so their contexts lie anywhere: all that is needed
     // of one stands side by side, and is asked for early.
     struct Use {
       double divisor, weight;
-      std::uint32_t number;
+      std::uint32_t position;
     };
     LargeVector<Use> uses(here.contexts.counts.size());
     for (std::size_t g = 0; g < uses.size(); ++g)
-      uses[g] = {here.masses.divisor(g), here.masses.weight(g), here.number[g]};
+      uses[g] = {here.masses.divisor(g), here.masses.weight(g),
+                 static_cast<std::uint32_t>(here.number[g] - first_number)};
     LargeVector<ContextCounts>().swap(here.contexts.counts);
     here.masses.forget_contexts();
     const LargeVector<std::uint32_t>& context_of = here.contexts.context_of;
@@ -260,7 +237,7 @@ class Estimator {
       const Use& use = uses[context_of[i]];
       const double lower = !last ? p_[parent] : plan_.base.empty() ? uniform : plan_.base[i];
       const bool kept = here.masses.kept(i);
-      const double mass = kept ? here.masses.discounted(level.count[i]) / use.divisor : 0.0;
+      const double mass = kept ? plan_.levels[j].discounted(level.count[i]) / use.divisor : 0.0;
       const double value = std::min(1.0, mass + use.weight * lower);
       if (j > 0) p[i] = value;
       if (i % 1000000 == 999999) progress_(done_ + i, all_);
@@ -268,49 +245,68 @@ class Estimator {
       const std::uint32_t outcome = layout_.column(row, 0);
       if (last && plan_.shape.base_size != 0 && outcome >= plan_.shape.base_size)
         throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
-      std::uint32_t leads_to = last || next_.empty() ? empty_context : next_[parent];
+      const std::uint32_t link = last || state_.empty() ? empty_context : state_[parent];
+      double weight = not_a_context;
       if (above != nullptr) {
-        if (const std::uint32_t own = own_context(j, row, *above, context, rows); own != none) leads_to = own;
+        const std::size_t own = own_context(j, row, *above, context, rows, entries);
+        if (own != no_position) {
+          if (!kept) throw Error(ErrorCode::chain, "a context was left out, and what follows it was not");
+          weight = above->masses.weight(own);
+          above->number[own] = static_cast<std::uint32_t>(i);  // its position follows
+        }
+        state[i] = link;
       }
-      if (!next.empty()) next[i] = leads_to;
-      if (kept) rows.push_back(TableBuilder::row(use.number, outcome, value, leads_to));
+      if (kept) rows.add(use.position, outcome, value, weight, link, static_cast<std::uint32_t>(i));
     }
-    if (above != nullptr) pass_contexts(j, *above, context, above->contexts.counts.size(), rows);
-    builder_.add_entries(j, std::move(rows));
+    if (above != nullptr) pass_contexts(j, *above, context, above->number.size(), rows, entries);
+    if (above == nullptr) {
+      builder_.add_entries(j, std::move(rows), nullptr);
+    } else {
+      LargeVector<std::uint32_t> positions(entries + carriers_.size());
+      builder_.add_entries(j, std::move(rows), &positions);
+      for (std::uint32_t& number : above->number) {
+        if (number == none) continue;
+        const auto own = static_cast<std::uint32_t>(builder_.start(width(j) + 1) + positions[number]);
+        if (number < entries) state[number] = own;
+        number = own;
+      }
+    }
     done_ += entries;
     progress_(done_, all_);
     p_ = std::move(p);
-    next_ = std::move(next);
+    state_ = std::move(state);
   }
 
-  // The number of the context that a row of level j is for level j - 1, or `none`. Both are in
-  // ascending order; `context` walks along.
-  std::uint32_t own_context(std::size_t j, const Key<W>& row, const PreparedLevel& above, std::size_t& context,
-                            LargeVector<TableBuilder::Row>& rows) {
+  // The context of level j - 1 that a row of level j is, or no_position. Both are in ascending order;
+  // `context` walks along.
+  std::size_t own_context(std::size_t j, const Key<W>& row, PreparedLevel& above, std::size_t& context, RowBatch& rows,
+                          std::size_t entries) {
     const std::uint32_t columns = width(j) + 1;
-    const std::size_t contexts = above.contexts.counts.size();
+    const std::size_t contexts = above.number.size();
     std::size_t to = context;
     int order = 1;
     while (to < contexts && (order = compare(context_key(j - 1, above.contexts, to), 1, row, 0, columns)) < 0) ++to;
-    pass_contexts(j, above, context, to, rows);
+    pass_contexts(j, above, context, to, rows, entries);
     context = to;
-    if (to == contexts || order != 0) return none;
+    if (to == contexts || order != 0) return no_position;
     ++context;
-    return above.number[to];
+    return above.masses.extended(to) ? to : no_position;
   }
 
   // Contexts of level j - 1 that are no row of level j: only a first word can be one, such as <s>.
-  void pass_contexts(std::size_t j, const PreparedLevel& above, std::size_t from, std::size_t to,
-                     LargeVector<TableBuilder::Row>& rows) {
+  void pass_contexts(std::size_t j, PreparedLevel& above, std::size_t from, std::size_t to, RowBatch& rows,
+                     std::size_t entries) {
     for (std::size_t g = from; g < to; ++g) {
-      if (above.number[g] == none) continue;
+      if (!above.masses.extended(g)) continue;
       if (width(j) != 0) throw Error(ErrorCode::chain, "the events are no n-grams of sequences");
       const std::uint32_t word = layout_.column(context_key(j - 1, above.contexts, g), 1);
       // It leads on, and has its share of the base.
       const double share = word < plan_.shape.base_size
-                               ? builder_.backoff(empty_context) / static_cast<double>(plan_.shape.base_size)
+                               ? builder_.shape().empty_weight / static_cast<double>(plan_.shape.base_size)
                                : 0.0;
-      rows.push_back(TableBuilder::row(empty_context, word, -share, above.number[g]));
+      above.number[g] = static_cast<std::uint32_t>(entries + carriers_.size());
+      carriers_.push_back(word);
+      rows.add(0, word, -share, above.masses.weight(g), empty_context, above.number[g]);
     }
   }
 
@@ -320,10 +316,10 @@ class Estimator {
   const KeyLayout& layout_;
   const Key<W>* keys_;
   TableBuilder builder_;
-  LargeVector<double> p_;            // of the level below
-  LargeVector<std::uint32_t> next_;  // of the level below
-  std::vector<LargeVector<TableBuilder::Row>> context_rows_;
-  std::size_t largest_ = 0;  // entries of the largest level
+  LargeVector<double> p_;                // of the level below
+  LargeVector<std::uint32_t> state_;     // of the level below: the context that each entry leads to
+  std::vector<std::uint32_t> carriers_;  // words that are contexts and no entries
+  std::size_t largest_ = 0;              // entries of the largest level
   std::uint64_t done_ = 0, all_ = 0;
 };
 
@@ -332,6 +328,28 @@ class Estimator {
 unsigned count_bucket(std::uint64_t total, std::uint64_t types) {
   const std::uint64_t rounded = types <= 1 ? total : (total + types - 1) / types;
   return rounded <= 1 ? 0 : static_cast<unsigned>(std::bit_width(rounded - 1));
+}
+
+double LevelPlan::linear(const ContextCounts& context) const {
+  const std::size_t bucket = count_bucket(context.total, bucket_by_ratio ? context.types() : 1);
+  return weights[std::min(bucket, weights.size() - 1)];
+}
+
+double LevelPlan::discounted(std::uint32_t count) const {
+  if (!weights.empty()) return static_cast<double>(count);
+  return std::max(0.0, static_cast<double>(count) - discounts[std::min<std::uint32_t>(count, 3) - 1]);
+}
+
+double LevelPlan::divisor(const ContextCounts& context) const {
+  const auto total = static_cast<double>(context.total);
+  return weights.empty() ? total : total / linear(context);
+}
+
+double LevelPlan::weight(const ContextCounts& context) const {
+  if (!weights.empty()) return 1.0 - linear(context);
+  double taken = 0;
+  for (std::size_t r = 0; r < 3; ++r) taken += discounts[r] * context.outcomes_of[r];
+  return taken / static_cast<double>(context.total);
 }
 
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,

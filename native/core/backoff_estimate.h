@@ -1,6 +1,7 @@
 // From level counts to a back-off table: p_j = mass_j + gamma_j p_{j+1}, for any way to set the masses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,9 @@
 
 namespace treelm {
 
+// 1, 2, 3-4, 5-8, ... are buckets 0, 1, 2, 3, ...
+unsigned count_bucket(std::uint64_t total, std::uint64_t types);
+
 // How the counts of one level become masses.
 struct LevelPlan {
   // Discounting: (N - D(N)) / S, with D for counts of one, two, and three or more.
@@ -22,6 +26,33 @@ struct LevelPlan {
   std::vector<double> weights;
   bool bucket_by_ratio = false;  // of count per type
   std::uint32_t min_count = 1;   // entries with fewer tokens are left out
+
+  double discounted(std::uint32_t count) const;
+  // What a count less its discount is divided by.
+  double divisor(const ContextCounts& context) const;
+  // What a context leaves to the level below, if none of its entries is left out.
+  double weight(const ContextCounts& context) const;
+
+ private:
+  double linear(const ContextCounts& context) const;
+};
+
+// A context some of whose entries are left out; they come in the order of their outcomes.
+struct PrunedContext {
+  double kept_mass = 0;
+  std::uint32_t whole = 0, left = 0;
+
+  void add(const LevelPlan& plan, std::uint32_t count, double divisor, bool kept) {
+    ++whole;
+    if (!kept) return;
+    ++left;
+    kept_mass += plan.discounted(count) / divisor;
+  }
+  // The weight, given that of the whole context.
+  double weight(double of_all) const {
+    if (left == whole) return of_all;
+    return left == 0 ? 1.0 : std::max(0.0, 1.0 - kept_mass);
+  }
 };
 
 struct EstimatePlan {
@@ -29,9 +60,6 @@ struct EstimatePlan {
   TableShape shape;              // without its regions
   std::span<const double> base;  // per entry of the last level, where the base is not uniform
 };
-
-// 1, 2, 3-4, 5-8, ... are buckets 0, 1, 2, 3, ...
-unsigned count_bucket(std::uint64_t total, std::uint64_t types);
 
 // `progress(done, all)` is called now and then with entries; it may throw to stop the work.
 using ProgressCallback = std::function<void(std::uint64_t, std::uint64_t)>;

@@ -1,18 +1,15 @@
 // An immutable back-off table: contexts by number, entries by (context, outcome), all of it used
-// where it lies in memory.
+// where it lies in memory (see table_layout.h).
 //
-// Contexts are numbered by their number of columns, the empty context first. Each has a back-off
-// weight and the number of the context to fall back to. Entries lie in one region a level; those of
-// the empty context stand at their outcome. In a hashed region rows lie in the order of their hash,
-// as near to hash * capacity / 2^64 as those before them allow, so a search ends at the first slot
-// that is empty or has a larger hash. A slot is
-//   an entry:    key = context << 32 | outcome, its probability (negative, -p, where the entry was not
-//                estimated and only leads on), and, in a sequence chain (n-grams), the number of the
-//                context that comes next: an automaton that reads words;
-//   a context:   key = shorter context << 32 | last column, and its number (other chains only).
-// Whatever the arrays contain, nothing outside them is read and every search ends.
+// An entry has its probability (negative, -p, where it was not estimated and only leads on). In a
+// sequence chain (n-grams) entries of all levels but the longest are contexts themselves, with a
+// back-off weight, negative if nothing stored follows; the link of an entry is the longest context
+// that remains when its oldest word is dropped: an automaton that reads words. In other chains contexts
+// have regions of their own. Whatever the arrays contain, nothing outside them is read and every
+// search ends.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,103 +17,12 @@
 #include <vector>
 
 #include "error.h"
-#include "random.h"
 #include "symbols.h"
+#include "table_layout.h"
 
 namespace treelm {
 
-inline constexpr std::uint64_t empty_key = ~std::uint64_t{0};
-inline constexpr std::uint64_t longest_probe = 1024;  // slots looked at, at most
-inline constexpr std::uint32_t max_columns = 32;
-inline constexpr std::uint32_t empty_context = 0;
-
-constexpr std::uint64_t slot_key(std::uint32_t context, std::uint32_t last) {
-  return std::uint64_t{context} << 32 | last;
-}
-
-template <class Value>
-struct Slot {
-  std::uint64_t key;
-  Value probability;
-  std::uint32_t next;  // a context
-};
-
-template <class Value>
-struct ContextInfo {
-  Value backoff;
-  std::uint32_t shorter;  // the context to fall back to
-};
-static_assert(sizeof(Slot<float>) == 16 && sizeof(Slot<double>) == 24);
-static_assert(sizeof(ContextInfo<float>) == 8 && sizeof(ContextInfo<double>) == 16);
-
-// floor(a * b / 2^64)
-inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
-#if defined(__SIZEOF_INT128__)
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
-#else
-  const std::uint64_t low = 0xFFFFFFFFull;
-  const std::uint64_t al = a & low, ah = a >> 32, bl = b & low, bh = b >> 32;
-  const std::uint64_t middle = ah * bl + (al * bl >> 32);
-  const std::uint64_t other = al * bh + (middle & low);
-  return ah * bh + (middle >> 32) + (other >> 32);
-#endif
-}
-
-struct Region {
-  std::uint64_t begin = 0;
-  std::uint64_t capacity = 0;  // slots that hashes point at
-  std::uint64_t length = 0;    // with those pushed beyond the end
-
-  std::uint64_t home(std::uint64_t hash) const { return begin + multiply_high(hash, capacity); }
-};
-
-struct TableShape {
-  std::vector<std::uint32_t> widths;          // context columns of each level, strictly falling
-  std::uint64_t outcomes = 0;                 // all outcomes are below
-  std::uint64_t first_contexts = 0;           // all first context columns are below; 0 in a sequence chain
-  std::vector<Region> entry_regions;          // by level
-  std::vector<Region> context_regions;        // contexts of 1, 2, ... columns; none in a sequence chain
-  std::vector<std::uint64_t> context_starts;  // number of the first context of 0, 1, ... columns, and the end
-  bool sequence = false;                      // contexts are the outcomes before
-  bool double_precision = false;
-  std::uint64_t base_size = 0;  // the base is uniform over ids below; 0: from elsewhere, or none
-  std::uint32_t pad = none;     // sequence chain: the word before the first
-
-  std::size_t levels() const { return widths.size(); }
-  std::uint32_t columns() const { return 1 + widths.front(); }
-  std::uint64_t contexts() const { return context_starts.empty() ? 0 : context_starts.back(); }
-  std::uint64_t slots() const;
-  std::size_t slot_bytes() const { return double_precision ? sizeof(Slot<double>) : sizeof(Slot<float>); }
-  std::size_t context_bytes() const {
-    return double_precision ? sizeof(ContextInfo<double>) : sizeof(ContextInfo<float>);
-  }
-  // Whether the entries of a level stand at their outcome.
-  bool direct(std::size_t level) const { return widths[level] == 0; }
-  std::uint32_t depth_of(std::uint32_t context) const {
-    std::uint32_t depth = 0;
-    while (depth + 2 < context_starts.size() && context >= context_starts[depth + 1]) ++depth;
-    return depth;
-  }
-};
-
-// Throws Error(table) if no table can have this shape.
-void check_table_shape(const TableShape& shape);
-
-template <class Value>
-std::uint64_t find_in_region(const Slot<Value>* slots, const Region& region, std::uint64_t wanted) {
-  const std::uint64_t hash = mix64(wanted);
-  std::uint64_t at = region.home(hash);
-  const std::uint64_t stop = region.begin + region.length;
-  for (const std::uint64_t end = at + longest_probe < stop ? at + longest_probe : stop; at < end; ++at) {
-    const std::uint64_t found = slots[at].key;
-    if (found == wanted) return at;
-    if (found == empty_key || mix64(found) > hash) return empty_key;
-  }
-  return empty_key;
-}
-
-// A stored weight as it is used: 1 if it is no number.
+// Weights and probabilities as they are used, whatever a file says.
 inline double usable_weight(double stored) { return stored >= 0 && stored <= 1e30 ? stored : 1.0; }
 
 inline double usable_probability(double stored) {
@@ -124,14 +30,55 @@ inline double usable_probability(double stored) {
   return size <= 1 ? size : (size > 1 ? 1.0 : 0.0);
 }
 
+// A stored value; codes have theirs in a book.
+template <unsigned Bits>
+double load_value(const std::uint8_t* place, const float* codebook) {
+  if constexpr (Bits == 8) {
+    return static_cast<double>(codebook[*place]);
+  } else if constexpr (Bits == 16) {
+    std::uint16_t code;
+    std::memcpy(&code, place, sizeof code);
+    return static_cast<double>(codebook[code]);
+  } else if constexpr (Bits == 32) {
+    float value;
+    std::memcpy(&value, place, sizeof value);
+    return static_cast<double>(value);
+  } else {
+    double value;
+    std::memcpy(&value, place, sizeof value);
+    return value;
+  }
+}
+
+// Calls body.template operator()<Bits>() for the bits of a value.
+template <class Body>
+decltype(auto) with_value_bits(unsigned bits, Body&& body) {
+  switch (bits) {
+    case 8: return body.template operator()<8>();
+    case 16: return body.template operator()<16>();
+    case 32: return body.template operator()<32>();
+    default: return body.template operator()<64>();
+  }
+}
+
+// The arrays of a table; they live as long as `owner`.
+struct TableArrays {
+  const std::uint8_t* slots = nullptr;
+  const std::uint32_t* index = nullptr;
+  const float* codebooks = nullptr;
+  std::shared_ptr<const void> owner;
+};
+
 class BackoffTable {
  public:
-  // The arrays hold shape.slots() slots and shape.contexts() contexts and live as long as `owner`.
-  BackoffTable(TableShape shape, const void* slots, const void* contexts, std::shared_ptr<const void> owner);
+  // The arrays are as long as TableLayout says.
+  BackoffTable(TableShape shape, TableArrays arrays);
 
   const TableShape& shape() const { return shape_; }
-  const void* slots() const { return slots_; }
-  const void* contexts() const { return contexts_; }
+  const TableLayout& layout() const { return layout_; }
+  const TableArrays& arrays() const { return arrays_; }
+  std::uint64_t contexts() const { return layout_.context_count(); }
+  std::uint32_t depth_of(std::uint32_t context) const { return layout_.depth_of(context); }
 
   // p(x | context) by the levels `from` and below, for a row (x, e1..em); `base` is the base
   // probability of the row.
@@ -155,39 +102,70 @@ class BackoffTable {
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
 
-  // Calls visit(slot, context, outcome, probability, next) for every entry of a level.
+  // Calls visit(position, context, last, slot) for every row of a region, by position.
+  template <class Visit>
+  void each_row(const Region& region, const Visit& visit) const;
+  // Calls visit(position, context, outcome, probability, next) for every entry of a level; `next` is
+  // the context that a sequence chain goes on with.
   template <class Visit>
   void each_entry(std::size_t level, const Visit& visit) const;
-  double backoff(std::uint32_t context) const {
-    return shape_.double_precision ? info<double>()[context].backoff
-                                   : static_cast<double>(info<float>()[context].backoff);
-  }
+  double backoff(std::uint32_t context) const;
 
  private:
-  template <class Value>
-  const Slot<Value>* slot() const {
-    return static_cast<const Slot<Value>*>(slots_);
+  // Where the rows of a bucket lie; none if the index is nonsense.
+  std::pair<std::uint64_t, std::uint64_t> bucket_rows(const Region& region, std::uint64_t bucket) const {
+    const std::uint64_t from = arrays_.index[region.index + bucket], to = arrays_.index[region.index + bucket + 1];
+    if (from > to || to > region.rows) return {0, 0};
+    return {from, std::min(to, from + longest_bucket)};
   }
-  template <class Value>
-  const ContextInfo<Value>* info() const {
-    return static_cast<const ContextInfo<Value>*>(contexts_);
+  const std::uint8_t* slot(const Region& region, std::uint64_t position) const {
+    return arrays_.slots + region.slot(position);
   }
-  template <class Value>
-  std::uint64_t find_entry(std::size_t level, std::uint32_t context, std::uint32_t outcome) const;
-  template <class Value>
+  // The position of a row, or no_position.
+  std::uint64_t find(const Region& region, std::uint64_t context, std::uint32_t last) const;
+  // The region that holds the contexts of so many columns, at least one.
+  const Region& contexts_of(std::uint32_t depth) const {
+    return shape_.sequence ? layout_.entries[shape_.widths.front() + 1 - depth] : layout_.contexts[depth - 1];
+  }
+  template <unsigned Bits>
+  double probability_at(const Region& region, std::uint64_t position) const {
+    return load_value<Bits>(slot(region, position) + region.head_bytes, arrays_.codebooks + region.codebook);
+  }
+  template <unsigned Bits>
+  double weight_at(const Region& region, std::uint64_t position) const {
+    const std::uint64_t skipped = Bits < 32 && region.has_probability ? std::uint64_t{1} << Bits : 0;
+    return load_value<Bits>(slot(region, position) + region.weight_at(), arrays_.codebooks + region.codebook + skipped);
+  }
+  template <unsigned Bits>
+  double weight_of(std::uint32_t context, std::uint32_t depth) const {
+    if (depth == 0) return shape_.empty_weight;
+    return weight_at<Bits>(contexts_of(depth), context - layout_.starts[depth]);
+  }
+  // What an entry of a sequence chain leads to.
+  std::uint32_t follow(const Region& region, std::uint64_t position, double weight) const {
+    if (region.has_weight && !std::signbit(weight)) return static_cast<std::uint32_t>(region.first_own + position);
+    const std::uint64_t link = region.link_of(region.head(slot(region, position)));
+    return link < region.first_own ? static_cast<std::uint32_t>(link) : empty_context;
+  }
+  // The context to fall back to from one of `depth` words.
+  std::uint32_t shorter(std::uint32_t context, std::uint32_t depth) const {
+    const Region& region = contexts_of(depth);
+    const std::uint64_t link = region.link_of(region.head(slot(region, context - layout_.starts[depth])));
+    return link < layout_.starts[depth] ? static_cast<std::uint32_t>(link) : empty_context;
+  }
+  template <unsigned Bits>
   double probability_in(std::size_t from, const std::uint32_t* row, double base) const;
-  template <class Value>
+  template <unsigned Bits>
   void contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
-  template <class Value>
+  template <unsigned Bits>
   std::uint32_t read(std::uint32_t context, std::uint32_t word, double* p) const;
-  template <class Value>
+  template <unsigned Bits>
   void score_in(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                 std::uint32_t end, double* out) const;
 
   TableShape shape_;
-  const void* slots_;
-  const void* contexts_;
-  std::shared_ptr<const void> owner_;
+  TableLayout layout_;
+  TableArrays arrays_;
 };
 
 // The columns of every context, most important first; filled in once for those who list a table.
@@ -198,23 +176,44 @@ class ContextColumns {
   std::uint32_t columns(std::uint32_t context, std::uint32_t* out) const;
 
  private:
-  const TableShape& shape_;
+  const BackoffTable& table_;
   std::vector<std::uint32_t> shorter_, column_;
 };
 
 template <class Visit>
-void BackoffTable::each_entry(std::size_t level, const Visit& visit) const {
-  const Region& region = shape_.entry_regions[level];
-  for (std::uint64_t i = region.begin; i < region.begin + region.length; ++i) {
-    const std::uint64_t key = shape_.double_precision ? slot<double>()[i].key : slot<float>()[i].key;
-    if (key == empty_key) continue;
-    const auto context = static_cast<std::uint32_t>(key >> 32), outcome = static_cast<std::uint32_t>(key);
-    if (context >= shape_.contexts() || outcome >= shape_.outcomes) continue;
-    const double p =
-        shape_.double_precision ? slot<double>()[i].probability : static_cast<double>(slot<float>()[i].probability);
-    const std::uint32_t next = shape_.double_precision ? slot<double>()[i].next : slot<float>()[i].next;
-    visit(i, context, outcome, p, next);
+void BackoffTable::each_row(const Region& region, const Visit& visit) const {
+  if (region.direct()) {
+    for (std::uint64_t i = 0; i < region.rows; ++i)
+      visit(i, static_cast<std::uint32_t>(region.first_context), static_cast<std::uint32_t>(i), slot(region, i));
+    return;
   }
+  for (std::uint64_t bucket = 0; bucket < region.buckets; ++bucket) {
+    const auto [from, to] = bucket_rows(region, bucket);
+    const std::uint64_t lowest = region.lowest(bucket);
+    for (std::uint64_t i = from; i < to; ++i) {
+      const std::uint8_t* at = slot(region, i);
+      const std::uint64_t hash = lowest + region.check(region.check_of(region.head(at)) - lowest);
+      if (hash > Region::low_bits(region.key_bits())) continue;
+      const std::uint64_t key = region.mixer.unmix(hash), context = key >> region.last_bits;
+      if (region.last_bits == 64 || context >= region.contexts) continue;
+      visit(i, static_cast<std::uint32_t>(region.first_context + context),
+            static_cast<std::uint32_t>(key & Region::low_bits(region.last_bits)), at);
+    }
+  }
+}
+
+template <class Visit>
+void BackoffTable::each_entry(std::size_t level, const Visit& visit) const {
+  const Region& region = layout_.entries[level];
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t outcome, const std::uint8_t*) {
+      const double p = probability_at<Bits>(region, i);
+      if (outcome >= shape_.outcomes || (region.direct() && p == absent)) return;
+      visit(i, context, outcome, p,
+            shape_.sequence ? follow(region, i, region.has_weight ? weight_at<Bits>(region, i) : not_a_context)
+                            : empty_context);
+    });
+  });
 }
 
 }  // namespace treelm

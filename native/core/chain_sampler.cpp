@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "random.h"
+
 namespace treelm {
 
 namespace {
@@ -15,7 +17,7 @@ constexpr double rounding = 1e-6;
 ChainSampler::ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<const double> base, std::uint32_t never)
     : table_(std::move(table)), never_(never) {
   const TableShape& shape = table_->shape();
-  const std::uint64_t contexts = shape.contexts();
+  const std::uint64_t contexts = table_->contexts();
   start_.assign(contexts + 1, 0);
   for (std::size_t j = 0; j < shape.levels(); ++j)
     table_->each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t, double p, std::uint32_t) {

@@ -39,14 +39,14 @@ class Builder {
 
   std::shared_ptr<const BackoffTable> run() {
     // Words that are in no row have no probability: nothing lies below the 1-grams.
-    builder_.add_context(0, 0.0, empty_context);
-    LargeVector<std::uint32_t> context(levels_[0].log_probability.size(), empty_context);  // per row of n words
+    builder_.set_empty_weight(0.0);
+    LargeVector<std::uint32_t> context(levels_[0].log_probability.size(), 0);  // position, per row of n words
     for (std::size_t n = 1; n <= order_; ++n) {
       const LargeVector<Sorted<W>> rows = sorted_rows(n);
       LargeVector<std::uint32_t> next_context(n < order_ ? levels_[n].log_probability.size() : 0, none);
-      LargeVector<std::uint32_t> own(rows.size(), none);  // number as a context, per sorted row
-      if (n < order_) own = number_contexts(n, rows, next_context);
-      add_rows(n, rows, context, own);
+      std::vector<bool> own(rows.size(), false);  // per sorted row, whether it is a context
+      if (n < order_) own = find_contexts(n, rows, next_context);
+      add_rows(n, rows, context, own, next_context);
       context = std::move(next_context);
     }
     return builder_.finish();
@@ -80,31 +80,21 @@ class Builder {
     return rows;
   }
 
-  // Numbers the rows of n words that are contexts: those that rows of n + 1 words go on from, and
-  // those with a weight. Fills in the context of every row of n + 1 words.
-  LargeVector<std::uint32_t> number_contexts(std::size_t n, const LargeVector<Sorted<W>>& rows,
-                                             LargeVector<std::uint32_t>& context_of) {
+  // Which rows of n words are contexts: those that rows of n + 1 words go on from, and those with a
+  // weight. Fills in which sorted row is the context of every row of n + 1 words.
+  std::vector<bool> find_contexts(std::size_t n, const LargeVector<Sorted<W>>& rows,
+                                  LargeVector<std::uint32_t>& context_of) {
     const LargeVector<Sorted<W>> longer = sort(n + 1, 1);
-    LargeVector<std::uint32_t> own(rows.size(), none);
+    std::vector<bool> own(rows.size(), false);
     std::size_t at = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const bool extended = at < longer.size() && longer[at].key == rows[i].key;
       if (at < longer.size() && longer[at].key < rows[i].key) problem_(n + 1, longer[at].index, RowProblem::no_context);
-      if (!extended && levels_[n - 1].log_backoff[rows[i].index] == 0) continue;
-      own[i] = static_cast<std::uint32_t>(builder_.contexts());
-      builder_.add_context(static_cast<std::uint32_t>(n), from_log10(levels_[n - 1].log_backoff[rows[i].index]),
-                           shorter_context(rows[i].key, n));
-      for (; at < longer.size() && longer[at].key == rows[i].key; ++at) context_of[longer[at].index] = own[i];
+      own[i] = extended || levels_[n - 1].log_backoff[rows[i].index] != 0;
+      for (; at < longer.size() && longer[at].key == rows[i].key; ++at)
+        context_of[longer[at].index] = static_cast<std::uint32_t>(i);
     }
     if (at < longer.size()) problem_(n + 1, longer[at].index, RowProblem::no_context);
-    LargeVector<Key<W>> keys;
-    LargeVector<std::uint32_t> numbers;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (own[i] != none) {
-        keys.push_back(rows[i].key);
-        numbers.push_back(own[i]);
-      }
-    numbered_.push_back({std::move(keys), std::move(numbers)});
     return own;
   }
 
@@ -119,20 +109,36 @@ class Builder {
     return empty_context;
   }
 
+  // Adds the rows of n words. `longer`: which of them each row of n + 1 words goes on from; it becomes
+  // their position.
   void add_rows(std::size_t n, const LargeVector<Sorted<W>>& rows, const LargeVector<std::uint32_t>& context,
-                const LargeVector<std::uint32_t>& own) {
+                const std::vector<bool>& own, LargeVector<std::uint32_t>& longer) {
     const SequenceRows& level = levels_[n - 1];
-    LargeVector<TableBuilder::Row> added;
+    RowBatch added = builder_.batch();
     added.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::uint32_t index = rows[i].index, word = layout_.column(rows[i].key, 0);
       // <s> is never predicted, whatever the file says.
       const double p = n == 1 && word == pad_ ? -0.0 : from_log10(level.log_probability[index]);
-      // A row that is no context leads to the longest context that it ends in.
-      const std::uint32_t next = own[i] != none ? own[i] : n == 1 ? empty_context : shorter_context(rows[i].key, n);
-      added.push_back(TableBuilder::row(context[index], word, p, next));
+      added.add(context[index], word, p, own[i] ? from_log10(level.log_backoff[index]) : not_a_context,
+                shorter_context(rows[i].key, n), static_cast<std::uint32_t>(i));
     }
-    builder_.add_entries(order_ - n, std::move(added));
+    if (n == order_) {
+      builder_.add_entries(order_ - n, std::move(added), nullptr);
+      return;
+    }
+    LargeVector<std::uint32_t> positions(rows.size());
+    builder_.add_entries(order_ - n, std::move(added), &positions);
+    for (std::uint32_t& place : longer)
+      if (place != none) place = positions[place];
+    LargeVector<Key<W>> keys;
+    LargeVector<std::uint32_t> numbers;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (own[i]) {
+        keys.push_back(rows[i].key);
+        numbers.push_back(static_cast<std::uint32_t>(builder_.start(static_cast<std::uint32_t>(n)) + positions[i]));
+      }
+    numbered_.push_back({std::move(keys), std::move(numbers)});
   }
 
   std::vector<SequenceRows> levels_;

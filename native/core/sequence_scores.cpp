@@ -11,34 +11,50 @@ namespace treelm {
 namespace {
 
 // Sentences that are read side by side, so that many memory accesses are under way at once.
-constexpr std::size_t lanes = 24;
+constexpr std::size_t lanes = 32;
+
+// What a lane waits for.
+enum class Awaited : std::uint8_t {
+  bucket,  // the bounds of the bucket of its word
+  rows,    // the rows of the bucket
+  weight,  // the weight of its context, and the context to fall back to
+};
 
 struct Lane {
   const std::uint32_t* word = nullptr;  // the next one
   const std::uint32_t* stop = nullptr;  // behind the last one of the sentence
   double* out = nullptr;
   std::uint32_t context = 0, depth = 0, current = 0;
+  std::uint32_t link = 0;  // what `context` falls back to, if that is known
+  Awaited awaited = Awaited::rows;
   bool ends = false;   // the end of the sentence is still to be scored
-  bool falls = false;  // the weight of `context` is awaited, not an entry
-  double weight = 1;
-  std::uint64_t hash = 0, home = 0;
+  bool known = false;  // `link` and `fall` are those of `context`
+  double weight = 1, fall = 1;
+  std::uint64_t check = 0, bucket = 0;
+  std::uint64_t row = 0;                              // position of the first one to look at
+  const std::uint8_t *from = nullptr, *to = nullptr;  // where these rows lie
 };
+
+inline void prefetch([[maybe_unused]] const void* place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place);
+#endif
+}
 
 }  // namespace
 
-template <class Value>
+template <unsigned Bits>
 void BackoffTable::score_in(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                             std::uint32_t start, std::uint32_t end, double* out) const {
-  const Slot<Value>* slots = slot<Value>();
-  const ContextInfo<Value>* contexts = info<Value>();
   const std::uint32_t deepest = shape_.widths.front();
-  const std::uint64_t context_count = shape_.contexts();
   std::array<std::uint64_t, max_columns + 2> depth_start;
-  std::copy(shape_.context_starts.begin(), shape_.context_starts.end(), depth_start.begin());
-  const Region direct = shape_.entry_regions.back();
+  std::copy(layout_.starts.begin(), layout_.starts.end(), depth_start.begin());
+  std::array<Region, max_columns> regions;  // by the number of words before
+  for (std::uint32_t depth = 0; depth <= deepest; ++depth) regions[depth] = layout_.entries[deepest - depth];
+  const std::uint8_t* const slots = arrays_.slots;
   double ignored = 0;
   const std::uint32_t first =
-      deepest == 0 || start >= shape_.outcomes ? empty_context : read<Value>(empty_context, start, &ignored);
+      deepest == 0 || start >= shape_.outcomes ? empty_context : read<Bits>(empty_context, start, &ignored);
 
   std::size_t sentence = 0;
   const std::size_t sentences = starts.size() - 1;
@@ -50,18 +66,33 @@ void BackoffTable::score_in(std::span<const std::uint32_t> ids, std::span<const 
     while (context < depth_start[depth]) --depth;
     return depth;
   };
+  const auto point_at = [&](Lane& lane, const Region& region, std::uint64_t from, std::uint64_t to) {
+    lane.awaited = Awaited::rows;
+    lane.row = from;
+    lane.from = slots + region.slot(from);
+    lane.to = slots + region.slot(to);
+    if (from == to) return;
+    prefetch(lane.from);
+    prefetch(lane.to - 1);
+  };
   // Makes the lane wait for the entry of its current word after its context.
   const auto seek = [&](Lane& lane) {
-    lane.falls = false;
+    const Region& region = regions[lane.depth];
     if (lane.depth == 0) {
-      lane.home = direct.begin + lane.current;
-    } else {
-      lane.hash = mix64(slot_key(lane.context, lane.current));
-      lane.home = shape_.entry_regions[deepest - lane.depth].home(lane.hash);
+      const std::uint64_t at = lane.current;
+      point_at(lane, region, at < region.rows ? at : 0, at < region.rows ? at + 1 : 0);
+      return;
     }
-#if defined(__GNUC__)
-    if (lane.depth != 0 || lane.current < direct.length) __builtin_prefetch(slots + lane.home);
-#endif
+    const std::uint64_t context = lane.context - depth_start[lane.depth];
+    if (!region.fits(context, lane.current)) {
+      point_at(lane, region, 0, 0);
+      return;
+    }
+    const std::uint64_t hash = region.mixer.mix(region.key(context, lane.current));
+    lane.check = region.check(hash);
+    lane.bucket = region.bucket(hash);
+    lane.awaited = Awaited::bucket;
+    prefetch(arrays_.index + region.index + lane.bucket);
   };
   const auto next_word = [&](Lane& lane) {
     if (lane.word < lane.stop) {
@@ -86,57 +117,72 @@ void BackoffTable::score_in(std::span<const std::uint32_t> ids, std::span<const 
       lane.ends = end != none;
       lane.context = first;
       lane.depth = depth_of(first);
+      lane.known = false;
       ++sentence;
       if (next_word(lane)) return true;
     }
     return false;
+  };
+  // The word is not known after the context of the lane: try what it falls back to.
+  const auto fall_back = [&](Lane& lane) {
+    lane.weight *= usable_weight(lane.fall);
+    lane.context = lane.link < depth_start[lane.depth] ? lane.link : empty_context;
+    lane.depth = depth_of(lane.context);
+    lane.known = false;
+    seek(lane);
   };
   while (active < lanes && next_sentence(all[active])) ++active;
 
   while (active > 0) {
     for (std::size_t i = 0; i < active; ++i) {
       Lane& lane = all[i];
-      if (lane.falls) {
-        const ContextInfo<Value>& from = contexts[lane.context];
-        lane.weight *= usable_weight(static_cast<double>(from.backoff));
-        // Whatever the file says, the search goes down.
-        lane.context = from.shorter < lane.context ? from.shorter : empty_context;
-        lane.depth = std::min(lane.depth - 1, depth_of(lane.context));
-        if (lane.depth == 0) lane.context = empty_context;
-        seek(lane);
+      if (lane.awaited == Awaited::bucket) {
+        const Region& region = regions[lane.depth];
+        const auto [from, to] = bucket_rows(region, lane.bucket);
+        point_at(lane, region, from, to);
         continue;
       }
-      std::uint64_t found = empty_key;
-      if (lane.depth == 0) {
-        if (lane.current < direct.length && slots[lane.home].key != empty_key) found = lane.home;
-      } else {
-        const Region& region = shape_.entry_regions[deepest - lane.depth];
-        const std::uint64_t wanted = slot_key(lane.context, lane.current);
-        const std::uint64_t stop = std::min(lane.home + longest_probe, region.begin + region.length);
-        for (std::uint64_t at = lane.home; at < stop; ++at) {
-          const std::uint64_t key = slots[at].key;
-          if (key == wanted) {
-            found = at;
-            break;
-          }
-          if (key == empty_key || mix64(key) > lane.hash) break;
-        }
+      if (lane.awaited == Awaited::weight) {
+        const Region& region = regions[lane.depth - 1];
+        const std::uint64_t at = lane.context - depth_start[lane.depth];
+        lane.fall = weight_at<Bits>(region, at);
+        lane.link = static_cast<std::uint32_t>(region.link_of(region.head(slot(region, at))));
+        fall_back(lane);
+        continue;
       }
+      const Region& region = regions[lane.depth];
+      const std::uint8_t* at = lane.from;
+      if (lane.depth != 0)
+        for (; at < lane.to && region.check_of(region.head(at)) != lane.check; at += region.slot_bytes) ++lane.row;
+      double stored = absent;
+      if (at < lane.to) stored = load_value<Bits>(at + region.head_bytes, arrays_.codebooks + region.codebook);
       double p;
-      if (found != empty_key) {
-        p = lane.weight * usable_probability(static_cast<double>(slots[found].probability));
-        const std::uint32_t next = slots[found].next;
-        lane.context = next < context_count ? next : empty_context;
-        lane.depth = depth_of(lane.context);
+      if (at < lane.to && (lane.depth > 0 || stored != absent)) {
+        p = lane.weight * usable_probability(stored);
+        lane.link = static_cast<std::uint32_t>(region.link_of(region.head(at)));
+        lane.known = false;
+        if (region.has_weight) {
+          const std::uint64_t skipped = Bits < 32 ? std::uint64_t{1} << Bits : 0;
+          lane.fall = load_value<Bits>(at + region.weight_at(), arrays_.codebooks + region.codebook + skipped);
+          lane.known = !std::signbit(lane.fall);
+        }
+        if (lane.known) {
+          lane.context = static_cast<std::uint32_t>(region.first_own + lane.row);
+          ++lane.depth;
+        } else {
+          lane.context = lane.link < region.first_own ? lane.link : empty_context;
+          lane.depth = depth_of(lane.context);
+        }
       } else if (lane.depth == 0) {
-        p = lane.weight * usable_weight(static_cast<double>(contexts[empty_context].backoff)) *
-            uniform_base(lane.current);
+        p = lane.weight * usable_weight(shape_.empty_weight) * uniform_base(lane.current);
         lane.context = empty_context;
+        lane.known = false;
+      } else if (lane.known) {
+        fall_back(lane);
+        continue;
       } else {
-        lane.falls = true;
-#if defined(__GNUC__)
-        __builtin_prefetch(contexts + lane.context);
-#endif
+        lane.awaited = Awaited::weight;
+        prefetch(slots + regions[lane.depth - 1].slot(lane.context - depth_start[lane.depth]));
         continue;
       }
       *lane.out++ = std::log(p);
@@ -147,10 +193,7 @@ void BackoffTable::score_in(std::span<const std::uint32_t> ids, std::span<const 
 
 void BackoffTable::score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                                    std::uint32_t start, std::uint32_t end, double* out) const {
-  if (shape_.double_precision)
-    score_in<double>(ids, starts, start, end, out);
-  else
-    score_in<float>(ids, starts, start, end, out);
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { score_in<Bits>(ids, starts, start, end, out); });
 }
 
 }  // namespace treelm

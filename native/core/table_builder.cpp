@@ -1,6 +1,7 @@
 #include "table_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "radix_sort.h"
@@ -9,128 +10,179 @@ namespace treelm {
 
 namespace {
 
-// mix64 backwards: rows are sorted by hash, and the key comes back from it.
-constexpr std::uint64_t unmix64(std::uint64_t x) {
-  x ^= x >> 31 ^ x >> 62;
-  x *= 0x319642B2D24D8EC3ull;
-  x ^= x >> 27 ^ x >> 54;
-  x *= 0x96DE1B173F119089ull;
-  x ^= x >> 30 ^ x >> 60;
-  return x - 0x9E3779B97F4A7C15ull;
-}
-static_assert(unmix64(mix64(0)) == 0 && unmix64(mix64(0x123456789ABCDEF0ull)) == 0x123456789ABCDEF0ull);
+// More make the index smaller and searches longer.
+constexpr std::uint64_t rows_a_bucket = 8;
 
-// Nine of ten slots are used.
-constexpr std::uint64_t capacity_for(std::uint64_t rows) { return rows + rows / 9 + 4; }
+void encode(const Region& region, std::uint8_t* place, std::uint64_t check, double probability, double weight,
+            std::uint32_t link) {
+  const std::uint64_t head = check | (region.link_bits == 0 ? 0 : std::uint64_t{link} << region.check_bits);
+  std::memcpy(place, &head, region.head_bytes);
+  place += region.head_bytes;
+  const auto put = [&](double value) {
+    if (region.value_bytes == sizeof(double)) {
+      std::memcpy(place, &value, sizeof value);
+    } else {
+      const auto narrow = static_cast<float>(value);
+      std::memcpy(place, &narrow, sizeof narrow);
+    }
+    place += region.value_bytes;
+  };
+  if (region.has_probability) put(probability);
+  if (region.has_weight) put(weight);
+}
+
+constexpr std::size_t largest_slot = 8 + 2 * sizeof(double);
+
+RegionSize size_of(bool direct, std::uint64_t rows, unsigned last_bits) {
+  return {rows, direct ? 0 : std::max<std::uint64_t>(1, rows / rows_a_bucket), direct ? 0 : last_bits};
+}
 
 }  // namespace
 
-TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads)
-    : shape_(std::move(shape)), pool_(threads), memory_(std::make_shared<Memory>()) {
+void RowBatch::reserve(std::size_t rows) {
+  if (wide_)
+    doubles_.reserve(rows);
+  else
+    floats_.reserve(rows);
+}
+
+RegionWriter::RegionWriter(const Region& region, ByteStore& slots, ByteStore& index)
+    : region_(region), slots_(slots), index_(index) {
+  const std::uint32_t first = 0;
+  index_.append(&first, sizeof first);
+}
+
+std::uint64_t RegionWriter::add(std::uint64_t hash, double probability, double weight, std::uint32_t link) {
+  const std::uint64_t bucket = region_.bucket(hash);
+  const auto here = static_cast<std::uint32_t>(position_);
+  for (; bucket_ < bucket; ++bucket_) {
+    index_.append(&here, sizeof here);
+    bucket_begin_ = position_;
+  }
+  if (position_ - bucket_begin_ >= longest_bucket)
+    throw Error(ErrorCode::too_large, "more than " + std::to_string(longest_bucket) + " rows have the same hash");
+  std::array<std::uint8_t, largest_slot> slot{};
+  encode(region_, slot.data(), region_.check(hash), probability, weight, link);
+  slots_.append(slot.data(), region_.slot_bytes);
+  return position_++;
+}
+
+void RegionWriter::finish() {
+  const auto end = static_cast<std::uint32_t>(position_);
+  for (; bucket_ < region_.buckets; ++bucket_) index_.append(&end, sizeof end);
+}
+
+TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads,
+                           const std::string& folder)
+    : shape_(std::move(shape)), pool_(threads), slots_(folder), index_(folder) {
   if (shape_.outcomes >= none - 1 || shape_.first_contexts >= none - 1)
     throw Error(ErrorCode::too_large, "more ids than can be indexed");
-  const std::uint32_t width = shape_.widths.front();
-  shape_.entry_regions.assign(shape_.levels(), {});
-  shape_.context_regions.assign(shape_.sequence ? 0 : width, {});
-  shape_.context_starts.assign(std::size_t{width} + 2, 0);
+  shape_.entries.assign(shape_.levels(), {});
+  shape_.contexts.assign(shape_.sequence ? 0 : shape_.widths.front(), {});
   // Room for everything: what is not used in the end is never touched.
-  const std::uint64_t slots = capacity_for(expected_rows) + shape_.outcomes + shape_.first_contexts + 64 * max_columns;
-  memory_->slots.reserve(slots * (shape_.slot_bytes() / 8));
+  slots_.reserve((expected_rows + shape_.outcomes + shape_.first_contexts) * largest_slot);
+  index_.reserve((expected_rows / rows_a_bucket + 2 * max_columns) * sizeof(std::uint32_t));
 }
 
-void TableBuilder::add_context(std::uint32_t depth, double backoff, std::uint32_t shorter) {
-  if (++context_count_ >= none - 1) throw Error(ErrorCode::too_large, "more than four billion contexts");
-  for (std::size_t d = std::size_t{depth} + 1; d < shape_.context_starts.size(); ++d)
-    shape_.context_starts[d] = context_count_;
-  if (shape_.double_precision) {
-    memory_->contexts.push_back(std::bit_cast<std::uint64_t>(backoff));
-    memory_->contexts.push_back(shorter);
-  } else {
-    const ContextInfo<float> info{static_cast<float>(backoff), shorter};
-    memory_->contexts.push_back(std::bit_cast<std::uint64_t>(info));
-  }
-}
-
-double TableBuilder::backoff(std::uint32_t context) const {
-  if (shape_.double_precision) return std::bit_cast<double>(memory_->contexts[2 * std::size_t{context}]);
-  return static_cast<double>(std::bit_cast<ContextInfo<float>>(memory_->contexts[context]).backoff);
-}
-
-void TableBuilder::write(std::uint64_t at, std::uint64_t key, const Row& row) {
-  // Word by word, padding included: equal tables have equal bytes.
-  std::uint64_t* place = memory_->slots.data() + at * (shape_.slot_bytes() / 8);
-  place[0] = key;
-  if (shape_.double_precision) {
-    place[1] = std::bit_cast<std::uint64_t>(row.probability);
-    place[2] = row.next;
-  } else {
-    const ContextInfo<float> pair{static_cast<float>(row.probability), row.next};
-    place[1] = std::bit_cast<std::uint64_t>(pair);
-  }
-}
-
-void TableBuilder::clear(std::uint64_t from, std::uint64_t to) {
-  const std::uint64_t stride = shape_.slot_bytes() / 8;
-  for (std::uint64_t at = from; at < to; ++at) {
-    std::uint64_t* place = memory_->slots.data() + at * stride;
-    place[0] = empty_key;
-    for (std::uint64_t w = 1; w < stride; ++w) place[w] = 0;
-  }
-}
-
-Region TableBuilder::direct_region(std::uint64_t size, const LargeVector<Row>& rows) {
-  const std::uint64_t stride = shape_.slot_bytes() / 8;
-  const Region region{memory_->slots.size() / stride, size, size};
-  memory_->slots.resize((region.begin + size) * stride);
-  clear(region.begin, region.begin + size);
-  for (const Row& row : rows) {
-    const std::uint64_t key = unmix64(row.key.w[0]);
-    if (key >= size) throw Error(ErrorCode::argument, "an id is outside the table");  // the context is the empty one
-    write(region.begin + key, key, row);
+Region TableBuilder::open_entries(std::size_t level, std::uint64_t rows, unsigned last_bits) {
+  const bool direct = shape_.direct(level);
+  shape_.entries[level] = size_of(direct, direct ? shape_.outcomes : rows, last_bits);
+  Region region = entry_region(shape_, level, shape_.entries[level], starts_);
+  region.begin = slots_.size();
+  if (shape_.sequence && level > 0) {
+    starts_.push_back(starts_.back() + region.rows);
+    if (starts_.back() >= none - 1) throw Error(ErrorCode::too_large, "more than four billion contexts");
   }
   return region;
 }
 
-Region TableBuilder::hashed_region(LargeVector<Row> rows) {
-  radix_sort(std::span(rows), 64, pool_);
-  const std::uint64_t stride = shape_.slot_bytes() / 8;
-  Region region{memory_->slots.size() / stride, capacity_for(rows.size()), 0};
-  const auto lay = [&](const auto& put) {  // the slot after the last row, or 0 if a row is pushed too far
-    std::uint64_t next = region.begin;
-    for (const Row& row : rows) {
-      const std::uint64_t home = region.home(row.key.w[0]);
-      next = std::max(next, home);
-      if (next - home >= longest_probe) return std::uint64_t{0};
-      put(row, next++);
-    }
-    return std::max(next, region.begin + region.capacity);
+Region TableBuilder::open_contexts(std::uint32_t depth, std::uint64_t rows, unsigned last_bits) {
+  shape_.contexts[depth - 1] = size_of(depth == 1, depth == 1 ? shape_.first_contexts : rows, last_bits);
+  Region region = context_region(shape_, depth, shape_.contexts[depth - 1], starts_);
+  region.begin = slots_.size();
+  starts_.push_back(starts_.back() + region.rows);
+  if (starts_.back() >= none - 1) throw Error(ErrorCode::too_large, "more than four billion contexts");
+  return region;
+}
+
+template <class Value>
+void TableBuilder::write_sorted(const Region& region, LargeVector<TableRow<Value>>& rows,
+                                LargeVector<std::uint32_t>* positions) {
+  const unsigned unused = 64 - region.key_bits();
+  for (TableRow<Value>& row : rows) {
+    const std::uint64_t key = row.key.w[0];
+    const std::uint64_t hash = region.mixer.mix(region.key(key >> 32, static_cast<std::uint32_t>(key)));
+    row.key.w[0] = unused == 64 ? 0 : hash << unused;
+  }
+  radix_sort(std::span(rows), region.key_bits(), pool_);
+  RegionWriter writer(region, slots_, index_);
+  constexpr std::size_t early = 24;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TableRow<Value>& row = rows[i];
+#if defined(__GNUC__)
+    if (positions != nullptr && i + early < rows.size())
+      __builtin_prefetch(positions->data() + rows[i + early].rank, 1);
+#endif
+    const std::uint64_t position =
+        writer.add(unused == 64 ? 0 : row.key.w[0] >> unused, static_cast<double>(row.probability),
+                   static_cast<double>(row.weight), row.link);
+    if (positions != nullptr) (*positions)[row.rank] = static_cast<std::uint32_t>(position);
+  }
+  writer.finish();
+}
+
+template <class Value>
+void TableBuilder::write_direct(const Region& region, const LargeVector<TableRow<Value>>& rows,
+                                LargeVector<std::uint32_t>* positions) {
+  LargeVector<std::uint8_t> bytes(region.rows * region.slot_bytes);
+  for (std::uint64_t i = 0; i < region.rows; ++i)
+    encode(region, bytes.data() + i * region.slot_bytes, 0, absent, not_a_context, 0);
+  for (const TableRow<Value>& row : rows) {
+    const auto last = static_cast<std::uint32_t>(row.key.w[0]);
+    if (last >= region.rows) throw Error(ErrorCode::argument, "an id is outside the table");
+    encode(region, bytes.data() + last * region.slot_bytes, 0, static_cast<double>(row.probability),
+           static_cast<double>(row.weight), row.link);
+    if (positions != nullptr) (*positions)[row.rank] = last;
+  }
+  slots_.append(bytes.data(), bytes.size());
+}
+
+void TableBuilder::add_rows(const Region& region, RowBatch rows, LargeVector<std::uint32_t>* positions) {
+  const auto write = [&](auto& batch) {
+    if (region.direct())
+      write_direct(region, batch, positions);
+    else
+      write_sorted(region, batch, positions);
   };
-  std::uint64_t end = 0;
-  while ((end = lay([](const Row&, std::uint64_t) {})) == 0) region.capacity += region.capacity / 16 + 1;
-  region.length = end - region.begin;
-  memory_->slots.resize(end * stride);
-  std::uint64_t cleared = region.begin;
-  lay([&](const Row& row, std::uint64_t at) {
-    clear(cleared, at);
-    cleared = at + 1;
-    write(at, unmix64(row.key.w[0]), row);
-  });
-  clear(cleared, end);
-  return region;
+  if (wide())
+    write(rows.doubles_);
+  else
+    write(rows.floats_);
 }
 
-void TableBuilder::add_entries(std::size_t level, LargeVector<Row> rows) {
-  shape_.entry_regions[level] =
-      shape_.direct(level) ? direct_region(shape_.outcomes, rows) : hashed_region(std::move(rows));
+void TableBuilder::add_entries(std::size_t level, RowBatch rows, LargeVector<std::uint32_t>* positions) {
+  const auto bits = static_cast<unsigned>(std::bit_width(rows.largest_last_));
+  const Region region = open_entries(level, rows.size(), bits);
+  add_rows(region, std::move(rows), positions);
 }
 
-void TableBuilder::add_context_rows(std::uint32_t depth, LargeVector<Row> rows) {
-  shape_.context_regions[depth - 1] =
-      depth == 1 ? direct_region(shape_.first_contexts, rows) : hashed_region(std::move(rows));
+void TableBuilder::add_contexts(std::uint32_t depth, RowBatch rows, LargeVector<std::uint32_t>* positions) {
+  const auto bits = static_cast<unsigned>(std::bit_width(rows.largest_last_));
+  const Region region = open_contexts(depth, rows.size(), bits);
+  add_rows(region, std::move(rows), positions);
 }
 
 std::shared_ptr<const BackoffTable> TableBuilder::finish() {
-  return std::make_shared<BackoffTable>(shape_, memory_->slots.data(), memory_->contexts.data(), memory_);
+  const TableLayout layout(shape_);
+  const std::array<std::uint8_t, 2 * slot_padding> padding{};
+  slots_.append(padding.data(), layout.slot_bytes - slots_.size());
+  struct Owner {
+    std::shared_ptr<const void> slots, index;
+  };
+  const auto owner = std::make_shared<Owner>(Owner{slots_.finish(), index_.finish()});
+  return std::make_shared<BackoffTable>(
+      shape_, TableArrays{static_cast<const std::uint8_t*>(owner->slots.get()),
+                          static_cast<const std::uint32_t*>(owner->index.get()), nullptr, owner});
 }
 
 }  // namespace treelm

@@ -3,56 +3,105 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "backoff_table.h"
+#include "byte_store.h"
 #include "large_vector.h"
 #include "packed_keys.h"
 #include "thread_pool.h"
 
 namespace treelm {
 
-class TableBuilder {
- public:
-  // `expected_rows`: how many there will be, about.
-  TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads);
+// A row of a region: where it belongs, and what it says.
+template <class Value>
+struct TableRow {
+  static constexpr bool has_ties = false;
+  Key<1> key;  // context and last column, then the hash of the two in the first bits
+  Value probability, weight;
+  std::uint32_t link;
+  std::uint32_t rank;  // by which its position is told
+  friend bool operator<(const TableRow& a, const TableRow& b) { return a.key < b.key; }
+};
 
-  // A row of a region: where it belongs, and what it says.
-  struct Row {
-    static constexpr bool has_ties = false;
-    Key<1> key;  // its hash
-    double probability;
-    std::uint32_t next;
-    friend bool operator<(const Row& a, const Row& b) { return a.key < b.key; }
-  };
-  static Row row(std::uint32_t context, std::uint32_t last, double probability, std::uint32_t next) {
-    return {{{mix64(slot_key(context, last))}}, probability, next};
+// The rows of a region, in any order.
+class RowBatch {
+ public:
+  explicit RowBatch(bool wide) : wide_(wide) {}
+  void reserve(std::size_t rows);
+  std::size_t size() const { return wide_ ? doubles_.size() : floats_.size(); }
+  // `context` is a position: its number less that of the first context of so many columns.
+  void add(std::uint64_t context, std::uint32_t last, double probability, double weight, std::uint32_t link,
+           std::uint32_t rank) {
+    largest_last_ |= last;
+    const Key<1> key{{context << 32 | last}};
+    if (wide_)
+      doubles_.push_back({key, probability, weight, link, rank});
+    else
+      floats_.push_back({key, static_cast<float>(probability), static_cast<float>(weight), link, rank});
   }
 
-  // Contexts get their numbers in this order; `depth` must not fall.
-  void add_context(std::uint32_t depth, double backoff, std::uint32_t shorter);
-  std::uint64_t contexts() const { return context_count_; }
-  // Adds the entries of a level; the last level first. The rows differ from each other.
-  void add_entries(std::size_t level, LargeVector<Row> rows);
-  // Adds contexts of 1, 2, ... columns, after all entries.
-  void add_context_rows(std::uint32_t depth, LargeVector<Row> rows);
-  double backoff(std::uint32_t context) const;
-  std::shared_ptr<const BackoffTable> finish();
+ private:
+  friend class TableBuilder;
+  bool wide_;
+  std::uint32_t largest_last_ = 0;
+  LargeVector<TableRow<float>> floats_;
+  LargeVector<TableRow<double>> doubles_;
+};
+
+// Writes the rows of a hashed region, which come in the order of their hashes.
+class RegionWriter {
+ public:
+  RegionWriter(const Region& region, ByteStore& slots, ByteStore& index);
+  // Returns the position of the row.
+  std::uint64_t add(std::uint64_t hash, double probability, double weight, std::uint32_t link);
+  void finish();
 
  private:
-  struct Memory {
-    LargeVector<std::uint64_t> slots, contexts;
-  };
-  Region direct_region(std::uint64_t size, const LargeVector<Row>& rows);
-  Region hashed_region(LargeVector<Row> rows);
-  void clear(std::uint64_t from, std::uint64_t to);
-  void write(std::uint64_t at, std::uint64_t key, const Row& row);
+  const Region& region_;
+  ByteStore& slots_;
+  ByteStore& index_;
+  std::uint64_t position_ = 0, bucket_ = 0, bucket_begin_ = 0;
+};
+
+class TableBuilder {
+ public:
+  // `expected_rows`: how many there will be, about. `folder`: where the table is written; empty for
+  // memory.
+  TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads, const std::string& folder = {});
+
+  const TableShape& shape() const { return shape_; }
+  bool wide() const { return shape_.value_bits == 64; }
+  RowBatch batch() const { return RowBatch(wide()); }
+  void set_empty_weight(double weight) { shape_.empty_weight = weight; }
+  // The number of the first context of so many columns.
+  std::uint64_t start(std::uint32_t depth) const { return starts_[depth]; }
+
+  // Adds the entries of a level; the last level first, in other chains than sequences after the
+  // contexts of its width. The rows differ from each other. Fills in positions by rank, if wanted.
+  void add_entries(std::size_t level, RowBatch rows, LargeVector<std::uint32_t>* positions);
+  // Adds contexts of 1, 2, ... columns.
+  void add_contexts(std::uint32_t depth, RowBatch rows, LargeVector<std::uint32_t>* positions);
+  std::shared_ptr<const BackoffTable> finish();
+
+  // The same for rows that come in the order of their hashes, `rows` of them.
+  Region open_entries(std::size_t level, std::uint64_t rows, unsigned last_bits);
+  Region open_contexts(std::uint32_t depth, std::uint64_t rows, unsigned last_bits);
+  RegionWriter writer(const Region& region) { return {region, slots_, index_}; }
+
+ private:
+  void add_rows(const Region& region, RowBatch rows, LargeVector<std::uint32_t>* positions);
+  template <class Value>
+  void write_sorted(const Region& region, LargeVector<TableRow<Value>>& rows, LargeVector<std::uint32_t>* positions);
+  template <class Value>
+  void write_direct(const Region& region, const LargeVector<TableRow<Value>>& rows,
+                    LargeVector<std::uint32_t>* positions);
 
   TableShape shape_;
+  std::vector<std::uint64_t> starts_{0, 1};
   ThreadPool pool_;
-  std::uint64_t context_count_ = 0;
-  std::shared_ptr<Memory> memory_;
+  ByteStore slots_, index_;
 };
 
 }  // namespace treelm

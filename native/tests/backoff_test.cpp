@@ -211,30 +211,30 @@ TEST("table builder: every row is found, and nothing else") {
       shape.widths = {2, 1, 0};
       shape.outcomes = 50;
       shape.first_contexts = 50;
-      shape.double_precision = wide;
+      shape.value_bits = wide ? 64 : 32;
       shape.base_size = 50;
       TableBuilder builder(shape, 1000, threads);
-      for (int i = 0; i < 60; ++i) builder.add_context(i == 0 ? 0 : 1, 0.5, 0);
-      LargeVector<TableBuilder::Row> rows;
-      for (std::uint32_t x = 0; x < 50; x += 2) rows.push_back(TableBuilder::row(empty_context, x, 0.5, x));
-      builder.add_entries(2, std::move(rows));
+      RowBatch rows = builder.batch();
+      for (std::uint32_t x = 0; x < 50; x += 2) rows.add(0, x, 0.5, 0, 0, x);
+      builder.add_entries(2, std::move(rows), nullptr);
+      RowBatch outside = builder.batch();
+      outside.add(0, 50, 0, 1, 0, 0);
+      TableBuilder refusing(shape, 1000, threads);
+      CHECK_THROWS_CODE(refusing.add_contexts(1, std::move(outside), nullptr), ErrorCode::argument);
+      // First context column c is context c + 1.
+      RowBatch first = builder.batch();
+      for (std::uint32_t c = 0; c < 50; ++c) first.add(0, c, 0, 0.5, 0, c);
+      LargeVector<std::uint32_t> positions(50);
+      builder.add_contexts(1, std::move(first), &positions);
+      for (std::uint32_t c = 0; c < 50; ++c) CHECK_EQ(positions[c], c);
       std::set<std::pair<std::uint32_t, std::uint32_t>> keys;
       for (int i = 0; i < 110000; ++i)
-        keys.emplace(static_cast<std::uint32_t>(random.below(60)), static_cast<std::uint32_t>(random.below(9000)));
-      rows.clear();
-      for (const auto& [context, outcome] : keys)
-        rows.push_back(TableBuilder::row(context, outcome, 0.25, context + outcome));
-      builder.add_entries(1, std::move(rows));
-      builder.add_entries(0, {});
-      LargeVector<TableBuilder::Row> outside;
-      outside.push_back(TableBuilder::row(empty_context, 50, 0, 1));
-      TableBuilder refusing(shape, 1000, threads);
-      CHECK_THROWS_CODE(refusing.add_context_rows(1, outside), ErrorCode::argument);
-      // First context column c is context c + 1.
-      LargeVector<TableBuilder::Row> first;
-      for (std::uint32_t c = 0; c < 50; ++c) first.push_back(TableBuilder::row(empty_context, c, 0, c + 1));
-      builder.add_context_rows(1, std::move(first));
-      builder.add_context_rows(2, {});
+        keys.emplace(static_cast<std::uint32_t>(1 + random.below(50)), static_cast<std::uint32_t>(random.below(9000)));
+      rows = builder.batch();
+      for (const auto& [context, outcome] : keys) rows.add(context - 1, outcome, 0.25, 0, 0, 0);
+      builder.add_entries(1, std::move(rows), nullptr);
+      builder.add_contexts(2, builder.batch(), nullptr);
+      builder.add_entries(0, builder.batch(), nullptr);
       const auto table = builder.finish();
       const auto p = [&](std::uint32_t context, std::uint32_t outcome) {
         const std::uint32_t row[] = {outcome, context - 1, 7777};
@@ -265,7 +265,7 @@ TEST("estimate: the bigram of the specification") {
   plan.shape.outcomes = 6;
   plan.shape.base_size = 5;
   plan.shape.sequence = true;
-  plan.shape.double_precision = true;
+  plan.shape.value_bits = 64;
   plan.shape.pad = 5;
   for (const double d : {1.0 / 3, 0.6}) plan.levels.push_back({{d, d, d}, {}, false, 1});
   const auto table = estimate(counts, plan, [](std::uint64_t, std::uint64_t) {});

@@ -7,125 +7,98 @@
 
 #include "chain_sampler.h"
 #include "harness.h"
+#include "random.h"
 
 using namespace treelm;
 using namespace treelm::test;
 
 namespace {
 
-// mix64 of it is 0: in any search it is passed over.
-constexpr std::uint64_t smallest_hash = 0x61C8864680B583EBull;
-static_assert(mix64(smallest_hash) == 0);
+double forged_value(Random& random) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double values[] = {0.0,  -0.0,  1.0,   -1.0,     0.5,       -0.5, 2.0, -2.0,
+                           1e30, -1e30, 1e-40, infinity, -infinity, nan,  -nan};
+  return values[random.below(std::size(values))];
+}
 
 TableShape forged_shape(Random& random) {
   TableShape shape;
   shape.sequence = random.chance(2);
-  shape.double_precision = random.chance(2);
+  const std::uint32_t bits[] = {8, 16, 32, 64};
+  shape.value_bits = bits[random.below(4)];
   const auto width = static_cast<std::uint32_t>(random.chance(8) ? 31 : random.below(6));
   for (std::uint32_t w = width + 1; w-- > 0;)
     if (w == width || shape.sequence || random.chance(2)) shape.widths.push_back(w);
   shape.outcomes = 1 + random.below(40);
-  shape.first_contexts = shape.sequence ? 0 : random.below(40);
+  shape.first_contexts = shape.sequence || width == 0 ? 0 : 1 + random.below(40);
   shape.base_size = random.chance(3) ? 0 : random.below(shape.outcomes + 1);
   shape.pad = static_cast<std::uint32_t>(random.below(shape.outcomes));
-  std::uint64_t at = 0;
-  const auto region = [&](std::uint64_t direct) {
-    Region made;
-    made.begin = at;
-    made.capacity = direct != 0 ? direct : 1 + random.below(random.chance(6) ? 2000 : 30);
-    made.length = direct != 0 ? direct : made.capacity + random.below(random.chance(6) ? 2000 : 5);
-    at += made.length;
-    return made;
+  shape.empty_weight = forged_value(random);
+  const auto region = [&](std::uint64_t direct) -> RegionSize {
+    if (direct != 0) return {direct, 0, 0};
+    const std::uint64_t rows = random.below(random.chance(6) ? 3000 : 30);
+    return {rows, 1 + random.below(random.chance(4) ? 1 : rows + 3), static_cast<std::uint32_t>(random.below(9))};
   };
-  if (!shape.sequence && width > 0) shape.first_contexts = 1 + random.below(40);
-  shape.entry_regions.resize(shape.levels());
-  for (std::size_t j = shape.levels(); j-- > 0;) shape.entry_regions[j] = region(shape.direct(j) ? shape.outcomes : 0);
+  for (std::size_t j = 0; j < shape.levels(); ++j)
+    shape.entries.push_back(region(shape.direct(j) ? shape.outcomes : 0));
   if (!shape.sequence)
-    for (std::uint32_t w = 0; w < width; ++w)
-      shape.context_regions.push_back(region(w == 0 ? shape.first_contexts : 0));
-  shape.context_starts = {0, 1};
-  for (std::uint32_t w = 0; w < width; ++w)
-    shape.context_starts.push_back(shape.context_starts.back() + random.below(30));
+    for (std::uint32_t w = 0; w < width; ++w) shape.contexts.push_back(region(w == 0 ? shape.first_contexts : 0));
   return shape;
 }
 
-enum class Forgery { noise, near_keys, long_chains, far_contexts, all_empty, count };
-
-std::uint64_t forged_key(Random& random, Forgery kind, const TableShape& shape) {
-  const auto any = static_cast<std::uint32_t>(random.below(shape.contexts() + 3));
-  const auto element = static_cast<std::uint32_t>(random.below(45));
-  switch (kind) {
-    case Forgery::near_keys: return slot_key(any, element);  // contexts that exist, elements that are asked for
-    case Forgery::long_chains: return smallest_hash;
-    case Forgery::far_contexts: return slot_key(0xFFFFFF00u + static_cast<std::uint32_t>(random.below(256)), element);
-    case Forgery::all_empty: return empty_key;
-    default: return mix64(random.below(~std::size_t{0}));
-  }
-}
-
-std::uint32_t forged_context(Random& random, const TableShape& shape) {
-  return static_cast<std::uint32_t>(random.chance(4) ? random.below(~std::size_t{0})
-                                                     : random.below(shape.contexts() + 2));
-}
-
-double forged_value(Random& random) {
-  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  const double values[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 1e30, -1e30, 1e-40, infinity, -infinity, nan, -nan};
-  return values[random.below(std::size(values))];
-}
-
 struct Memory {
-  std::vector<std::uint64_t> slots, contexts;
+  std::vector<std::uint8_t> slots;
+  std::vector<std::uint32_t> index;
+  std::vector<float> codebooks;
 };
 
-template <class Value>
-void fill(Random& random, Forgery kind, const TableShape& shape, Memory& memory) {
-  const auto put = [&](std::uint64_t at, std::uint64_t key) {
-    Slot<Value> slot{};
-    slot.key = key;
-    slot.probability = static_cast<Value>(forged_value(random));
-    slot.next = forged_context(random, shape);
-    std::memcpy(reinterpret_cast<char*>(memory.slots.data()) + at * sizeof slot, &slot, sizeof slot);
-  };
-  for (std::uint64_t i = 0; i < shape.slots(); ++i) put(i, forged_key(random, kind, shape));
-  for (std::uint64_t i = 0; i < shape.contexts(); ++i) {
-    ContextInfo<Value> info{};
-    info.backoff = static_cast<Value>(forged_value(random));
-    info.shorter = forged_context(random, shape);
-    std::memcpy(reinterpret_cast<char*>(memory.contexts.data()) + i * sizeof info, &info, sizeof info);
-  }
-  if (kind != Forgery::near_keys) return;
-  // Rows that lie where a search finds them: the rest of the walk meets forged ones.
-  for (const auto& regions : {&shape.entry_regions, &shape.context_regions})
-    for (const Region& region : *regions)
-      for (int i = 0; i < 20; ++i) {
-        const std::uint64_t key = forged_key(random, kind, shape);
-        put(region.home(mix64(key)), key);
-      }
-}
-
 std::shared_ptr<BackoffTable> over(const TableShape& shape, const std::shared_ptr<Memory>& memory) {
-  return std::make_shared<BackoffTable>(shape, memory->slots.data(), memory->contexts.data(), memory);
+  return std::make_shared<BackoffTable>(
+      shape, TableArrays{memory->slots.data(), memory->index.data(), memory->codebooks.data(), memory});
 }
 
 std::shared_ptr<Memory> memory_for(const TableShape& shape) {
+  const TableLayout layout(shape);
   auto memory = std::make_shared<Memory>();
-  memory->slots.resize(shape.slots() * shape.slot_bytes() / 8);
-  memory->contexts.resize(shape.contexts() * shape.context_bytes() / 8);
+  memory->slots.resize(layout.slot_bytes);
+  memory->index.resize(layout.index_length);
+  memory->codebooks.resize(layout.codebook_length);
   return memory;
 }
+
+// How the index and the heads of the slots are made up.
+enum class Forgery { noise, even_buckets, full_buckets, falling_buckets, all_ones, count };
 
 std::shared_ptr<BackoffTable> forged_table(Random& random, Forgery kind) {
   const TableShape shape = forged_shape(random);
   const auto memory = memory_for(shape);
-  if (kind == Forgery::noise) {
-    for (auto* words : {&memory->slots, &memory->contexts})
-      for (std::uint64_t& word : *words) word = mix64(random.below(~std::size_t{0}));
-  } else if (shape.double_precision) {
-    fill<double>(random, kind, shape, *memory);
-  } else {
-    fill<float>(random, kind, shape, *memory);
-  }
+  const auto noise = [&] { return mix64(random.below(~std::size_t{0})); };
+  for (std::uint8_t& byte : memory->slots) byte = kind == Forgery::all_ones ? 255 : static_cast<std::uint8_t>(noise());
+  for (float& value : memory->codebooks) value = static_cast<float>(forged_value(random));
+  const TableLayout layout(shape);
+  for (const auto* regions : {&layout.entries, &layout.contexts})
+    for (const Region& region : *regions) {
+      for (std::uint64_t b = 0; !region.direct() && b <= region.buckets; ++b) {
+        std::uint64_t from = noise();
+        if (kind == Forgery::even_buckets) from = b * region.rows / region.buckets;
+        if (kind == Forgery::full_buckets) from = b % 2 == 0 ? 0 : region.rows;
+        if (kind == Forgery::falling_buckets) from = region.rows - b * region.rows / region.buckets;
+        if (kind == Forgery::all_ones) from = ~std::uint64_t{0};
+        memory->index[region.index + b] = static_cast<std::uint32_t>(from);
+      }
+      if (shape.coded() || random.chance(2)) continue;
+      // Values that people think of, between noise.
+      for (std::uint64_t i = 0; i < region.rows; ++i)
+        for (std::size_t v = region.head_bytes; v < region.slot_bytes; v += region.value_bytes) {
+          std::uint8_t* place = memory->slots.data() + region.slot(i) + v;
+          const double wide = forged_value(random);
+          const auto narrow = static_cast<float>(wide);
+          if (region.value_bytes == sizeof wide)
+            std::memcpy(place, &wide, sizeof wide);
+          else
+            std::memcpy(place, &narrow, sizeof narrow);
+        }
+    }
   return over(shape, memory);
 }
 
@@ -146,7 +119,7 @@ void ask(Random& random, const std::shared_ptr<BackoffTable>& table) {
       CHECK(!(table->backoff_of(j, row.data() + 1) < 0));
       std::uint32_t contexts[max_columns + 1];
       table->find_contexts(j, row.data() + 1, contexts);
-      for (std::size_t i = j; i < shape.levels(); ++i) CHECK(contexts[i] == none || contexts[i] < shape.contexts());
+      for (std::size_t i = j; i < shape.levels(); ++i) CHECK(contexts[i] == none || contexts[i] < table->contexts());
     }
     if (!shape.sequence) continue;
     const auto length = static_cast<std::uint32_t>(random.below(columns));
@@ -155,12 +128,14 @@ void ask(Random& random, const std::shared_ptr<BackoffTable>& table) {
   const ContextColumns columns_of(*table);
   std::vector<std::uint32_t> listed(max_columns);
   for (std::size_t j = 0; j < shape.levels(); ++j)
-    table->each_entry(j, [&](std::uint64_t slot, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t) {
-      CHECK(slot < shape.slots());
-      CHECK(outcome < shape.outcomes);
-      const std::uint32_t found = columns_of.columns(context, listed.data());
-      CHECK(found == none || found < columns);
-    });
+    table->each_entry(j,
+                      [&](std::uint64_t row, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t next) {
+                        CHECK(row < shape.entries[j].rows);
+                        CHECK(outcome < shape.outcomes);
+                        CHECK(next < table->contexts());
+                        const std::uint32_t found = columns_of.columns(context, listed.data());
+                        CHECK(found == none || found < columns);
+                      });
   if (shape.sequence) {
     std::vector<std::uint32_t> ids(100);
     for (auto& id : ids) id = any_id(random);
@@ -193,55 +168,43 @@ TEST("forged tables: queries, rows and draws stay inside and end") {
     }
 }
 
-TEST("forged tables: a search looks at few slots of a region without end") {
+TEST("forged tables: a search looks at few rows of a bucket without end") {
   TableShape shape;
   shape.widths = {1, 0};
   shape.outcomes = shape.base_size = 4;
   shape.sequence = true;
   shape.pad = 3;
-  shape.entry_regions = {{4, 1, 4000000}, {0, 4, 4}};  // all hashes point at its first slot
-  shape.context_starts = {0, 1, 5};
+  shape.entries = {{4000000, 1, 2}, {4, 0, 0}};  // all rows in one bucket
   const auto memory = memory_for(shape);
-  for (std::uint64_t i = 0; i < shape.slots(); ++i) memory->slots[2 * i] = i < 4 ? i : smallest_hash;
-  // Every word leads to a context of its own.
-  for (std::uint64_t i = 0; i < 4; ++i) memory->slots[2 * i + 1] = (i + 1) << 32;
-  const BackoffTable table(shape, memory->slots.data(), memory->contexts.data(), memory);
+  const TableLayout layout(shape);
+  memory->index = {0, 4000000};
+  // No row is the one that is looked for, and every word is a context.
+  for (std::uint64_t i = 0; i < 4000000; ++i)
+    memory->slots[layout.entries[0].slot(i)] =
+        static_cast<std::uint8_t>(layout.entries[0].mixer.mix(layout.entries[0].key(3, 3)));
+  const auto table = over(shape, memory);
   const Clock clock;
   double sum = 0;
   for (std::uint32_t i = 0; i < 2000; ++i) {
-    const std::uint32_t row[] = {i % 4, i % 4};
-    sum += table.probability_from(0, row, 0.25);
+    const std::uint32_t row[] = {i % 3, i % 4};
+    sum += table->probability_from(0, row, 0.25);
   }
   CHECK_EQ(sum, 0.0);
   CHECK(clock.seconds() < 10);  // looking at all of them would take hours
 }
 
-TEST("forged tables: damaged copies of each other's rows are passed over") {
-  Random random(12);
-  for (int round = 0; round < 200; ++round) {  // every slot the same key, at home or not
-    const TableShape shape = forged_shape(random);
-    const auto memory = memory_for(shape);
-    const std::uint64_t key = forged_key(random, Forgery::near_keys, shape);
-    for (std::uint64_t i = 0; i < shape.slots(); ++i) memory->slots[i * shape.slot_bytes() / 8] = key;
-    const auto table = over(shape, memory);
-    ask(random, table);
-    draw(random, table);
-  }
-}
-
 TEST("forged tables: shapes that no table has are refused") {
-  Random random(13);
   const auto refused = [&](const auto& change) {
     TableShape shape;
     shape.widths = {2, 1, 0};
     shape.outcomes = shape.base_size = 5;
     shape.first_contexts = 3;
-    shape.entry_regions = {{9, 4, 4}, {5, 4, 4}, {0, 5, 5}};
-    shape.context_regions = {{13, 3, 3}, {16, 1, 1}};
-    shape.context_starts = {0, 1, 3, 4};
-    check_table_shape(shape);
+    shape.entries = {{4, 1, 3}, {4, 2, 3}, {5, 0, 0}};
+    shape.contexts = {{3, 0, 0}, {1, 1, 2}};
+    const TableLayout fine(shape);
+    CHECK_EQ(fine.context_count(), std::uint64_t{5});
     change(shape);
-    CHECK_THROWS_CODE(check_table_shape(shape), ErrorCode::table);
+    CHECK_THROWS_CODE(TableLayout{shape}, ErrorCode::table);
   };
   const std::uint64_t far = ~std::uint64_t{0};
   refused([](TableShape& s) { s.widths.clear(); });
@@ -252,18 +215,42 @@ TEST("forged tables: shapes that no table has are refused") {
   refused([&](TableShape& s) { s.outcomes = far; });
   refused([&](TableShape& s) { s.first_contexts = far; });
   refused([](TableShape& s) { s.base_size = 6; });
-  refused([](TableShape& s) { s.entry_regions.pop_back(); });
-  refused([](TableShape& s) { s.context_regions.clear(); });
-  refused([](TableShape& s) { s.entry_regions[0].begin = 8; });
-  refused([](TableShape& s) { s.entry_regions[0].capacity = 0; });
-  refused([](TableShape& s) { s.entry_regions[1].length = 3; });
-  refused([&](TableShape& s) { s.entry_regions[1].length = far; });
-  refused([&](TableShape& s) { s.context_regions[0].length = far - 8; });
+  refused([](TableShape& s) { s.entries.pop_back(); });
+  refused([](TableShape& s) { s.contexts.clear(); });
+  refused([](TableShape& s) { s.entries[0].buckets = 0; });
+  refused([](TableShape& s) { s.entries[2].buckets = 1; });
+  refused([&](TableShape& s) { s.entries[1].rows = far; });
+  refused([&](TableShape& s) { s.entries[1].buckets = far; });
+  refused([&](TableShape& s) { s.entries[1].last_bits = 33; });
+  refused([&](TableShape& s) { s.contexts[0].rows = far - 8; });
+  refused([&](TableShape& s) { s.contexts[1].rows = none - 4; });
   refused([](TableShape& s) { s.sequence = true; });
-  refused([](TableShape& s) { s.context_starts.clear(); });
-  refused([](TableShape& s) { s.context_starts = {0, 2, 3, 4}; });
-  refused([](TableShape& s) { s.context_starts = {0, 1, 3, 2}; });
-  refused([&](TableShape& s) { s.context_starts = {0, 1, 3, far}; });
-  refused([](TableShape& s) { s.entry_regions[2].length = 6; });
+  refused([](TableShape& s) { s.value_bits = 4; });
+  refused([](TableShape& s) { s.entries[2].rows = 6; });
   refused([](TableShape& s) { s.first_contexts = 4; });
+}
+
+TEST("tables: the hash of a region has an inverse, and its buckets tell the rest") {
+  Random random(17);
+  for (int round = 0; round < 400; ++round) {
+    Region region;
+    region.context_bits = static_cast<unsigned>(random.below(33));
+    region.last_bits = static_cast<unsigned>(random.below(33));
+    region.contexts = std::uint64_t{1} << region.context_bits;
+    region.buckets = 1 + random.below(random.chance(2) ? 5 : 1 << 20);
+    region.mixer = BitMixer(region.key_bits());
+    const auto told = static_cast<unsigned>(std::bit_width(region.buckets) - 1);
+    region.check_bits = region.key_bits() > told ? region.key_bits() - told : 0;
+    for (int i = 0; i < 50; ++i) {
+      const std::uint64_t key = mix64(random.below(~std::size_t{0})) & Region::low_bits(region.key_bits());
+      const std::uint64_t hash = region.mixer.mix(key), bucket = region.bucket(hash);
+      CHECK(hash <= Region::low_bits(region.key_bits()));
+      CHECK_EQ(region.mixer.unmix(hash), key);
+      CHECK(bucket < region.buckets);
+      const std::uint64_t lowest = region.lowest(bucket);
+      CHECK_EQ(region.bucket(lowest), bucket);
+      CHECK(lowest == 0 || region.bucket(lowest - 1) < bucket);
+      CHECK_EQ(lowest + region.check(region.check(hash) - lowest), hash);
+    }
+  }
 }

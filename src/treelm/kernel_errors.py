@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from treelm import _native
-from treelm.errors import EngineError, EstimationError, ModelFileError, TreelmError
+from treelm.errors import (
+    EngineError,
+    EstimationError,
+    ModelFileError,
+    OutputFileError,
+    TreelmError,
+)
 
 _FAMILIES: dict[str, type[TreelmError]] = {
     "E_CHAIN": EstimationError,
@@ -14,6 +20,7 @@ _FAMILIES: dict[str, type[TreelmError]] = {
     "E_OVERFLOW": EstimationError,
     "E_ARGUMENT": EstimationError,
     "E_MODEL_TABLES": ModelFileError,
+    "E_TEMPORARY": OutputFileError,
 }
 
 

@@ -202,7 +202,7 @@ def tensors() -> dict[str, np.ndarray]:
     return {name: array.copy() for name, array in table_of(data).to_tensors("t").items()}
 
 
-@pytest.mark.parametrize("place", range(26))
+@pytest.mark.parametrize("place", range(23))
 @pytest.mark.parametrize("value", [0, 1, 2, 3, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
 def test_forged_descriptions(tensors: dict[str, np.ndarray], place: int, value: int) -> None:
     """Every number of the description replaced: refused, or a table that still answers."""
@@ -227,16 +227,17 @@ def test_forged_descriptions(tensors: dict[str, np.ndarray], place: int, value: 
         lambda t: t.pop("t.slots"),
         lambda t: t.pop("t.shape"),
         lambda t: t.update({"t.slots": t["t.slots"][:-1]}),
-        lambda t: t.update({"t.slots": t["t.slots"][:, :1]}),
+        lambda t: t.update({"t.slots": t["t.slots"].reshape(-1, 1)}),
         lambda t: t.update({"t.slots": t["t.slots"].astype(np.int64)}),
-        lambda t: t.update({"t.slots": t["t.slots"].ravel()}),
+        lambda t: t.update({"t.slots": np.append(t["t.slots"], t["t.slots"])}),
         lambda t: t.update({"t.shape": t["t.shape"][:-1]}),
         lambda t: t.update({"t.shape": np.append(t["t.shape"], t["t.shape"][:1])}),
         lambda t: t.update({"t.shape": t["t.shape"].astype(float)}),
-        lambda t: t.pop("t.contexts"),
-        lambda t: t.update({"t.contexts": t["t.contexts"][:-1]}),
-        lambda t: t.update({"t.contexts": t["t.contexts"].astype(float)}),
-        lambda t: t.update({"t.contexts": np.repeat(t["t.contexts"], 2, axis=1)}),
+        lambda t: t.pop("t.index"),
+        lambda t: t.update({"t.index": t["t.index"][:-1]}),
+        lambda t: t.update({"t.index": t["t.index"].astype(float)}),
+        lambda t: t.pop("t.codebooks"),
+        lambda t: t.update({"t.codebooks": np.zeros(256, np.float32)}),
     ],
 )
 def test_damaged_arrays(tensors: dict[str, np.ndarray], change) -> None:
@@ -269,13 +270,15 @@ def test_only_sequences_have_words() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_forged_slots(tensors: dict[str, np.ndarray], seed: int) -> None:
-    """Slots overwritten with noise, or with each other: answers may be wrong, nothing worse."""
+    """Arrays overwritten with noise, or shuffled: answers may be wrong, nothing worse."""
     source = np.random.default_rng(seed)
-    slots = tensors["t.slots"]
+    name = "t.slots" if seed % 4 < 2 else "t.index"
+    array = tensors[name]
     if seed % 2:
-        tensors["t.slots"] = source.integers(0, 2**64, slots.shape, dtype=np.uint64)
+        top = 256 if array.dtype == np.uint8 else 2**32
+        tensors[name] = source.integers(0, top, array.shape, dtype=array.dtype)
     else:
-        tensors["t.slots"] = source.permuted(slots, axis=0)
+        tensors[name] = source.permuted(array, axis=0)
     table = BackoffTable.from_tensors(tensors, "t")
     ids = source.integers(0, 7, (50, 3), dtype=np.uint32)
     numbers = np.arange(50, dtype=np.uint64)

@@ -257,10 +257,9 @@ def test_threads_build_the_same_table(chain: Chain, precision: str) -> None:
         for n in (1, 2)
     )
     assert np.array_equal(one.native.slots, two.native.slots)
-    assert np.array_equal(one.native.contexts, two.native.contexts)
-    assert one.shape.context_starts == two.shape.context_starts
-    assert one.shape.entry_regions == two.shape.entry_regions
-    assert one.shape.context_regions == two.shape.context_regions
+    assert np.array_equal(one.native.index, two.native.index)
+    assert one.shape.entries == two.shape.entries
+    assert one.shape.contexts == two.shape.contexts
 
 
 # --- discounts ------------------------------------------------------------------------------------

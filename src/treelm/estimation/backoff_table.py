@@ -24,9 +24,10 @@ Floats = npt.NDArray[np.float64]
 NO_ID: int = _native.NO_ID
 
 #: Version of the arrays; a change of the layout or of the hash raises it.
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 
-_FLAG_SEQUENCE, _FLAG_DOUBLE = 1, 2
+#: No table has a longer description.
+_MAX_SHAPE = 1000
 
 
 class BackoffTable:
@@ -57,7 +58,8 @@ class BackoffTable:
     @property
     def bytes(self) -> int:
         """Size of the table in memory and in its file."""
-        return self.native.slots.nbytes + self.native.contexts.nbytes
+        arrays = (self.native.slots, self.native.index, self.native.codebooks)
+        return sum(array.nbytes for array in arrays)
 
     def log_probabilities(
         self, rows: npt.ArrayLike, *, level: int = 0, base: Floats | None = None
@@ -183,26 +185,25 @@ class BackoffTable:
     def to_tensors(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a model folder stores, named after `prefix`."""
         shape = self.shape
-        regions = [*shape.entry_regions, *shape.context_regions]
-        flags = _FLAG_SEQUENCE * shape.sequence + _FLAG_DOUBLE * shape.double_precision
         numbers = [
             TABLE_VERSION,
-            flags,
+            shape.sequence,
+            shape.value_bits,
             shape.outcomes,
             shape.first_contexts,
             shape.base_size,
             shape.pad,
+            int(np.float64(shape.empty_weight).view(np.uint64)),
             len(shape.widths),
             *shape.widths,
-            len(shape.entry_regions),
-            len(shape.context_regions),
-            *(number for region in regions for number in region),
-            len(shape.context_starts),
-            *shape.context_starts,
+            len(shape.entries),
+            len(shape.contexts),
+            *(number for region in (*shape.entries, *shape.contexts) for number in region),
         ]
         return {
             f"{prefix}.slots": self.native.slots,
-            f"{prefix}.contexts": self.native.contexts,
+            f"{prefix}.index": self.native.index,
+            f"{prefix}.codebooks": self.native.codebooks,
             f"{prefix}.shape": np.array(numbers, dtype=np.uint64),
         }
 
@@ -214,29 +215,29 @@ class BackoffTable:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of a table.
         """
         try:
-            arrays = [tensors[f"{prefix}.slots"], tensors[f"{prefix}.contexts"]]
-            numbers = [int(number) for number in _vector(tensors[f"{prefix}.shape"], np.uint64)]
-            shape = _read_shape(numbers)
+            slots = _vector(tensors[f"{prefix}.slots"], np.uint8)
+            index = _vector(tensors[f"{prefix}.index"], np.uint32)
+            codebooks = _vector(tensors[f"{prefix}.codebooks"], np.float32)
+            numbers = _vector(tensors[f"{prefix}.shape"], np.uint64)
+            if len(numbers) > _MAX_SHAPE:
+                raise ValueError("its description is too long")
+            shape = _read_shape([int(number) for number in numbers])
         except (KeyError, IndexError, ValueError, OverflowError) as error:
             raise ModelFileError(
                 f'the arrays of the table "{prefix}" are damaged ({error}). Get the model again, '
                 "or train it anew.",
                 code="E_MODEL_TABLES",
             ) from error
-        for array in arrays:
-            if array.dtype != np.uint64 or array.ndim != 2:
-                raise ModelFileError(
-                    f'an array of the table "{prefix}" is {array.dtype}, not a matrix of uint64.',
-                    code="E_MODEL_TABLES",
-                )
         with kernel_errors(f'opening the table "{prefix}"'):
-            return cls(_native.BackoffTable(shape, *map(np.ascontiguousarray, arrays)))
+            return cls(_native.BackoffTable(shape, slots, index, codebooks))
 
 
 def _vector(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
-    if array.dtype != dtype or array.ndim != 1 or array.size > 1000:
-        raise ValueError(f"expected a short vector of {dtype.__name__}")
-    return array
+    if array.dtype != dtype or array.ndim != 1:
+        raise ValueError(
+            f"{array.ndim} dimensions of {array.dtype}, not a vector of {dtype.__name__}"
+        )
+    return np.ascontiguousarray(array)
 
 
 def _read_shape(numbers: list[int]) -> _native.TableShape:
@@ -248,27 +249,26 @@ def _read_shape(numbers: list[int]) -> _native.TableShape:
             raise ValueError("its description is too short")
         return found
 
-    version, flags, outcomes, first_contexts, base_size, pad, levels = take(7)
+    version, sequence, value_bits, outcomes, first_contexts, base_size, pad, weight = take(8)
     if version != TABLE_VERSION:
         raise ValueError(f"version {version}; this treelm reads version {TABLE_VERSION}")
-    widths = take(min(levels, 1000))
+    widths = take(min(take(1)[0], _MAX_SHAPE))
     entry_count, context_count = take(2)
-    regions = [take(3) for _ in range(min(entry_count + context_count, 1000))]
-    context_starts = take(min(take(1)[0], 1000))
-    if next(stream, None) is not None or flags >= 2 * _FLAG_DOUBLE:
+    regions = [take(3) for _ in range(min(entry_count + context_count, _MAX_SHAPE))]
+    if next(stream, None) is not None or sequence > 1:
         raise ValueError("its description is too long")
-    for number in (pad, *widths):
+    for number in (pad, value_bits, *widths):
         if number > NO_ID:
             raise ValueError("an id is too large")
     return _native.TableShape(
         widths=widths,
         outcomes=outcomes,
         first_contexts=first_contexts,
-        entry_regions=regions[:entry_count],
-        context_regions=regions[entry_count:],
-        context_starts=context_starts,
-        sequence=bool(flags & _FLAG_SEQUENCE),
-        double_precision=bool(flags & _FLAG_DOUBLE),
+        entries=regions[:entry_count],
+        contexts=regions[entry_count:],
+        sequence=bool(sequence),
+        value_bits=value_bits,
         base_size=base_size,
         pad=pad,
+        empty_weight=float(np.uint64(weight).view(np.float64)),
     )

@@ -173,13 +173,13 @@ def estimate(
         widths=list(chain.widths),
         outcomes=outcomes,
         first_contexts=0 if chain.sequence else first_contexts,
-        entry_regions=[],
-        context_regions=[],
-        context_starts=[],
+        entries=[],
+        contexts=[],
         sequence=chain.sequence,
-        double_precision=precision == "double",
+        value_bits=64 if precision == "double" else 32,
         base_size=base.size if isinstance(base, UniformBase) else 0,
         pad=NO_ID if pad is None else pad,
+        empty_weight=1.0,
     )
     total = sum(counts.size(level) for level in range(levels))
     with progress.step("estimating", total=total, unit="entries") as step:
