@@ -13,6 +13,7 @@
 
 #include "../core/backoff_estimate.h"
 #include "../core/chain_sampler.h"
+#include "../core/streamed_counts.h"
 #include "../core/thread_pool.h"
 #include "bindings.h"
 
@@ -184,7 +185,8 @@ ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
   };
 }
 
-std::shared_ptr<const BackoffTable> estimate_table(const ChainCounts& counts, const TableShape& shape,
+template <class Counts>
+std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const TableShape& shape,
                                                    const std::vector<std::array<double, 3>>& discounts,
                                                    const std::vector<std::vector<double>>& weights, bool by_ratio,
                                                    const std::vector<std::uint32_t>& min_counts,
@@ -291,9 +293,13 @@ void bind_backoff(nb::module_& module) {
             return give(std::move(out));
           },
           nb::arg("contexts"), nb::arg("seed"), nb::arg("streams"), nb::arg("counters"));
-  module.def("estimate_table", &estimate_table, nb::arg("counts"), nb::arg("shape"), nb::kw_only(),
-             nb::arg("discounts"), nb::arg("weights"), nb::arg("by_ratio"), nb::arg("min_counts"),
-             nb::arg("base").none(), nb::arg("progress").none());
+  const auto define = [&](auto estimate_counts) {
+    module.def("estimate_table", estimate_counts, nb::arg("counts"), nb::arg("shape"), nb::kw_only(),
+               nb::arg("discounts"), nb::arg("weights"), nb::arg("by_ratio"), nb::arg("min_counts"),
+               nb::arg("base").none(), nb::arg("progress").none());
+  };
+  define(&estimate_table<ChainCounts>);
+  define(&estimate_table<StreamedCounts>);
   module.attr("NO_ID") = none;
 }
 

@@ -1,31 +1,35 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "../core/continuation.h"
 #include "../core/counter.h"
+#include "../core/streamed_counts.h"
 #include "bindings.h"
 
 namespace treelm::bindings {
 
 namespace {
 
-void check_level(const ChainCounts& counts, std::size_t level) {
+template <class Counts>
+void check_level(const Counts& counts, std::size_t level) {
   if (level >= counts.levels()) throw Error(ErrorCode::argument, "the chain has no such level");
 }
 
 nb::tuple event_arrays(const SortedEvents& self) {
-  const std::size_t columns = self.layout.columns();
+  const std::size_t columns = self.layout().columns();
   std::vector<std::uint32_t> rows(self.rows() * columns);
-  with_key_words(self.layout.words(), [&]<std::size_t W>() {
-    for (std::size_t i = 0; i < self.rows(); ++i) self.layout.unpack(self.keys_as<W>()[i], rows.data() + i * columns);
+  with_key_words(self.layout().words(), [&]<std::size_t W>() {
+    for (std::size_t i = 0; i < self.rows(); ++i) self.layout().unpack(self.keys_as<W>()[i], rows.data() + i * columns);
   });
   return nb::make_tuple(give_rows(std::move(rows), columns),
-                        give(std::vector<std::uint32_t>(self.counts.begin(), self.counts.end())));
+                        give(std::vector<std::uint32_t>(self.counts(), self.counts() + self.rows())));
 }
 
 nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
@@ -35,10 +39,10 @@ nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
   {
     const nb::gil_scoped_release release;
     const SortedEvents& events = self.events();
-    with_key_words(events.layout.words(), [&]<std::size_t W>() {
+    with_key_words(events.layout().words(), [&]<std::size_t W>() {
       for (std::size_t i = 0; i < self.size(level); ++i) {
         const Key<W>& key = events.keys_as<W>()[self.level(level).first_row[i]];
-        for (std::size_t c = 0; c < width; ++c) rows[i * width + c] = events.layout.column(key, c);
+        for (std::size_t c = 0; c < width; ++c) rows[i * width + c] = events.layout().column(key, c);
         tokens[i] = self.tokens(level, i);
       }
     });
@@ -109,17 +113,21 @@ nb::tuple context_arrays(const ChainCounts& self, std::size_t level) {
 void bind_counts(nb::module_& module) {
   nb::class_<SortedEvents>(module, "EventCounts")
       .def_prop_ro("rows", [](const SortedEvents& self) { return self.rows(); })
-      .def_prop_ro("columns", [](const SortedEvents& self) { return self.layout.columns(); })
-      .def_prop_ro("total", [](const SortedEvents& self) { return self.total; })
+      .def_prop_ro("columns", [](const SortedEvents& self) { return self.layout().columns(); })
+      .def_prop_ro("spilled", &SortedEvents::mapped)
+      .def_prop_ro("bytes", &SortedEvents::bytes)
+      .def_prop_ro("total", [](const SortedEvents& self) { return self.total(); })
       .def("to_arrays", &event_arrays);
   nb::class_<EventCounter>(module, "EventCounter")
       .def(
           "__init__",
-          [](EventCounter* self, std::size_t columns, std::size_t threads, std::size_t run_rows) {
+          [](EventCounter* self, std::size_t columns, std::size_t threads, std::size_t run_rows, std::size_t memory,
+             std::string folder) {
             check_threads(threads);
-            new (self) EventCounter(columns, threads, run_rows);
+            new (self) EventCounter(columns, threads, run_rows, {memory, std::move(folder)});
           },
-          nb::arg("columns"), nb::kw_only(), nb::arg("threads"), nb::arg("run_rows"))
+          nb::arg("columns"), nb::kw_only(), nb::arg("threads"), nb::arg("run_rows"), nb::arg("memory"),
+          nb::arg("folder"))
       .def(
           "add",
           [](EventCounter& self, const Matrix<std::uint32_t>& rows,
@@ -182,6 +190,42 @@ void bind_counts(nb::module_& module) {
       .def("entries", &entry_arrays, nb::arg("level"))
       .def("contexts", &context_arrays, nb::arg("level"))
       .def("look_up", &look_up, nb::arg("level"), nb::arg("rows"));
+  nb::class_<StreamedCounts>(module, "StreamedCounts")
+      .def(
+          "__init__",
+          [](StreamedCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
+             std::vector<std::uint32_t> pads, bool token_counts, std::size_t threads, std::size_t memory,
+             std::string folder) {
+            check_threads(threads);
+            const nb::gil_scoped_release release;
+            new (self) StreamedCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads,
+                                      {memory, std::move(folder)});
+          },
+          nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"),
+          nb::arg("threads"), nb::arg("memory"), nb::arg("folder"))
+      .def_prop_ro("levels", &StreamedCounts::levels)
+      .def(
+          "size",
+          [](const StreamedCounts& self, std::size_t level) {
+            check_level(self, level);
+            return self.size(level);
+          },
+          nb::arg("level"))
+      .def(
+          "counts_of_counts",
+          [](const StreamedCounts& self, std::size_t level) {
+            check_level(self, level);
+            return self.counts_of_counts(level);
+          },
+          nb::arg("level"));
+  module.def(
+      "memory_to_estimate",
+      [](const SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,
+         bool keep_tokens) {
+        const nb::gil_scoped_release release;
+        return memory_to_estimate(events, {std::move(widths), std::move(pads)}, keep_tokens);
+      },
+      nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("keep_tokens"));
 }
 
 }  // namespace treelm::bindings

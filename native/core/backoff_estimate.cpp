@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "streamed_counts.h"
+
 namespace treelm {
 
 namespace {
@@ -50,7 +52,10 @@ class Masses {
   std::vector<std::uint32_t> left_;  // entries kept, per context
 };
 
-void check_plan(const ChainCounts& counts, const EstimatePlan& plan) {
+}  // namespace
+
+template <class Counts>
+void check_plan(const Counts& counts, const EstimatePlan& plan) {
   if (plan.levels.size() != counts.levels() || plan.shape.widths != counts.shape().widths)
     throw Error(ErrorCode::argument, "the plan does not fit the levels of the counts");
   const std::size_t last = counts.levels() - 1;
@@ -80,6 +85,11 @@ void check_plan(const ChainCounts& counts, const EstimatePlan& plan) {
   }
 }
 
+template void check_plan(const ChainCounts&, const EstimatePlan&);
+template void check_plan(const StreamedCounts&, const EstimatePlan&);
+
+namespace {
+
 // The contexts of a level with their masses and numbers. It stays where it is: the masses look at the
 // contexts.
 struct PreparedLevel {
@@ -100,7 +110,7 @@ class Estimator {
       : counts_(counts),
         plan_(plan),
         progress_(progress),
-        layout_(counts.events().layout),
+        layout_(counts.events().layout()),
         keys_(counts.events().keys_as<W>()),
         builder_(plan.shape, expected_rows(), counts.threads()) {
     for (std::size_t j = 0; j < counts.levels(); ++j) {
@@ -355,7 +365,7 @@ double LevelPlan::weight(const ContextCounts& context) const {
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,
                                              const ProgressCallback& progress) {
   check_plan(counts, plan);
-  return with_key_words(counts.events().layout.words(),
+  return with_key_words(counts.events().layout().words(),
                         [&]<std::size_t W>() { return Estimator<W>(counts, plan, progress).run(); });
 }
 

@@ -15,6 +15,8 @@
 
 namespace treelm {
 
+class StreamedCounts;
+
 // 1, 2, 3-4, 5-8, ... are buckets 0, 1, 2, 3, ...
 unsigned count_bucket(std::uint64_t total, std::uint64_t types);
 
@@ -64,7 +66,14 @@ struct EstimatePlan {
 // `progress(done, all)` is called now and then with entries; it may throw to stop the work.
 using ProgressCallback = std::function<void(std::uint64_t, std::uint64_t)>;
 
+// Throws Error unless the plan fits the counts.
+template <class Counts>
+void check_plan(const Counts& counts, const EstimatePlan& plan);
+
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,
+                                             const ProgressCallback& progress);
+// The same table, byte for byte, within the memory limit of the counts.
+std::shared_ptr<const BackoffTable> estimate(const StreamedCounts& counts, const EstimatePlan& plan,
                                              const ProgressCallback& progress);
 
 }  // namespace treelm

@@ -19,12 +19,6 @@ namespace {
   throw Error(ErrorCode::spill, what + " in " + folder + ": " + std::strerror(code));
 }
 
-struct Mapping {
-  void* bytes;
-  std::size_t size;
-  ~Mapping() { munmap(bytes, size); }
-};
-
 }  // namespace
 
 TemporaryFile::TemporaryFile(const std::string& folder) : folder_(folder) {
@@ -67,12 +61,28 @@ std::size_t TemporaryFile::read(void* bytes, std::size_t count, std::uint64_t at
   return all;
 }
 
-std::shared_ptr<const void> TemporaryFile::map() const {
-  if (size_ == 0) return std::make_shared<std::uint64_t>(0);
-  void* bytes = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
-  if (bytes == MAP_FAILED) failed("a temporary file cannot be mapped", folder_, errno);
-  const std::shared_ptr<Mapping> mapping(new Mapping{bytes, size_});
-  return {mapping, bytes};
+StoredBytes::StoredBytes(LargeVector<std::uint8_t> bytes)
+    : memory_(std::move(bytes)), data_(memory_.data()), size_(memory_.size()) {}
+
+StoredBytes::StoredBytes(std::unique_ptr<TemporaryFile> file)
+    : file_(std::move(file)), data_(nullptr), size_(file_->size()) {
+  if (size_ == 0) return;
+  void* bytes = mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_->descriptor(), 0);
+  if (bytes == MAP_FAILED) failed("a temporary file cannot be mapped", file_->folder(), errno);
+  data_ = static_cast<const std::uint8_t*>(bytes);
+}
+
+StoredBytes::~StoredBytes() {
+  if (file_ && data_ != nullptr) munmap(const_cast<std::uint8_t*>(data_), size_);
+}
+
+void StoredBytes::forget(std::size_t from, std::size_t to) const {
+  if (!file_ || data_ == nullptr) return;
+  // Whole pages only, and what they hold stays in the file.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  from = (from + page - 1) / page * page;
+  to = to == size_ ? size_ : to / page * page;
+  if (from < to) madvise(const_cast<std::uint8_t*>(data_) + from, to - from, MADV_DONTNEED);
 }
 
 ByteStore::ByteStore(const std::string& folder, std::size_t buffer) : buffer_size_(buffer) {
@@ -100,14 +110,11 @@ void ByteStore::append(const void* bytes, std::size_t count) {
   buffer_.insert(buffer_.end(), from, from + count);
 }
 
-std::shared_ptr<const void> ByteStore::finish() {
-  if (file_) {
-    file_->write(buffer_.data(), buffer_.size());
-    LargeVector<std::uint8_t>().swap(buffer_);
-    return file_->map();
-  }
-  const auto kept = std::make_shared<LargeVector<std::uint8_t>>(std::move(buffer_));
-  return {kept, kept->data()};
+std::shared_ptr<const StoredBytes> ByteStore::finish() {
+  if (!file_) return std::make_shared<StoredBytes>(std::move(buffer_));
+  file_->write(buffer_.data(), buffer_.size());
+  LargeVector<std::uint8_t>().swap(buffer_);
+  return std::make_shared<StoredBytes>(std::move(file_));
 }
 
 }  // namespace treelm

@@ -42,6 +42,15 @@ void check_shape(const ChainShape& shape) {
   }
 }
 
+void check_events(const SortedEvents& events, const ChainShape& shape) {
+  check_shape(shape);
+  if (events.layout().columns() != shape.columns())
+    bad_chain("the chain has " + std::to_string(shape.columns()) + " columns, the events " +
+              std::to_string(events.layout().columns()));
+  if (events.rows() == 0) throw Error(ErrorCode::no_data, "no event was counted");
+  if (events.rows() >= none) throw Error(ErrorCode::too_large, "more than four billion distinct events");
+}
+
 ChainCounts::ChainCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts,
                          bool keep_tokens, std::size_t threads)
     : events_(std::move(events)),
@@ -49,19 +58,14 @@ ChainCounts::ChainCounts(std::shared_ptr<const SortedEvents> events, ChainShape 
       token_counts_(token_counts),
       keep_tokens_(keep_tokens),
       threads_(threads) {
-  check_shape(shape_);
-  if (events_->layout.columns() != shape_.columns())
-    bad_chain("the chain has " + std::to_string(shape_.columns()) + " columns, the events " +
-              std::to_string(events_->layout.columns()));
-  if (events_->rows() == 0) throw Error(ErrorCode::no_data, "no event was counted");
-  if (events_->rows() >= none) throw Error(ErrorCode::too_large, "more than four billion distinct events");
-  with_key_words(events_->layout.words(), [&]<std::size_t W>() { count_levels<W>(); });
+  check_events(*events_, shape_);
+  with_key_words(events_->layout().words(), [&]<std::size_t W>() { count_levels<W>(); });
 }
 
 template <std::size_t W>
 void ChainCounts::count_levels() {
   const SortedEvents& events = *events_;
-  const KeyLayout& layout = events.layout;
+  const KeyLayout& layout = events.layout();
   const auto* keys = events.keys_as<W>();
   const std::size_t rows = events.rows(), depth = shape_.levels();
   std::vector<unsigned> prefix(depth);
@@ -104,8 +108,8 @@ void ChainCounts::count_levels() {
       }
     for (std::size_t j = 0; j < depth; ++j) {
       if (kind[j] == Kind::without) continue;
-      if (keeps(j)) add_to(levels_[j].tokens.back(), events.counts[i]);
-      if (kind[j] == Kind::raw) add_to(levels_[j].count.back(), events.counts[i]);
+      if (keeps(j)) add_to(levels_[j].tokens.back(), events.counts()[i]);
+      if (kind[j] == Kind::raw) add_to(levels_[j].count.back(), events.counts()[i]);
     }
   }
 }
@@ -118,7 +122,7 @@ std::array<std::uint64_t, 4> ChainCounts::counts_of_counts(std::size_t j) const 
 }
 
 LevelContexts ChainCounts::contexts(std::size_t j) const {
-  const KeyLayout& layout = events_->layout;
+  const KeyLayout& layout = events_->layout();
   const unsigned bits = layout.prefix(1 + shape_.widths[j]) - layout.prefix(1);
   return with_key_words(layout.words(), [&]<std::size_t W>() {
     return with_key_words((bits + 63) / 64, [&]<std::size_t V>() { return group<W, V>(j); });
@@ -127,7 +131,7 @@ LevelContexts ChainCounts::contexts(std::size_t j) const {
 
 template <std::size_t W, std::size_t V>
 LevelContexts ChainCounts::group(std::size_t j) const {
-  const KeyLayout& layout = events_->layout;
+  const KeyLayout& layout = events_->layout();
   const LevelCounts& level = levels_[j];
   const auto* keys = events_->keys_as<W>();
   const unsigned from = layout.prefix(1), to = layout.prefix(1 + shape_.widths[j]);
@@ -165,7 +169,7 @@ LevelContexts ChainCounts::group(std::size_t j) const {
 }
 
 std::uint32_t ChainCounts::find(std::size_t j, const std::uint32_t* row) const {
-  const KeyLayout& layout = events_->layout;
+  const KeyLayout& layout = events_->layout();
   const std::size_t columns = 1 + shape_.widths[j];
   std::vector<std::uint32_t> wanted(layout.columns(), 0);
   for (std::size_t c = 0; c < columns; ++c) {
@@ -186,9 +190,9 @@ std::uint32_t ChainCounts::find(std::size_t j, const std::uint32_t* row) const {
 }
 
 std::vector<std::uint32_t> ChainCounts::row(std::size_t j, std::size_t entry) const {
-  std::vector<std::uint32_t> row(events_->layout.columns());
-  with_key_words(events_->layout.words(), [&]<std::size_t W>() {
-    events_->layout.unpack(events_->keys_as<W>()[levels_[j].first_row[entry]], row.data());
+  std::vector<std::uint32_t> row(events_->layout().columns());
+  with_key_words(events_->layout().words(), [&]<std::size_t W>() {
+    events_->layout().unpack(events_->keys_as<W>()[levels_[j].first_row[entry]], row.data());
   });
   row.resize(1 + shape_.widths[j]);
   return row;

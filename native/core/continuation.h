@@ -25,6 +25,8 @@ struct ChainShape {
 
 // Throws Error(chain) unless every level follows from the one above and a step drops at most one pad.
 void check_shape(const ChainShape& shape);
+// The same, and that the chain fits the events, of which there are some.
+void check_events(const SortedEvents& events, const ChainShape& shape);
 
 struct LevelCounts {
   LargeVector<std::uint32_t> first_row;  // of each entry, in ascending order

@@ -32,65 +32,26 @@ std::uint32_t checked_count(std::uint64_t count) {
   return static_cast<std::uint32_t>(count);
 }
 
-// Appends `key` with `count`, or adds to the last one if it is the same.
-template <std::size_t W>
-class Folder {
- public:
-  explicit Folder(SortedEvents& out) : out_(out) {}
-  void add(const Key<W>& key, std::uint64_t count) {
-    if (any_ && key == last_) {
-      count_ += checked_count(count);  // both fit 32 bits, so the sum cannot wrap
-      checked_count(count_);
-      return;
-    }
-    flush();
-    any_ = true;
-    last_ = key;
-    count_ = checked_count(count);
-  }
-  void flush() {
-    if (!any_) return;
-    out_.keys.insert(out_.keys.end(), last_.w.begin(), last_.w.end());
-    out_.counts.push_back(static_cast<std::uint32_t>(count_));
-    any_ = false;
-  }
-
- private:
-  SortedEvents& out_;
-  Key<W> last_{};
-  std::uint64_t count_ = 0;
-  bool any_ = false;
-};
-
 template <std::size_t W>
 SortedEvents fold(std::span<const PlainRecord<W>> records, const KeyLayout& layout) {
-  SortedEvents out;
-  out.layout = layout;
   std::size_t distinct = 0;
   for (std::size_t i = 0; i < records.size(); ++i) distinct += i == 0 || !(records[i].key == records[i - 1].key);
-  out.keys.reserve(distinct * W);
-  out.counts.reserve(distinct);
-  Folder<W> folder(out);
-  for (const auto& record : records) folder.add(record.key, 1);
-  folder.flush();
-  out.total = records.size();
-  return out;
+  SortedEventsWriter<W> writer(layout, distinct, {});
+  for (const auto& record : records) writer.add(record.key, 1);
+  return writer.finish();
 }
 
-// The same rows under a layout that has at least as many bits for every column: order is kept.
-SortedEvents relaid(const SortedEvents& events, const KeyLayout& layout) {
-  SortedEvents out;
-  out.layout = layout;
-  out.total = events.total;
-  out.counts = events.counts;
-  out.keys.resize(events.rows() * out.stride());
+// Packed rows under a layout that has at least as many bits for every column: order is kept.
+LargeVector<std::uint64_t> relaid_keys(const std::uint64_t* keys, std::size_t rows, const KeyLayout& before,
+                                       const KeyLayout& layout) {
+  LargeVector<std::uint64_t> out(rows * stored_words(layout.words()));
   std::vector<std::uint32_t> row(layout.columns());
-  with_key_words(events.layout.words(), [&]<std::size_t V>() {
+  with_key_words(before.words(), [&]<std::size_t V>() {
     with_key_words(layout.words(), [&]<std::size_t W>() {
-      auto* to = reinterpret_cast<Key<W>*>(out.keys.data());
-      const auto* from = events.keys_as<V>();
-      for (std::size_t i = 0; i < events.rows(); ++i) {
-        events.layout.unpack(from[i], row.data());
+      auto* to = reinterpret_cast<Key<W>*>(out.data());
+      const auto* from = reinterpret_cast<const Key<V>*>(keys);
+      for (std::size_t i = 0; i < rows; ++i) {
+        before.unpack(from[i], row.data());
         to[i] = layout.pack<W>(row.data());
       }
     });
@@ -98,11 +59,104 @@ SortedEvents relaid(const SortedEvents& events, const KeyLayout& layout) {
   return out;
 }
 
+SortedEvents relaid(const SortedEvents& events, const KeyLayout& layout, const std::string& folder) {
+  return with_key_words(layout.words(), [&]<std::size_t W>() {
+    SortedEventsWriter<W> writer(layout, events.rows(), folder);
+    std::vector<std::uint32_t> row(layout.columns());
+    std::size_t passed = 0;
+    with_key_words(events.layout().words(), [&]<std::size_t V>() {
+      for (std::size_t i = 0; i < events.rows(); ++i) {
+        events.layout().unpack(events.keys_as<V>()[i], row.data());
+        writer.add(layout.pack<W>(row.data()), events.counts()[i]);
+        events.pass(i, passed);
+      }
+    });
+    return writer.finish();
+  });
+}
+
 }  // namespace
 
-EventCounter::EventCounter(std::size_t columns, std::size_t threads, std::size_t run_rows)
-    : layout_(std::vector<unsigned>(columns, 0)), run_rows_(std::max<std::size_t>(run_rows, 1024)), pool_(threads) {
+SortedEvents::SortedEvents(KeyLayout layout, std::uint64_t total, std::shared_ptr<const StoredBytes> keys,
+                           std::shared_ptr<const StoredBytes> counts)
+    : layout_(std::move(layout)),
+      total_(total),
+      rows_(counts->size() / sizeof(std::uint32_t)),
+      keys_(reinterpret_cast<const std::uint64_t*>(keys->data())),
+      counts_(reinterpret_cast<const std::uint32_t*>(counts->data())),
+      key_bytes_(std::move(keys)),
+      count_bytes_(std::move(counts)) {}
+
+SortedEvents::SortedEvents(KeyLayout layout, std::uint64_t total, std::size_t rows, const std::uint64_t* keys,
+                           const std::uint32_t* counts, std::shared_ptr<const void> owner)
+    : layout_(std::move(layout)), total_(total), rows_(rows), keys_(keys), counts_(counts), owner_(std::move(owner)) {}
+
+void SortedEvents::pass(std::size_t row, std::size_t& passed) const {
+  constexpr std::size_t step = std::size_t{1} << 18;
+  if (row < passed + step || !mapped()) return;
+  const std::size_t key_size = stride() * sizeof(std::uint64_t);
+  key_bytes_->forget(passed * key_size, row * key_size);
+  count_bytes_->forget(passed * sizeof(std::uint32_t), row * sizeof(std::uint32_t));
+  passed = row;
+}
+
+template <std::size_t W>
+SortedEventsWriter<W>::SortedEventsWriter(KeyLayout layout, std::size_t rows, const std::string& folder)
+    : layout_(std::move(layout)), keys_(folder), counts_(folder) {
+  keys_.reserve(rows * sizeof(Key<W>));
+  counts_.reserve(rows * sizeof(std::uint32_t));
+}
+
+template <std::size_t W>
+void SortedEventsWriter<W>::add(const Key<W>& key, std::uint64_t count) {
+  total_ += checked_count(count);
+  if (any_ && key == last_) {
+    count_ += count;  // both fit 32 bits, so the sum cannot wrap
+    checked_count(count_);
+    return;
+  }
+  flush();
+  any_ = true;
+  last_ = key;
+  count_ = count;
+}
+
+template <std::size_t W>
+void SortedEventsWriter<W>::flush() {
+  if (!any_) return;
+  const auto count = static_cast<std::uint32_t>(count_);
+  keys_.append(&last_, sizeof last_);
+  counts_.append(&count, sizeof count);
+  any_ = false;
+}
+
+template <std::size_t W>
+SortedEvents SortedEventsWriter<W>::finish() {
+  flush();
+  return {layout_, total_, keys_.finish(), counts_.finish()};
+}
+
+template class SortedEventsWriter<1>;
+template class SortedEventsWriter<2>;
+template class SortedEventsWriter<4>;
+template class SortedEventsWriter<max_key_words>;
+
+EventCounter::EventCounter(std::size_t columns, std::size_t threads, std::size_t run_rows, MemoryLimit limit)
+    : layout_(std::vector<unsigned>(columns, 0)), run_rows_(run_rows), limit_(std::move(limit)), pool_(threads) {
   if (columns == 0) throw Error(ErrorCode::argument, "an event has at least one column");
+  // A run and what is left of it after adding up equal rows.
+  if (limit_.bytes != 0) run_rows_ = std::min(run_rows_, limit_.bytes / (4 * 4 * sizeof(std::uint64_t)));
+  run_rows_ = std::max<std::size_t>(run_rows_, 1024);
+}
+
+void EventCounter::add_run(SortedEvents run) {
+  runs_.push_back(std::move(run));
+  if (limit_.bytes == 0) return;
+  std::size_t held = 0;
+  for (const SortedEvents& each : runs_) held += each.mapped() ? 0 : each.bytes();
+  if (held < limit_.bytes / 4) return;
+  for (SortedEvents& each : runs_)
+    if (!each.mapped()) each = spilled(each, limit_.folder);
 }
 
 void EventCounter::widen(const std::vector<std::uint32_t>& largest) {
@@ -117,12 +171,9 @@ void EventCounter::widen(const std::vector<std::uint32_t>& largest) {
   }
   if (!wider) return;
   KeyLayout layout(std::move(bits));
-  SortedEvents unsorted;  // the pending rows move like a run: relaying asks for no order
-  unsorted.layout = layout_;
-  unsorted.keys = std::move(pending_);
-  unsorted.counts.assign(unsorted.keys.size() / unsorted.stride(), 1);
-  pending_ = relaid(unsorted, layout).keys;
-  for (SortedEvents& run : runs_) run = relaid(run, layout);
+  const std::size_t pending_rows = pending_.size() / stored_words(layout_.words());
+  pending_ = relaid_keys(pending_.data(), pending_rows, layout_, layout);
+  for (SortedEvents& run : runs_) run = relaid(run, layout, run.mapped() ? limit_.folder : std::string());
   layout_ = std::move(layout);
 }
 
@@ -176,17 +227,17 @@ void EventCounter::add_sequences(std::span<const std::uint32_t> ids, std::span<c
 }
 
 void EventCounter::merge(const SortedEvents& other) {
-  if (other.layout.columns() != layout_.columns())
+  if (other.layout().columns() != layout_.columns())
     throw Error(ErrorCode::argument, "the counts to merge have another number of columns");
   if (other.rows() == 0) return;
   std::vector<std::uint32_t> largest(layout_.columns());
   for (std::size_t i = 0; i < largest.size(); ++i) {
-    const unsigned bits = other.layout.bits(i);
+    const unsigned bits = other.layout().bits(i);
     largest[i] = bits == 0 ? 0 : static_cast<std::uint32_t>((std::uint64_t{1} << bits) - 1);
   }
   widen(largest);
-  runs_.push_back(relaid(other, layout_));
-  total_ += other.total;
+  add_run(relaid(other, layout_, other.mapped() ? limit_.folder : std::string()));
+  total_ += other.total();
 }
 
 template <std::size_t W>
@@ -196,23 +247,18 @@ void EventCounter::sort_run(LargeVector<std::uint64_t>& keys, const std::uint64_
   if (weights == nullptr) {
     const std::span<PlainRecord<W>> records(packed, count);
     radix_sort(records, layout_.total(), pool_);
-    runs_.push_back(fold<W>(records, layout_));
+    add_run(fold<W>(records, layout_));
     return;
   }
   LargeVector<WeightedRecord<W>> records(count);
   for (std::size_t i = 0; i < count; ++i) records[i] = {packed[i].key, weights[i]};
   radix_sort(std::span(records), layout_.total(), pool_);
-  SortedEvents run;
-  run.layout = layout_;
-  Folder<W> folder(run);
-  for (const auto& record : records) {
-    if (record.weight == 0) continue;
-    folder.add(record.key, record.weight);
-    run.total += record.weight;
-  }
-  folder.flush();
-  total_ += run.total;
-  if (run.rows() != 0) runs_.push_back(std::move(run));
+  SortedEventsWriter<W> writer(layout_, 0, {});
+  for (const auto& record : records)
+    if (record.weight != 0) writer.add(record.key, record.weight);
+  SortedEvents run = writer.finish();
+  total_ += run.total();
+  if (run.rows() != 0) add_run(std::move(run));
 }
 
 void EventCounter::close_run() {
@@ -225,53 +271,55 @@ SortedEvents EventCounter::finish() {
   close_run();
   LargeVector<std::uint64_t>().swap(pending_);
   total_ = 0;
-  if (runs_.empty()) {
-    SortedEvents none_counted;
-    none_counted.layout = layout_;
-    return none_counted;
+  if (runs_.empty()) return {layout_, 0, ByteStore().finish(), ByteStore().finish()};
+  std::size_t held = 0;
+  bool on_disk = false;
+  for (const SortedEvents& each : runs_) {
+    held += each.bytes();
+    on_disk = on_disk || each.mapped();
   }
-  return merge_sorted(std::exchange(runs_, {}));
+  on_disk = on_disk || (limit_.bytes != 0 && 2 * held > limit_.bytes);
+  return merge_sorted(std::exchange(runs_, {}), on_disk ? limit_.folder : std::string());
 }
 
-SortedEvents merge_sorted(std::vector<SortedEvents> runs) {
-  if (runs.size() == 1) return std::move(runs.front());
-  SortedEvents out;
-  out.layout = runs.front().layout;
+SortedEvents spilled(const SortedEvents& events, const std::string& folder) {
+  ByteStore keys(folder), counts(folder);
+  keys.append(events.keys(), events.rows() * events.stride() * sizeof(std::uint64_t));
+  counts.append(events.counts(), events.rows() * sizeof(std::uint32_t));
+  return {events.layout(), events.total(), keys.finish(), counts.finish()};
+}
+
+SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder) {
+  if (runs.size() == 1 && (folder.empty() || runs.front().mapped())) return std::move(runs.front());
+  const KeyLayout layout = runs.front().layout();
   // Room for all rows: what is not used in the end is never touched.
   std::size_t most = 0;
-  for (const SortedEvents& run : runs) {
-    most += run.rows();
-    out.total += run.total;
-  }
-  out.counts.reserve(most);
-  out.keys.reserve(most * out.stride());
-  with_key_words(out.layout.words(), [&]<std::size_t W>() {
+  for (const SortedEvents& run : runs) most += run.rows();
+  return with_key_words(layout.words(), [&]<std::size_t W>() {
     struct Head {
       Key<W> key;
       std::size_t run;
       bool operator>(const Head& other) const { return key > other.key; }
     };
     std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
-    std::vector<std::size_t> at(runs.size(), 0);
+    std::vector<std::size_t> at(runs.size(), 0), passed(runs.size(), 0);
     for (std::size_t r = 0; r < runs.size(); ++r)
       if (runs[r].rows() != 0) heads.push({runs[r].template keys_as<W>()[0], r});
-    Folder<W> folder(out);
+    SortedEventsWriter<W> writer(layout, most, folder);
     while (!heads.empty()) {
       const Head head = heads.top();
       heads.pop();
       SortedEvents& run = runs[head.run];
       std::size_t& i = at[head.run];
-      folder.add(head.key, run.counts[i]);
-      if (++i < run.rows()) {
+      writer.add(head.key, run.counts()[i]);
+      run.pass(i, passed[head.run]);
+      if (++i < run.rows())
         heads.push({run.template keys_as<W>()[i], head.run});
-      } else {
-        LargeVector<std::uint64_t>().swap(run.keys);
-        LargeVector<std::uint32_t>().swap(run.counts);
-      }
+      else
+        run = SortedEvents();
     }
-    folder.flush();
+    return writer.finish();
   });
-  return out;
 }
 
 }  // namespace treelm

@@ -5,33 +5,81 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "byte_store.h"
 #include "large_vector.h"
 #include "packed_keys.h"
 #include "thread_pool.h"
 
 namespace treelm {
 
-// Distinct rows in ascending order, packed, with their counts.
-struct SortedEvents {
-  KeyLayout layout;
-  LargeVector<std::uint64_t> keys;  // stored_words(layout.words()) a row
-  LargeVector<std::uint32_t> counts;
-  std::uint64_t total = 0;
+// Distinct rows in ascending order, packed, with their counts; in memory, or mapped from files.
+class SortedEvents {
+ public:
+  SortedEvents() = default;
+  SortedEvents(KeyLayout layout, std::uint64_t total, std::shared_ptr<const StoredBytes> keys,
+               std::shared_ptr<const StoredBytes> counts);
+  // Arrays of somebody else, who has checked them.
+  SortedEvents(KeyLayout layout, std::uint64_t total, std::size_t rows, const std::uint64_t* keys,
+               const std::uint32_t* counts, std::shared_ptr<const void> owner);
 
-  std::size_t rows() const { return counts.size(); }
-  std::size_t stride() const { return stored_words(layout.words()); }
+  const KeyLayout& layout() const { return layout_; }
+  std::uint64_t total() const { return total_; }
+  std::size_t rows() const { return rows_; }
+  // Words of a key as it is stored.
+  std::size_t stride() const { return stored_words(layout_.words()); }
+  const std::uint64_t* keys() const { return keys_; }
+  const std::uint32_t* counts() const { return counts_; }
   template <std::size_t W>
   const Key<W>* keys_as() const {
-    return reinterpret_cast<const Key<W>*>(keys.data());
+    return reinterpret_cast<const Key<W>*>(keys_);
   }
+  std::size_t bytes() const { return rows_ * (stride() * sizeof(std::uint64_t) + sizeof(std::uint32_t)); }
+  bool mapped() const { return key_bytes_ && key_bytes_->mapped(); }
+  // Tells those who read from the first row to the last that rows before `row` are not needed.
+  void pass(std::size_t row, std::size_t& passed) const;
+
+ private:
+  KeyLayout layout_;
+  std::uint64_t total_ = 0;
+  std::size_t rows_ = 0;
+  const std::uint64_t* keys_ = nullptr;
+  const std::uint32_t* counts_ = nullptr;
+  std::shared_ptr<const StoredBytes> key_bytes_, count_bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+// Collects rows that come in ascending order; rows that are equal are added up.
+template <std::size_t W>
+class SortedEventsWriter {
+ public:
+  // An empty folder name keeps everything in memory.
+  SortedEventsWriter(KeyLayout layout, std::size_t rows, const std::string& folder);
+  void add(const Key<W>& key, std::uint64_t count);
+  SortedEvents finish();
+
+ private:
+  void flush();
+
+  KeyLayout layout_;
+  ByteStore keys_, counts_;
+  Key<W> last_{};
+  std::uint64_t count_ = 0, total_ = 0;
+  bool any_ = false;
+};
+
+// How much memory there is, and where the rest goes.
+struct MemoryLimit {
+  std::size_t bytes = 0;  // 0: no limit
+  std::string folder;
 };
 
 class EventCounter {
  public:
-  // `run_rows`: rows sorted at a time.
-  EventCounter(std::size_t columns, std::size_t threads, std::size_t run_rows);
+  // `run_rows`: rows sorted at a time, fewer where the limit says so.
+  EventCounter(std::size_t columns, std::size_t threads, std::size_t run_rows, MemoryLimit limit = {});
 
   std::size_t columns() const { return layout_.columns(); }
   // Adds `count` rows of columns() values, each once or weights[i] times.
@@ -49,11 +97,13 @@ class EventCounter {
  private:
   void widen(const std::vector<std::uint32_t>& largest);
   void close_run();
+  void add_run(SortedEvents run);
   template <std::size_t W>
   void sort_run(LargeVector<std::uint64_t>& keys, const std::uint64_t* weights);
 
   KeyLayout layout_;
   std::size_t run_rows_;
+  MemoryLimit limit_;
   LargeVector<std::uint64_t> pending_;  // packed rows, not yet sorted
   std::vector<SortedEvents> runs_;
   std::uint64_t total_ = 0;
@@ -61,6 +111,8 @@ class EventCounter {
 };
 
 // Merges sorted events of one layout.
-SortedEvents merge_sorted(std::vector<SortedEvents> runs);
+SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder);
+// The same events in a file.
+SortedEvents spilled(const SortedEvents& events, const std::string& folder);
 
 }  // namespace treelm

@@ -33,8 +33,17 @@ void encode(const Region& region, std::uint8_t* place, std::uint64_t check, doub
 
 constexpr std::size_t largest_slot = 8 + 2 * sizeof(double);
 
-RegionSize size_of(bool direct, std::uint64_t rows, unsigned last_bits) {
-  return {rows, direct ? 0 : std::max<std::uint64_t>(1, rows / rows_a_bucket), direct ? 0 : last_bits};
+// A region to come: of as many buckets as can be, so that it has a layout whatever its rows.
+RegionSize size_to_come(bool direct, unsigned last_bits) {
+  return {0, direct ? 0 : std::uint64_t{none} - 2, direct ? 0 : last_bits};
+}
+
+// A head has 64 bits at most: few rows over many contexts need more buckets.
+RegionSize size_of(const Region& to_come, std::uint64_t rows) {
+  if (to_come.buckets == 0) return {rows, 0, 0};
+  const unsigned bits = to_come.key_bits() + to_come.link_bits;
+  const std::uint64_t least = bits <= 64 ? 1 : std::uint64_t{1} << std::min(bits - 64, 31u);
+  return {rows, std::max(least, rows / rows_a_bucket), to_come.last_bits};
 }
 
 }  // namespace
@@ -84,9 +93,16 @@ TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::s
   index_.reserve((expected_rows / rows_a_bucket + 2 * max_columns) * sizeof(std::uint32_t));
 }
 
+Region TableBuilder::entries_to_come(std::size_t level, unsigned last_bits) const {
+  return entry_region(shape_, level, size_to_come(shape_.direct(level), last_bits), starts_);
+}
+
+Region TableBuilder::contexts_to_come(std::uint32_t depth, unsigned last_bits) const {
+  return context_region(shape_, depth, size_to_come(depth == 1, last_bits), starts_);
+}
+
 Region TableBuilder::open_entries(std::size_t level, std::uint64_t rows, unsigned last_bits) {
-  const bool direct = shape_.direct(level);
-  shape_.entries[level] = size_of(direct, direct ? shape_.outcomes : rows, last_bits);
+  shape_.entries[level] = size_of(entries_to_come(level, last_bits), shape_.direct(level) ? shape_.outcomes : rows);
   Region region = entry_region(shape_, level, shape_.entries[level], starts_);
   region.begin = slots_.size();
   if (shape_.sequence && level > 0) {
@@ -97,7 +113,7 @@ Region TableBuilder::open_entries(std::size_t level, std::uint64_t rows, unsigne
 }
 
 Region TableBuilder::open_contexts(std::uint32_t depth, std::uint64_t rows, unsigned last_bits) {
-  shape_.contexts[depth - 1] = size_of(depth == 1, depth == 1 ? shape_.first_contexts : rows, last_bits);
+  shape_.contexts[depth - 1] = size_of(contexts_to_come(depth, last_bits), depth == 1 ? shape_.first_contexts : rows);
   Region region = context_region(shape_, depth, shape_.contexts[depth - 1], starts_);
   region.begin = slots_.size();
   starts_.push_back(starts_.back() + region.rows);
@@ -176,13 +192,11 @@ std::shared_ptr<const BackoffTable> TableBuilder::finish() {
   const TableLayout layout(shape_);
   const std::array<std::uint8_t, 2 * slot_padding> padding{};
   slots_.append(padding.data(), layout.slot_bytes - slots_.size());
-  struct Owner {
-    std::shared_ptr<const void> slots, index;
-  };
-  const auto owner = std::make_shared<Owner>(Owner{slots_.finish(), index_.finish()});
+  using Owner = std::pair<std::shared_ptr<const StoredBytes>, std::shared_ptr<const StoredBytes>>;
+  const auto owner = std::make_shared<Owner>(slots_.finish(), index_.finish());
   return std::make_shared<BackoffTable>(
-      shape_, TableArrays{static_cast<const std::uint8_t*>(owner->slots.get()),
-                          static_cast<const std::uint32_t*>(owner->index.get()), nullptr, owner});
+      shape_,
+      TableArrays{owner->first->data(), reinterpret_cast<const std::uint32_t*>(owner->second->data()), nullptr, owner});
 }
 
 }  // namespace treelm

@@ -87,6 +87,9 @@ class TableBuilder {
 
   // The same for rows that come in the order of their hashes, `rows` of them.
   Region open_entries(std::size_t level, std::uint64_t rows, unsigned last_bits);
+  // How keys of a region to come are hashed.
+  Region entries_to_come(std::size_t level, unsigned last_bits) const;
+  Region contexts_to_come(std::uint32_t depth, unsigned last_bits) const;
   Region open_contexts(std::uint32_t depth, std::uint64_t rows, unsigned last_bits);
   RegionWriter writer(const Region& region) { return {region, slots_, index_}; }
 

@@ -176,15 +176,15 @@ TEST("counter: runs, weights and wider ids, by any number of threads") {
     }
     CHECK_EQ(counter.total(), total);
     const SortedEvents events = counter.finish();
-    CHECK_EQ(events.total, total);
+    CHECK_EQ(events.total(), total);
     CHECK_EQ(events.rows(), expected.size());
     std::size_t at = 0;
     std::vector<std::uint32_t> row(3);
-    with_key_words(events.layout.words(), [&]<std::size_t W>() {
+    with_key_words(events.layout().words(), [&]<std::size_t W>() {
       for (const auto& [wanted, count] : expected) {
-        events.layout.unpack(events.keys_as<W>()[at], row.data());
+        events.layout().unpack(events.keys_as<W>()[at], row.data());
         CHECK(row == wanted);
-        CHECK_EQ(events.counts[at++], count);
+        CHECK_EQ(events.counts()[at++], count);
       }
     });
   }

@@ -221,11 +221,17 @@ class EventCounts:
     def columns(self) -> int: ...
     @property
     def total(self) -> int: ...
+    @property
+    def spilled(self) -> bool: ...
+    @property
+    def bytes(self) -> int: ...
     def to_arrays(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
 
 @final
 class EventCounter:
-    def __init__(self, columns: int, *, threads: int, run_rows: int) -> None: ...
+    def __init__(
+        self, columns: int, *, threads: int, run_rows: int, memory: int, folder: str
+    ) -> None: ...
     def add(self, rows: npt.NDArray[np.uint32], weights: npt.NDArray[np.uint64] | None) -> None: ...
     def add_sequences(
         self, ids: npt.NDArray[np.uint32], starts: npt.NDArray[np.uint64], *, end: int, pad: int
@@ -260,6 +266,28 @@ class ChainCounts:
     def look_up(
         self, level: int, rows: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+
+@final
+class StreamedCounts:
+    def __init__(
+        self,
+        events: EventCounts,
+        *,
+        widths: list[int],
+        pads: list[int],
+        token_counts: bool,
+        threads: int,
+        memory: int,
+        folder: str,
+    ) -> None: ...
+    @property
+    def levels(self) -> int: ...
+    def size(self, level: int) -> int: ...
+    def counts_of_counts(self, level: int) -> list[int]: ...
+
+def memory_to_estimate(
+    events: EventCounts, *, widths: list[int], pads: list[int], keep_tokens: bool
+) -> int: ...
 
 @final
 class TableShape:
@@ -350,7 +378,7 @@ class ChainSampler:
     ) -> npt.NDArray[np.uint32]: ...
 
 def estimate_table(
-    counts: ChainCounts,
+    counts: ChainCounts | StreamedCounts,
     shape: TableShape,
     *,
     discounts: list[tuple[float, float, float]],

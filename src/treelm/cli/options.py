@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,6 +15,7 @@ from treelm.characters import printable
 from treelm.cli.terminal import terminal_progress
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport
 from treelm.errors import CorpusFormatError, UsageError
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
 #: Malformed trees are left out and reported; above this share the command fails.
@@ -55,6 +57,16 @@ def thread_count(threads: int | None) -> int:
     if threads < 1:
         raise UsageError("--threads must be 1 or more.")
     return threads
+
+
+def memory_limit(memory: str | None, temporary: str | None, output: str) -> MemoryLimit | None:
+    """Return the limit asked for, with temporary files beside the output unless told otherwise."""
+    if memory is None:
+        if temporary is not None:
+            raise UsageError("--temporary is used with --memory only.")
+        return None
+    folder = Path(output).absolute().parent if temporary is None else Path(temporary)
+    return MemoryLimit.parse(memory, folder)
 
 
 @Parameter(name="*")

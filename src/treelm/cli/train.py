@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from treelm.cli.corpus_options import corpus_of
-from treelm.cli.options import CommonOptions, TreeOptions, thread_count
+from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.train import train_mixture, train_ngram_model
@@ -36,6 +36,8 @@ def ngram(
     lmplz: bool = False,
     vocabulary: str | None = None,
     held_out: str | None = None,
+    memory: str | None = None,
+    temporary: str | None = None,
     seed: int = 0,
     json: bool = False,
     reading: TreeOptions | None = None,
@@ -54,6 +56,9 @@ def ngram(
         lmplz: Give the numbers that KenLM's lmplz gives.
         vocabulary: Vocabulary file; default: all words of the text are known.
         held_out: Text on which jm finds its weights.
+        memory: How much memory may be used, such as 4G; what does not fit is sorted on disk, with
+            the same result. Default: as much as it takes.
+        temporary: Folder for what does not fit; default: that of the output. Nothing is left there.
         seed: Seed of random choices, where there are any.
         json: One JSON object instead of lines.
         reading: Reading.
@@ -76,6 +81,7 @@ def ngram(
         vocabulary=vocabulary,
         held_out=held_out,
         threads=reading.thread_count,
+        memory=memory_limit(memory, temporary, output),
         progress=common.progress,
     )
     write_record(

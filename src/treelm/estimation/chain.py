@@ -12,6 +12,7 @@ from treelm import _native
 from treelm.errors import EstimationError
 from treelm.events.counts import EventCounts, Ids, as_rows
 from treelm.kernel_errors import kernel_errors
+from treelm.parallel.memory import MemoryLimit
 
 CountKind = Literal["types", "tokens"]
 
@@ -94,10 +95,14 @@ class ChainCounts:
         keep_tokens: Whether token counts are kept beside continuation counts; leaving out rare
             entries needs them.
         threads: Kernel threads.
+        memory: How much memory may be used; where more is needed, levels are read from the events
+            as often as they are needed, and only their sizes are known.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if there are no events.
     """
+
+    native: _native.ChainCounts | _native.StreamedCounts
 
     def __init__(
         self,
@@ -107,12 +112,30 @@ class ChainCounts:
         counts: CountKind = "types",
         keep_tokens: bool = True,
         threads: int = 1,
+        memory: MemoryLimit | None = None,
     ) -> None:
         self.chain = chain
         self.kind: CountKind = counts
         self.threads = threads
         pads = [_native.NO_ID if pad is None else pad for pad in chain.pads]
         with kernel_errors("counting the levels of a back-off chain"):
+            if memory is not None and (
+                events.spilled
+                or _native.memory_to_estimate(
+                    events.native, widths=list(chain.widths), pads=pads, keep_tokens=keep_tokens
+                )
+                > memory.share + events.bytes
+            ):
+                self.native = _native.StreamedCounts(
+                    events.native,
+                    widths=list(chain.widths),
+                    pads=pads,
+                    token_counts=counts == "tokens",
+                    threads=threads,
+                    memory=memory.share,
+                    folder=str(memory.folder),
+                )
+                return
             self.native = _native.ChainCounts(
                 events.native,
                 widths=list(chain.widths),
@@ -140,12 +163,12 @@ class ChainCounts:
     def entries(self, level: int) -> tuple[Ids, Ids, Ids]:
         """Return the entries of a level: rows, counts N_j, and token counts."""
         with kernel_errors("looking at a level"):
-            return self.native.entries(level)
+            return self._in_memory.entries(level)
 
     def contexts(self, level: int) -> tuple[Ids, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return the contexts of a level: columns, S_j (sum of counts), and T_j (types)."""
         with kernel_errors("looking at a level"):
-            columns, totals, types = self.native.contexts(level)
+            columns, totals, types = self._in_memory.contexts(level)
         # The empty context has no columns, and is a row nevertheless.
         return columns.reshape(len(totals), self.chain.widths[level]), totals, types
 
@@ -158,4 +181,14 @@ class ChainCounts:
         """
         matrix = as_rows(rows, len(self.chain.columns) + 1)
         with kernel_errors("looking up counts"):
-            return self.native.look_up(level, matrix)
+            return self._in_memory.look_up(level, matrix)
+
+    @property
+    def _in_memory(self) -> _native.ChainCounts:
+        if isinstance(self.native, _native.ChainCounts):
+            return self.native
+        raise EstimationError(
+            "single counts are looked up in memory, and they do not fit into the limit that was "
+            "given: Jelinek-Mercer smoothing needs them. Allow more --memory, or smooth with mkn.",
+            code="E_MEMORY",
+        )

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.errors import EstimationError
 from treelm.kernel_errors import kernel_errors
+from treelm.parallel.memory import MemoryLimit
 
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
@@ -54,6 +55,16 @@ class EventCounts:
         return self.native.total
 
     @property
+    def bytes(self) -> int:
+        """What they take, in memory or in files."""
+        return self.native.bytes
+
+    @property
+    def spilled(self) -> bool:
+        """Whether they lie in temporary files."""
+        return self.native.spilled
+
+    @property
     def rows(self) -> Ids:
         """The distinct rows."""
         return self.native.to_arrays()[0]
@@ -71,11 +82,25 @@ class EventCounter:
         columns: Outcome and context columns.
         threads: Kernel threads used for sorting.
         run_rows: Rows that are sorted at a time; more need more memory.
+        memory: How much memory may be used; sorted runs that do not fit go to temporary files.
     """
 
-    def __init__(self, columns: int, *, threads: int = 1, run_rows: int = RUN_ROWS) -> None:
+    def __init__(
+        self,
+        columns: int,
+        *,
+        threads: int = 1,
+        run_rows: int = RUN_ROWS,
+        memory: MemoryLimit | None = None,
+    ) -> None:
         with kernel_errors("counting events"):
-            self._native = _native.EventCounter(columns, threads=threads, run_rows=run_rows)
+            self._native = _native.EventCounter(
+                columns,
+                threads=threads,
+                run_rows=run_rows,
+                memory=memory.share if memory else 0,
+                folder=str(memory.folder) if memory else "",
+            )
         self.columns = columns
 
     def add(

@@ -18,6 +18,7 @@ from treelm.models.interpolated import (
 from treelm.models.model import Config
 from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.replacement import check_replaceable
 
@@ -30,6 +31,7 @@ def train_ngram_model(
     vocabulary: Source | None = None,
     held_out: Source | None = None,
     threads: int = 1,
+    memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
 ) -> NgramModel:
     """Train an n-gram model and save it.
@@ -41,6 +43,7 @@ def train_ngram_model(
         vocabulary: Vocabulary file; by default all words of the text are known.
         held_out: Text for interpolation weights, where the smoothing has any.
         threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
         progress: Told how far it is.
 
     Raises:
@@ -54,6 +57,7 @@ def train_ngram_model(
         vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
         held_out=None if held_out is None else TextCorpus((held_out,)),
         threads=threads,
+        memory=memory,
         progress=progress,
     )
     model.save(target)

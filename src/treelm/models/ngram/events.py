@@ -9,6 +9,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.chain import Chain
 from treelm.events.counts import EventCounter, EventCounts
 from treelm.events.template import EventTemplate
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
 
@@ -75,10 +76,11 @@ def count_ngrams(
     space: WordSpace,
     *,
     threads: int = 1,
+    memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
 ) -> EventCounts:
     """Return the n-grams of a text."""
-    counter = EventCounter(order, threads=threads)
+    counter = EventCounter(order, threads=threads, memory=memory)
     with progress.step("counting n-grams", total=len(text), unit="sentences") as step:
         for first in range(0, len(text), PIECE):
             starts = text.starts[first : first + PIECE + 1]

@@ -35,6 +35,7 @@ from treelm.models.states import (
 )
 from treelm.models.words import Word, Words, portable, words_of
 from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
@@ -94,6 +95,7 @@ class NgramModel(IncrementalModel):
         vocabulary: Vocabulary | None = None,
         held_out: TextCorpus | None = None,
         threads: int = 1,
+        memory: MemoryLimit | None = None,
     ) -> Self:
         """Return a model trained on a text.
 
@@ -105,6 +107,7 @@ class NgramModel(IncrementalModel):
             vocabulary: The words to know; by default all words of the text.
             held_out: Text on which interpolation weights are found, where the smoothing has any.
             threads: Kernel threads; results do not depend on it.
+            memory: How much memory may be used; results do not depend on it.
 
         Raises:
             UsageError: if the options are not those of an n-gram model that can be trained.
@@ -125,6 +128,7 @@ class NgramModel(IncrementalModel):
             vocabulary=vocabulary,
             held_out=held_out,
             threads=threads,
+            memory=memory,
             progress=progress,
         )
         return cast("Self", model)

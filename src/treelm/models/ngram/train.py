@@ -27,6 +27,7 @@ from treelm.events.counts import EventCounts, Ids
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 
@@ -38,6 +39,7 @@ def train_ngram(
     vocabulary: Vocabulary | None = None,
     held_out: TextCorpus | None = None,
     threads: int = 1,
+    memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
 ) -> NgramModel:
     """Return an n-gram model of a text.
@@ -48,6 +50,8 @@ def train_ngram(
         vocabulary: The words to know; by default all words of the text.
         held_out: Text on which ``jm`` finds its weights.
         threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used, beside that for the words of the text (four bytes
+            each); results do not depend on it.
         progress: Told how far it is.
 
     Raises:
@@ -61,15 +65,21 @@ def train_ngram(
         )
     vocabulary, text = _encode(corpus, vocabulary, threads=threads, progress=progress)
     space = WordSpace.of(vocabulary)
-    counts = count_ngrams(text, config.order, space, threads=threads, progress=progress)
+    counts = count_ngrams(
+        text, config.order, space, threads=threads, memory=memory, progress=progress
+    )
+    unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+    unigrams[space.end] = len(text)
+    record = _record(corpus, text)
+    del text  # its memory is needed for the estimation
     unseen = None
     if held_out is not None:
         encoded = encode_text(held_out, vocabulary, threads=threads)
         unseen = count_ngrams(encoded, config.order, space, threads=threads)
-    table = _estimate(counts, unseen, config, space, threads=threads, progress=progress)
-    unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
-    unigrams[space.end] = len(text)
-    return NgramModel(table, vocabulary, unigrams, config, [_record(corpus, text)])
+    table = _estimate(
+        counts, unseen, config, space, threads=threads, memory=memory, progress=progress
+    )
+    return NgramModel(table, vocabulary, unigrams, config, [record])
 
 
 def _encode(
@@ -110,12 +120,15 @@ def _estimate(
     space: WordSpace,
     *,
     threads: int,
+    memory: MemoryLimit | None,
     progress: Progress,
 ) -> BackoffTable:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
     least = config.min_counts()[::-1]
-    levels = ChainCounts(counts, chain, counts=kind, keep_tokens=max(least) > 1, threads=threads)
+    levels = ChainCounts(
+        counts, chain, counts=kind, keep_tokens=max(least) > 1, threads=threads, memory=memory
+    )
     base: Base = UniformBase(space.predicted)
     if config.smoothing == "kn":
         smoothing = kneser_ney(levels, min_counts=least)
