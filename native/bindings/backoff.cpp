@@ -57,7 +57,7 @@ BackoffTable over_arrays(const TableShape& shape, const ByteArray& slots, const 
     const nb::gil_scoped_acquire acquire;
     delete static_cast<const Arrays*>(held);
   });
-  return {shape, TableArrays{slots.data(), index.data(), codebooks.data(), std::move(owner)}};
+  return {shape, TableArrays{slots.data(), index.data(), codebooks.data(), std::move(owner), {}}};
 }
 
 void check_sequence(const BackoffTable& table) {
@@ -259,6 +259,11 @@ void bind_backoff(nb::module_& module) {
                      const auto& self = nb::cast<const BackoffTable&>(handle);
                      return BookArray(self.arrays().codebooks, {self.layout().codebook_length}, handle);
                    })
+      .def_prop_ro("spilled", [](const BackoffTable& self) { return static_cast<bool>(self.arrays().forget); })
+      .def("forget",
+           [](const BackoffTable& self) {
+             if (self.arrays().forget) self.arrays().forget();
+           })
       .def("log_probabilities", &log_probabilities, nb::arg("level"), nb::arg("rows"), nb::arg("base").none())
       .def("distribution", &distribution, nb::arg("context"))
       .def("backoffs", &backoffs, nb::arg("level"), nb::arg("contexts"))

@@ -194,9 +194,15 @@ std::shared_ptr<const BackoffTable> TableBuilder::finish() {
   slots_.append(padding.data(), layout.slot_bytes - slots_.size());
   using Owner = std::pair<std::shared_ptr<const StoredBytes>, std::shared_ptr<const StoredBytes>>;
   const auto owner = std::make_shared<Owner>(slots_.finish(), index_.finish());
-  return std::make_shared<BackoffTable>(
-      shape_,
-      TableArrays{owner->first->data(), reinterpret_cast<const std::uint32_t*>(owner->second->data()), nullptr, owner});
+  std::function<void()> forget;
+  if (owner->first->mapped())
+    forget = [owner] {
+      owner->first->forget(0, owner->first->size());
+      owner->second->forget(0, owner->second->size());
+    };
+  const auto* index = reinterpret_cast<const std::uint32_t*>(owner->second->data());
+  return std::make_shared<BackoffTable>(shape_,
+                                        TableArrays{owner->first->data(), index, nullptr, owner, std::move(forget)});
 }
 
 }  // namespace treelm

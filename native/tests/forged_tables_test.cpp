@@ -54,7 +54,7 @@ struct Memory {
 
 std::shared_ptr<BackoffTable> over(const TableShape& shape, const std::shared_ptr<Memory>& memory) {
   return std::make_shared<BackoffTable>(
-      shape, TableArrays{memory->slots.data(), memory->index.data(), memory->codebooks.data(), memory});
+      shape, TableArrays{memory->slots.data(), memory->index.data(), memory->codebooks.data(), memory, {}});
 }
 
 std::shared_ptr<Memory> memory_for(const TableShape& shape) {

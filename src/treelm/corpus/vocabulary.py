@@ -163,8 +163,11 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of the symbols with their kinds, in the order of their ids, and of the rules."""
         digest = hashlib.sha256(f"{self.style}\n{self._signatures.profile.fingerprint}\n".encode())
-        lines = (f"{item.symbol}\t{int(item.is_signature)}\n" for item in self.entries)
-        digest.update("".join(lines).encode())
+        if self._has_signatures:
+            lines = "".join(f"{item.symbol}\t{int(item.is_signature)}\n" for item in self.entries)
+        else:
+            lines = "\t0\n".join((*self.symbols, ""))
+        digest.update(lines.encode())
         return digest.hexdigest()
 
     @cached_property

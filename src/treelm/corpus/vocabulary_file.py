@@ -12,12 +12,13 @@ earlier occurrences were replaced. Lines are in the order of ids.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from treelm.corpus.files import Source, read_lines, source_name, write_atomically
+from treelm.corpus.files import Source, lines_of, read_blocks, source_name, write_atomically
 from treelm.corpus.unknown_words import SignatureStyle
 from treelm.corpus.vocabulary import Vocabulary, VocabularyEntry
 from treelm.errors import CorpusFormatError, ProfileError, VocabularyError
@@ -25,6 +26,9 @@ from treelm.trees.profile import load_profile, packaged_profiles
 
 MAGIC = "#treelm-vocabulary"
 VERSION = 1
+
+#: Larger counts do not fit 64 bits.
+_MOST_DIGITS = 19
 
 _KINDS = {"word": False, "signature": True}
 
@@ -53,9 +57,10 @@ def load_vocabulary(path: Source) -> Vocabulary:
         CorpusFormatError: ``E_VOCABULARY_FILE`` with the line if it is not what `save_vocabulary`
             wrote.
     """
-    lines = read_lines(path)
+    content = b"".join(read_blocks(path))
+    lines = lines_of([content], path)
     header = _read_header(next(lines, ""), path)
-    entries = tuple(_entries(lines, path))
+    entries = _plain_entries(content) or tuple(_entries(lines, path))
     try:
         vocabulary = Vocabulary(entries, header.profile, header.style, header.source)
     except VocabularyError as error:
@@ -98,6 +103,33 @@ def _read_header(line: str, path: Source) -> _Header:
         raise _malformed(path, 1, f"the first line is damaged ({reason})") from error
 
 
+def _plain_entries(content: bytes) -> tuple[VocabularyEntry, ...] | None:
+    """Return all entries at once; None if a line is not plain and `_entries` has to look at it."""
+    try:
+        text = content.decode().partition("\n")[2]
+    except UnicodeDecodeError:
+        return None
+    fields = text.removesuffix("\n").replace("\n", "\t").split("\t")
+    symbols, counts, kinds, places = (fields[column::4] for column in range(4))
+    digits = "".join(counts)
+    if (
+        len(fields) != 4 * text.count("\t-\n")
+        or {*places} != {"-"}
+        or not _KINDS.keys() >= {*kinds}
+        or not (digits.isascii() and digits.isdigit())
+        or not 1 <= len(min(counts, key=len)) <= len(max(counts, key=len)) <= _MOST_DIGITS
+    ):
+        return None
+    was_on = gc.isenabled()
+    gc.disable()  # it would look at all the entries so far again and again
+    try:
+        signatures = map(_KINDS.__getitem__, kinds)
+        return tuple(map(VocabularyEntry, symbols, map(int, counts), signatures))
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _entries(lines: Iterator[str], path: Source) -> Iterator[VocabularyEntry]:
     for number, line in enumerate(lines, 2):
         try:
@@ -114,7 +146,7 @@ def _entries(lines: Iterator[str], path: Source) -> Iterator[VocabularyEntry]:
 
 
 def _natural(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise ValueError(text)
     return int(text)
 

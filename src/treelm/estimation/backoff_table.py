@@ -6,7 +6,7 @@ again straight from the mapped file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,19 @@ TABLE_VERSION = 2
 
 #: No table has a longer description.
 _MAX_SHAPE = 1000
+
+
+class SpilledArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array that lies in a temporary file: what was read of it may leave the memory again."""
+
+    forget: Callable[[], None] = staticmethod(lambda: None)
+
+    @classmethod
+    def over(cls, array: npt.NDArray[Any], forget: Callable[[], None]) -> SpilledArray:
+        """Return the same array, with a way to let it leave the memory."""
+        spilled = array.view(cls)
+        spilled.forget = forget
+        return spilled
 
 
 class BackoffTable:
@@ -200,9 +213,12 @@ class BackoffTable:
             len(shape.contexts),
             *(number for region in (*shape.entries, *shape.contexts) for number in region),
         ]
+        slots, index = self.native.slots, self.native.index
+        if self.native.spilled:
+            slots = SpilledArray.over(slots, self.native.forget)
         return {
-            f"{prefix}.slots": self.native.slots,
-            f"{prefix}.index": self.native.index,
+            f"{prefix}.slots": slots,
+            f"{prefix}.index": index,
             f"{prefix}.codebooks": self.native.codebooks,
             f"{prefix}.shape": np.array(numbers, dtype=np.uint64),
         }

@@ -73,7 +73,7 @@ def write_tables(
     path = Path(path).absolute()  # a file called "-" is a file
     if path.suffix in COMPRESSION:
         raise ValueError(f"{path.name}: tables are mapped, so they cannot be compressed")
-    arrays = {name: np.asarray(array) for name, array in tensors.items()}
+    arrays = {name: np.asanyarray(array) for name, array in tensors.items()}
     names = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     header = _header({name: arrays[name] for name in names}, metadata)
     with write_atomically(path) as file:
@@ -114,9 +114,12 @@ def _write_array(file: BinaryIO, array: NDArray[Any]) -> None:
     in_place = array.flags.c_contiguous and array.dtype == stored
     items = array.reshape(-1) if in_place else array.flat
     step = _WRITE_BYTES // stored.itemsize
+    forget = getattr(array, "forget", None)  # of arrays that lie in a temporary file
     for start in range(0, array.size, step):  # between pieces signals are answered
         piece = items[start : start + step].astype(stored, copy=False)
         file.write(piece.view(np.uint8).data)
+        if forget is not None:
+            forget()
 
 
 class _Place(NamedTuple):
