@@ -22,14 +22,16 @@ void check_level(const Counts& counts, std::size_t level) {
   if (level >= counts.levels()) throw Error(ErrorCode::argument, "the chain has no such level");
 }
 
-nb::tuple event_arrays(const SortedEvents& self) {
+// The columns of the rows from `first` on, before `last`.
+auto unpacked(const SortedEvents& self, std::size_t first, std::size_t last) {
+  if (first > last || last > self.rows()) throw Error(ErrorCode::argument, "there are no such rows");
   const std::size_t columns = self.layout().columns();
-  std::vector<std::uint32_t> rows(self.rows() * columns);
+  std::vector<std::uint32_t> rows((last - first) * columns);
   with_key_words(self.layout().words(), [&]<std::size_t W>() {
-    for (std::size_t i = 0; i < self.rows(); ++i) self.layout().unpack(self.keys_as<W>()[i], rows.data() + i * columns);
+    for (std::size_t i = first; i < last; ++i)
+      self.layout().unpack(self.keys_as<W>()[i], rows.data() + (i - first) * columns);
   });
-  return nb::make_tuple(give_rows(std::move(rows), columns),
-                        give(std::vector<std::uint32_t>(self.counts(), self.counts() + self.rows())));
+  return give_rows(std::move(rows), columns);
 }
 
 nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
@@ -90,6 +92,29 @@ nb::tuple look_up(const ChainCounts& self, std::size_t level, const Matrix<std::
   return nb::make_tuple(give(std::move(count)), give(std::move(total)), give(std::move(types)));
 }
 
+// Counts from a file: used where they lie, after every row was looked at.
+std::shared_ptr<SortedEvents> from_arrays(const std::vector<std::uint32_t>& bits, const Matrix<std::uint64_t>& keys,
+                                          const Array<std::uint32_t>& counts, std::uint64_t total,
+                                          const std::vector<std::uint32_t>& largest) {
+  for (const std::uint32_t width : bits)
+    if (width > 32) throw Error(ErrorCode::table, "a column of the counts has more than 32 bits");
+  if (bits.empty() || bits.size() > 64 || largest.size() != bits.size())
+    throw Error(ErrorCode::table, "the counts have no columns, or too many");
+  const KeyLayout layout(std::vector<unsigned>(bits.begin(), bits.end()));
+  if (keys.shape(0) != counts.size() || keys.shape(1) != stored_words(layout.words()))
+    throw Error(ErrorCode::table, "the arrays of the counts do not fit together");
+  using Arrays = std::pair<Matrix<std::uint64_t>, Array<std::uint32_t>>;
+  std::shared_ptr<const void> owner(new Arrays(keys, counts), [](const void* held) {
+    const nb::gil_scoped_acquire acquire;
+    delete static_cast<const Arrays*>(held);
+  });
+  const nb::gil_scoped_release release;
+  auto events =
+      std::make_shared<SortedEvents>(layout, total, counts.size(), keys.data(), counts.data(), std::move(owner));
+  check_sorted(*events, largest);
+  return events;
+}
+
 nb::tuple context_arrays(const ChainCounts& self, std::size_t level) {
   check_level(self, level);
   std::vector<std::uint32_t> columns;
@@ -117,7 +142,25 @@ void bind_counts(nb::module_& module) {
       .def_prop_ro("spilled", &SortedEvents::mapped)
       .def_prop_ro("bytes", &SortedEvents::bytes)
       .def_prop_ro("total", [](const SortedEvents& self) { return self.total(); })
-      .def("to_arrays", &event_arrays);
+      .def_prop_ro("bits",
+                   [](const SortedEvents& self) {
+                     std::vector<std::uint32_t> bits;
+                     for (std::size_t c = 0; c < self.layout().columns(); ++c) bits.push_back(self.layout().bits(c));
+                     return bits;
+                   })
+      .def_prop_ro("keys",
+                   [](nb::handle_t<SortedEvents> handle) {
+                     const auto& self = nb::cast<const SortedEvents&>(handle);
+                     return Matrix<std::uint64_t>(self.keys(), {self.rows(), self.stride()}, handle);
+                   })
+      .def_prop_ro("counts",
+                   [](nb::handle_t<SortedEvents> handle) {
+                     const auto& self = nb::cast<const SortedEvents&>(handle);
+                     return Array<std::uint32_t>(self.counts(), {self.rows()}, handle);
+                   })
+      .def_static("from_arrays", &from_arrays, nb::arg("bits"), nb::arg("keys"), nb::arg("counts"), nb::kw_only(),
+                  nb::arg("total"), nb::arg("largest"))
+      .def("unpacked", &unpacked, nb::arg("first"), nb::arg("last"));
   nb::class_<EventCounter>(module, "EventCounter")
       .def(
           "__init__",

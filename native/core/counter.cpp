@@ -282,6 +282,26 @@ SortedEvents EventCounter::finish() {
   return merge_sorted(std::exchange(runs_, {}), on_disk ? limit_.folder : std::string());
 }
 
+void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& largest) {
+  const KeyLayout& layout = events.layout();
+  const auto refuse = [](std::size_t row, const char* what) {
+    throw Error(ErrorCode::table, "row " + std::to_string(row) + " of the counts " + what);
+  };
+  std::uint64_t total = 0;
+  with_key_words(layout.words(), [&]<std::size_t W>() {
+    const auto* keys = events.keys_as<W>();
+    for (std::size_t i = 0; i < events.rows(); ++i) {
+      if (i > 0 && !(keys[i - 1] < keys[i])) refuse(i, "does not follow the one before it");
+      if (events.counts()[i] == 0) refuse(i, "was never counted");
+      if (!(slice<W>(keys[i], 0, layout.total()) == keys[i])) refuse(i, "has more bits than its columns");
+      for (std::size_t c = 0; c < layout.columns(); ++c)
+        if (layout.column(keys[i], c) > largest[c]) refuse(i, "holds an id that is too large");
+      total += events.counts()[i];
+    }
+  });
+  if (total != events.total()) throw Error(ErrorCode::table, "the counts do not sum to what they should");
+}
+
 SortedEvents spilled(const SortedEvents& events, const std::string& folder) {
   ByteStore keys(folder), counts(folder);
   keys.append(events.keys(), events.rows() * events.stride() * sizeof(std::uint64_t));

@@ -110,6 +110,10 @@ class EventCounter {
   ThreadPool pool_;
 };
 
+// Throws Error(table) unless the rows ascend, no count is 0, the counts sum to `total`, and no column
+// has an id above the one in `largest`.
+void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& largest);
+
 // Merges sorted events of one layout.
 SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder);
 // The same events in a file.

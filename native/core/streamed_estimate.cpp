@@ -321,7 +321,10 @@ class StreamedEstimator {
       const std::uint32_t outcome = layout_.column(entry.key(), 0);
       if (!last) {
         const unsigned prefix = layout_.prefix(1 + width(j + 1));
-        while (!have_parent || common_bits(parent.key(), entry.key()) < prefix) have_parent = parent.next();
+        while (!have_parent || common_bits(parent.key(), entry.key()) < prefix) {
+          have_parent = parent.next();
+          if (!have_parent) throw Error(ErrorCode::chain, "an entry has no shorter one");
+        }
         p_.pass(parent.rank());
         if (!state_is_empty_) state_.pass(parent.rank());
       }

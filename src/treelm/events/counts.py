@@ -7,13 +7,14 @@ shards can be counted anywhere and merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.errors import EstimationError
+from treelm.errors import EstimationError, ModelFileError
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.memory import MemoryLimit
 
@@ -67,12 +68,62 @@ class EventCounts:
     @property
     def rows(self) -> Ids:
         """The distinct rows."""
-        return self.native.to_arrays()[0]
+        return self.native.unpacked(0, len(self))
 
     @property
     def counts(self) -> Ids:
         """The count of each row."""
-        return self.native.to_arrays()[1]
+        return self.native.counts
+
+    def blocks(self, rows: int = 1 << 20) -> Iterator[tuple[Ids, Ids]]:
+        """Yield rows and counts, so many at a time."""
+        for first in range(0, len(self), rows):
+            last = min(first + rows, len(self))
+            yield self.native.unpacked(first, last), self.native.counts[first:last]
+
+    def to_tensors(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that a folder stores, named after `prefix`."""
+        bits = np.array([*self.native.bits, self.total], dtype=np.uint64)
+        return {
+            f"{prefix}.keys": self.native.keys,
+            f"{prefix}.counts": self.native.counts,
+            f"{prefix}.bits": bits,
+        }
+
+    @classmethod
+    def from_tensors(
+        cls, tensors: Mapping[str, npt.NDArray[Any]], prefix: str, *, largest: Sequence[int]
+    ) -> EventCounts:
+        """Return the counts that `to_tensors` stored, after a look at every row.
+
+        Args:
+            tensors: Arrays by name.
+            prefix: What their names begin with.
+            largest: The largest id of each column.
+
+        Raises:
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of counts.
+        """
+        kinds = {"keys": (np.uint64, 2), "counts": (np.uint32, 1), "bits": (np.uint64, 1)}
+        arrays = {}
+        for name, (dtype, dimensions) in kinds.items():
+            array = tensors.get(f"{prefix}.{name}")
+            if array is None or array.dtype != dtype or array.ndim != dimensions:
+                raise ModelFileError(
+                    f'the array "{prefix}.{name}" is missing or of another kind. Count again.',
+                    code="E_MODEL_TABLES",
+                )
+            arrays[name] = np.ascontiguousarray(array)
+        *bits, total = [int(number) for number in arrays["bits"][:1000]] or [0]
+        with kernel_errors(f'opening the counts "{prefix}"'):
+            native = _native.EventCounts.from_arrays(
+                [min(width, _LARGEST_ID) for width in bits],
+                arrays["keys"],
+                arrays["counts"],
+                total=total,
+                largest=list(largest),
+            )
+        return cls(native)
 
 
 class EventCounter:

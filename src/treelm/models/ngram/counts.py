@@ -1,0 +1,249 @@
+"""Counts of n-grams as a folder: counted anywhere, merged, and turned into a model later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import EncodedText, encode_open, encode_text, encode_trees
+from treelm.corpus.files import Source, source_name
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.errors import EstimationError, ModelFileError, UsageError, VocabularyError
+from treelm.events.counts import EventCounter, EventCounts, Ids, Places
+from treelm.models.ngram.events import WordSpace, count_ngrams
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, open_folder, save_folder
+from treelm.store.manifest import Description, TrainingCorpus
+
+SYSTEM = "ngram_counts"
+WORDS, TABLES, EVENTS, UNIGRAMS = "words.txt", "tables.safetensors", "events", "unigram_counts"
+
+
+@dataclass(frozen=True, eq=False)
+class NgramCounts:
+    """How often every n-gram of a text occurs.
+
+    Args:
+        order: Words in an n-gram.
+        vocabulary: The words that the ids of the events stand for.
+        events: N-grams, the last word first, with their counts.
+        unigrams: How often each word was read, then the number of sentences.
+        corpora: What was counted.
+    """
+
+    order: int
+    vocabulary: Vocabulary
+    events: EventCounts
+    unigrams: Places
+    corpora: tuple[TrainingCorpus, ...]
+
+    @classmethod
+    def count(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        order: int,
+        *,
+        vocabulary: Vocabulary | None = None,
+        threads: int = 1,
+        memory: MemoryLimit | None = None,
+        progress: Progress = SILENT,
+    ) -> NgramCounts:
+        """Count the n-grams of a text.
+
+        Args:
+            corpus: The text, or trees whose words it is.
+            order: Words in an n-gram.
+            vocabulary: The words to know; by default all words of the text.
+            threads: Kernel threads; results do not depend on it.
+            memory: How much memory may be used; results do not depend on it.
+            progress: Told how far it is.
+
+        Raises:
+            EstimationError: ``E_NO_DATA`` for an empty text.
+        """
+        vocabulary, text = _encode(corpus, vocabulary, threads=threads, progress=progress)
+        space = WordSpace.of(vocabulary)
+        events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
+        unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+        unigrams[space.end] = len(text)
+        return cls(order, vocabulary, events, unigrams, (_record(corpus, text),))
+
+    @property
+    def space(self) -> WordSpace:
+        """The ids that occur."""
+        return WordSpace.of(self.vocabulary)
+
+    def save(self, folder: Source) -> None:
+        """Save the counts as a folder that appears only when it is complete."""
+        description = Description(
+            system=SYSTEM,
+            config={"order": self.order},
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self.corpora,
+        )
+        save_folder(Path(folder), description, self._write)
+
+    def _write(self, writer: FolderWriter) -> None:
+        tensors = {**self.events.to_tensors(EVENTS), UNIGRAMS: self.unigrams}
+        writer.tables(TABLES, tensors)
+        save_vocabulary(self.vocabulary, writer.file(WORDS))
+
+    @classmethod
+    def load(cls, folder: Source) -> NgramCounts:
+        """Return the counts of a folder, used where they lie.
+
+        Raises:
+            ModelFileError: if the folder holds no counts, or not those that were saved.
+        """
+        opened = open_folder(Path(folder))
+        order = opened.manifest.config.get("order")
+        if opened.manifest.system != SYSTEM or not isinstance(order, int) or not 1 <= order <= 31:
+            raise ModelFileError(
+                f"{opened.path}: this folder holds no counts of n-grams; make some with "
+                "`treelm counts build`.",
+                code="E_MANIFEST",
+            )
+        vocabulary = load_vocabulary(opened.file(WORDS))
+        space = WordSpace.of(vocabulary)
+        tables = opened.tables(TABLES)
+        unigrams = tables.get(UNIGRAMS)
+        if (
+            vocabulary.fingerprint != opened.manifest.vocabulary
+            or unigrams is None
+            or unigrams.dtype != np.uint64
+            or unigrams.shape != (space.words + 1,)
+        ):
+            raise _mixed_up(opened.path)
+        largest = [space.end, *[space.start] * (order - 1)]
+        events = EventCounts.from_tensors(tables, EVENTS, largest=largest)
+        return cls(order, vocabulary, events, unigrams, opened.manifest.corpora)
+
+
+def merge_ngram_counts(
+    parts: Sequence[NgramCounts], *, threads: int = 1, memory: MemoryLimit | None = None
+) -> NgramCounts:
+    """Return the counts of several texts as if they had been counted together.
+
+    Counts over the same vocabulary are merged as they are. Where each knows all words of its own
+    text, the merged counts know them all.
+
+    Args:
+        parts: Counts of the same order.
+        threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
+
+    Raises:
+        UsageError: if there are none, or orders differ.
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if vocabularies differ and some are closed.
+    """
+    if not parts:
+        raise UsageError("there are no counts to merge.")
+    orders = sorted({part.order for part in parts})
+    if len(orders) > 1:
+        raise UsageError(
+            f"counts of order {orders[0]} and {orders[-1]} cannot be merged: count all texts with "
+            "the same --order."
+        )
+    vocabulary = parts[0].vocabulary
+    if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):
+        vocabulary = _union([part.vocabulary for part in parts])
+    space = WordSpace.of(vocabulary)
+    counter = EventCounter(orders[0], threads=threads, memory=memory)
+    unigrams = np.zeros(space.words + 1, dtype=np.uint64)
+    for part in parts:
+        new_ids = _new_ids(part, vocabulary)
+        unigrams[new_ids[: part.space.words + 1]] += part.unigrams
+        if part.vocabulary.fingerprint == vocabulary.fingerprint:
+            counter.merge(part.events)
+        else:
+            for rows, counts in part.events.blocks():
+                counter.add(new_ids[rows], counts)
+    corpora = tuple(record for part in parts for record in part.corpora)
+    return NgramCounts(orders[0], vocabulary, counter.finish(), unigrams, corpora)
+
+
+def _new_ids(part: NgramCounts, vocabulary: Vocabulary) -> Ids:
+    """Return the new id of each id of a part, ``</s>`` and ``<s>`` included."""
+    space = WordSpace.of(vocabulary)
+    words: npt.NDArray[np.uint32] = vocabulary.ids_of(part.vocabulary.symbols)
+    return np.append(words, np.array([space.end, space.start], dtype=np.uint32))
+
+
+def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+    words: dict[str, int] = {}
+    for vocabulary in vocabularies:
+        if vocabulary.source.get("name") != "all":
+            raise VocabularyError(
+                "the counts were made with different vocabularies, so the same word may be known "
+                "in one and unknown in another. Count every text with the same --vocabulary.",
+                code="E_VOCABULARY_MISMATCH",
+            )
+        for item in vocabulary.entries:
+            words[item.symbol] = words.get(item.symbol, 0) + item.count
+    first = vocabularies[0]
+    numbers = {
+        name: sum(_number(vocabulary.source.get(name)) for vocabulary in vocabularies)
+        for name in ("sentences", "tokens")
+    }
+    return Vocabulary.from_counts(
+        words, profile=first.profile, style=first.style, source={"name": "all", **numbers}
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _mixed_up(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{path}: {WORDS}, {TABLES} and the manifest do not fit together. Count again.",
+        code="E_MODEL_TABLES",
+    )
+
+
+def _encode(
+    corpus: TextCorpus | TreeCorpus,
+    vocabulary: Vocabulary | None,
+    *,
+    threads: int,
+    progress: Progress,
+) -> tuple[Vocabulary, EncodedText]:
+    if vocabulary is None:
+        if isinstance(corpus, TreeCorpus):
+            return encode_trees(corpus)
+        return encode_open(corpus, threads=threads, progress=progress)
+
+    def encode(*, training: bool) -> EncodedText:
+        if isinstance(corpus, TreeCorpus):
+            return encode_trees(corpus, vocabulary, training=training)[1]
+        return encode_text(
+            corpus, vocabulary, training=training, threads=threads, progress=progress
+        )
+
+    # Where the vocabulary was made from this very text by the streaming rule, words are unknown
+    # up to the place at which they entered it.
+    text = encode(training=True)
+    if not len(text.ids):
+        raise EstimationError("the text holds no words to train on.", code="E_NO_DATA")
+    source = vocabulary.source
+    same = (source.get("sentences"), source.get("tokens")) == (len(text), len(text.ids))
+    if not same and any(item.entry is not None for item in vocabulary.entries):
+        text = encode(training=False)
+    return vocabulary, text
+
+
+def _record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
+    fingerprint = text.fingerprint or corpus.fingerprint
+    return TrainingCorpus(
+        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        sha256=fingerprint.sha256,
+        sentences=fingerprint.sentences,
+        tokens=fingerprint.tokens,
+    )
