@@ -86,7 +86,7 @@ COMMANDS = {
     ),
     "convert": _Command(
         "treelm.cli.convert:convert",
-        "Write an n-gram model as an ARPA file, or the other way round.",
+        "Write an n-gram model as an ARPA file or as a smaller model, or read one.",
         "treelm convert model model.arpa.gz",
     ),
     "evaluate": _Command(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,8 +11,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_open, encode_text, encode_trees
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, UsageError
-from treelm.estimation.backoff_table import BackoffTable
+from treelm.errors import CorpusFormatError, EstimationError, UsageError
 from treelm.estimation.chain import ChainCounts, CountKind
 from treelm.estimation.estimate import (
     Base,
@@ -27,6 +28,7 @@ from treelm.events.counts import EventCounts, Ids
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
+from treelm.models.reduction import reduction_loss, text_bits_per_word
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 
@@ -37,6 +39,7 @@ def train_ngram(
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TextCorpus | None = None,
+    measure: TextCorpus | TreeCorpus | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> NgramModel:
@@ -47,6 +50,9 @@ def train_ngram(
         config: Options.
         vocabulary: The words to know; by default all words of the text.
         held_out: Text on which ``jm`` finds its weights.
+        measure: Text on which to find out what pruning and quantising cost; the training corpus
+            itself is not read again. The whole model is then estimated too, and ``config.loss``
+            is the answer.
         threads: Kernel threads; results do not depend on it.
         progress: Told how far it is.
 
@@ -60,16 +66,42 @@ def train_ngram(
             "--held-out. No other smoothing takes one."
         )
     vocabulary, text = _encode(corpus, vocabulary, threads=threads, progress=progress)
+    measured = None
+    if measure is not None and (config.prunes or config.bits is not None):
+        measured = _encode_measured(
+            measure, corpus, vocabulary, text, threads=threads, progress=progress
+        )
     space = WordSpace.of(vocabulary)
     counts = count_ngrams(text, config.order, space, threads=threads, progress=progress)
     unseen = None
     if held_out is not None:
         encoded = encode_text(held_out, vocabulary, threads=threads)
         unseen = count_ngrams(encoded, config.order, space, threads=threads)
-    table = _estimate(counts, unseen, config, space, threads=threads, progress=progress)
+    levels, smoothing, base = _smooth(counts, unseen, config, space, threads=threads)
     unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
     unigrams[space.end] = len(text)
-    return NgramModel(table, vocabulary, unigrams, config, [_record(corpus, text)])
+    record = _record(corpus, text)
+    # What the table looks like and what was measured is added by those who make it so.
+    plain = config.model_copy(update={"bits": None, "rounding": None, "loss": None})
+
+    def model_of(smoothing: Smoothing) -> NgramModel:
+        table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=progress)
+        return NgramModel(table, vocabulary, unigrams, plain, [record])
+
+    if measured is not None:
+        model = model_of(replace(smoothing, min_counts=()))
+        full = text_bits_per_word(model, measured, threads=threads)
+        if config.prunes:
+            del model  # the two tables need not be held at once
+            model = model_of(smoothing)
+    else:
+        model = model_of(smoothing)
+    if config.bits is not None:
+        model = model.quantized(config.bits, threads=threads, progress=progress)
+    if measure is None or measured is None:
+        return model
+    own = text_bits_per_word(model, measured, threads=threads)
+    return model.with_loss(reduction_loss(_name(measure), measured, full, own))
 
 
 def _encode(
@@ -103,15 +135,37 @@ def _encode(
     return vocabulary, text
 
 
-def _estimate(
+def _encode_measured(
+    measure: TextCorpus | TreeCorpus,
+    corpus: TextCorpus | TreeCorpus,
+    vocabulary: Vocabulary,
+    text: EncodedText,
+    *,
+    threads: int,
+    progress: Progress,
+) -> EncodedText:
+    """Return the text that is measured on as ids; the training text has been read already."""
+    if measure is corpus:
+        return text
+    if isinstance(measure, TreeCorpus):
+        return encode_trees(measure, vocabulary)[1]
+    measured = encode_text(measure, vocabulary, threads=threads, progress=progress)
+    if not len(measured):
+        raise CorpusFormatError(
+            f"{_name(measure)}: holds no sentence to measure on. Is it the right file?",
+            code="E_NO_DATA",
+        )
+    return measured
+
+
+def _smooth(
     counts: EventCounts,
     held_out: EventCounts | None,
     config: NgramConfig,
     space: WordSpace,
     *,
     threads: int,
-    progress: Progress,
-) -> BackoffTable:
+) -> tuple[ChainCounts, Smoothing, Base]:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
     least = config.min_counts()[::-1]
@@ -126,7 +180,7 @@ def _estimate(
     else:
         assert held_out is not None  # train_ngram has looked
         smoothing = _jelinek_mercer(levels, held_out, space, least)
-    return estimate(levels, smoothing, base, outcomes=space.outcomes, progress=progress)
+    return levels, smoothing, base
 
 
 def _jelinek_mercer(
@@ -143,10 +197,15 @@ def _jelinek_mercer(
     )
 
 
+def _name(corpus: TextCorpus | TreeCorpus) -> str:
+    """Return the names of the files of a corpus."""
+    return " ".join(source_name(path) for path in corpus.paths)
+
+
 def _record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
     fingerprint = text.fingerprint or corpus.fingerprint
     return TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        name=_name(corpus)[:1000],
         sha256=fingerprint.sha256,
         sentences=fingerprint.sentences,
         tokens=fingerprint.tokens,
