@@ -39,8 +39,7 @@ float narrow(double value) {
 
 float meant_probability(double stored) {
   if (stored == absent) return static_cast<float>(absent);
-  const float size = narrow(usable_probability(stored));
-  return std::signbit(stored) ? -size : size;
+  return std::copysign(narrow(usable_probability(stored)), std::signbit(stored) ? -1.0f : 1.0f);
 }
 
 float meant_weight(double stored) {
