@@ -53,7 +53,8 @@ struct Item {
   static constexpr bool has_ties = false;
   Key<1> key;
 
-  float value() const { return value_of(static_cast<std::uint32_t>(key.w[0] >> 32)); }
+  std::uint32_t order() const { return static_cast<std::uint32_t>(key.w[0] >> 32); }
+  float value() const { return value_of(order()); }
   std::uint64_t count() const { return key.w[0] & 0xFFFFFFFFu; }
   friend bool operator<(const Item& a, const Item& b) { return a.key < b.key; }
 };
@@ -72,9 +73,21 @@ void merge_equal(LargeVector<Item>& items) {
 }
 
 // Values that may share a bin: negative ones, those below 1, those above.
+//
+// What a bin holds is measured by its share of the values and by its share of the range, each for one
+// half: the first makes most values nearly exact, the second keeps the few at the ends, such as the
+// most frequent words, from being thrown together. The numbers of floats in their order grow like
+// logarithms, so they serve as these.
 struct Group {
   std::uint64_t values = 0, different = 0, bins = 0;
+  std::uint32_t first = 0, last = 0;  // in order
+  double left = 1;                    // of the measure
 
+  double share(std::uint64_t count) const { return 0.5 * static_cast<double>(count) / static_cast<double>(values); }
+  // Of the step from one value to the next.
+  double step(const Item& from, const Item& to) const {
+    return 0.5 * static_cast<double>(to.order() - from.order()) / static_cast<double>(last - first);
+  }
   static std::size_t of(float value) { return std::signbit(value) ? 0 : (value < 1 ? 1 : 2); }
 };
 using Groups = std::array<Group, 3>;
@@ -112,8 +125,9 @@ class Codebook {
         continue;
       }
       Group& group = groups[Group::of(item.value())];
+      if (group.different++ == 0) group.first = item.order();
+      group.last = item.order();
       group.values += item.count();
-      ++group.different;
     }
     share_bins(groups, codes - std::min(codes, exact));
     std::size_t begin = 0;
@@ -142,20 +156,21 @@ class Codebook {
     const float first = items[begin].value();
     if (is_exact(first)) return begin + 1;
     Group& group = groups[Group::of(first)];
-    const std::uint64_t target = group.values / group.bins;
+    if (items[begin].order() != group.first) group.left -= group.step(items[begin - 1], items[begin]);
+    const double target = group.left / static_cast<double>(group.bins);
+    double held = group.share(items[begin].count());
     --group.bins;
-    std::uint64_t held = items[begin].count();
     --group.different;
     std::size_t end = begin + 1;
-    for (; end < items.size() && group.different > 0; ++end) {
-      // Another value comes in as long as that brings the bin nearer to its size, and leaves no bin
-      // empty-handed.
-      const std::uint64_t count = items[end].count();
-      if (group.bins > 0 && (group.different <= group.bins || 2 * held + count > 2 * target)) break;
-      held += count;
+    for (; group.different > 0; ++end) {
+      // Another value comes in as long as that brings the bin nearer to its size, and no bin is
+      // left without a value.
+      const double more = group.share(items[end].count()) + group.step(items[end - 1], items[end]);
+      if (group.bins > 0 && (group.different <= group.bins || held + 0.5 * more > target)) break;
+      held += more;
       --group.different;
     }
-    group.values -= held;
+    group.left -= held;
     return end;
   }
 

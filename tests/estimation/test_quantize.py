@@ -1,4 +1,4 @@
-"""Quantised tables: the same automaton, values rounded to equal shares, what they mean kept."""
+"""Quantised tables: the same automaton, values rounded in bins, what they mean kept."""
 
 from __future__ import annotations
 
@@ -91,15 +91,20 @@ def check_bins(before: np.ndarray, after: np.ndarray, codes: int) -> None:
         if value not in (0.0, 1.0, -1.0):
             middle = np.exp(np.log(np.abs(values)).mean())
             assert abs(value) == pytest.approx(middle, rel=1e-6)
-    # No bin has much more than its share, unless it is one value.
-    share = 1 + len(before) / (codes - 8)
-    for values in bins:
-        assert len(np.unique(values)) == 1 or len(values) <= 2 * share
+    # No bin has much more than its share of values or range, unless it is one value.
+    for group in (before < 0, (before > 0) & (before < 1), before > 1):
+        inside = before[group & ~exact]
+        size = 0.5 / max(1, len(inside))
+        reach = np.ptp(np.log2(np.abs(inside))) if len(inside) else 0.0
+        for values in bins_of(inside, after[group & ~exact]):
+            if len(np.unique(values)) > 1:
+                held = size * len(values) + 0.5 * np.ptp(np.log2(np.abs(values))) / reach
+                assert held * codes * len(inside) / len(before) < 4
 
 
 @given(varied_tables)
 @settings(max_examples=12, deadline=None)
-def test_bins_are_equal_shares_and_values_stay_inside(table: BackoffTable) -> None:
+def test_bins_are_like_shares_and_values_stay_inside(table: BackoffTable) -> None:
     small = table.quantized(8)
     moved = [[], []]
     for level in range(3):
@@ -131,7 +136,7 @@ def test_the_automaton_is_the_same(table: BackoffTable, bits: int, seed: int) ->
     small_logs, same = small.advance(contexts, words)
     assert np.array_equal(following, same)
     assert (small_logs <= 1e-6).all()
-    np.testing.assert_allclose(small_logs, logs, atol=0.8 if bits == 8 else 1e-6)
+    np.testing.assert_allclose(small_logs, logs, atol=0.2 if bits == 8 else 1e-6)
     ids = words.copy()
     starts = np.array([0, 0, 7, 200, 500], dtype=np.uint64)
     one, two = (small.score_sequences(ids, starts, PAD, END, threads) for threads in (1, 2))

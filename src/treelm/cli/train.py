@@ -62,8 +62,8 @@ def ngram(
         lmplz: Give the numbers that KenLM's lmplz gives.
         vocabulary: Vocabulary file; default: all words of the text are known.
         held_out: Text on which jm finds its weights.
-        bits: Store probabilities and back-off weights as codes of 8 or 16 bits, with codebooks of
-            equal shares for every order. What that costs is measured as for --min-count.
+        bits: Store probabilities and back-off weights as codes of 8 or 16 bits, with codebooks for
+            every order. What that costs is measured as for --min-count.
         measure: With --min-count or --bits: text on which bits per word and perplexity of the
             whole model and of the saved one are measured. Default: the training text. For this
             the whole model is estimated too.

@@ -1,8 +1,9 @@
 """Back-off tables with codes instead of floats: a third of the size, and a little less exact.
 
 Every region of a table has a codebook of 2**bits values for its probabilities and one for its
-weights. Bins hold equal shares of the values; what a value means (impossible, absent, not a
-context) is never rounded away, so a quantised table leads through the same contexts.
+weights. A bin holds its share of the values and of their range, half and half; what a value means
+(impossible, absent, not a context) is never rounded away, so a quantised table leads through the
+same contexts.
 """
 
 from __future__ import annotations
