@@ -37,6 +37,7 @@ NB_MODULE(_native, module) {
   module.attr("ERROR_SENTENCES") = sentences;
   treelm::bindings::bind_counts(module);
   treelm::bindings::bind_backoff(module);
+  treelm::bindings::bind_table_quantizer(module);
   treelm::bindings::bind_arpa(module);
   treelm::bindings::bind_event_templates(module);
   treelm::bindings::bind_profile(module);

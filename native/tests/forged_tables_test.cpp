@@ -8,6 +8,7 @@
 #include "chain_sampler.h"
 #include "harness.h"
 #include "random.h"
+#include "table_quantizer.h"
 
 using namespace treelm;
 using namespace treelm::test;
@@ -165,6 +166,46 @@ TEST("forged tables: queries, rows and draws stay inside and end") {
       const auto table = forged_table(random, static_cast<Forgery>(kind));
       ask(random, table);
       draw(random, table);
+    }
+}
+
+namespace {
+
+struct Entry {
+  std::uint64_t row;
+  std::uint32_t context, outcome, next;
+  bool carrier, possible;
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+
+}  // namespace
+
+TEST("forged tables: codes mean what the values meant, and lead to the same contexts") {
+  Random random(13);
+  const auto ignore = [](std::uint64_t, std::uint64_t) {};
+  for (int round = 0; round < 60; ++round)
+    for (int kind = 0; kind < static_cast<int>(Forgery::count); ++kind) {
+      const auto table = forged_table(random, static_cast<Forgery>(kind));
+      const unsigned bits = random.chance(2) ? 8 : 16;
+      if (table->shape().coded()) {
+        CHECK_THROWS_CODE(quantize(*table, bits, 1, ignore), ErrorCode::argument);
+        continue;
+      }
+      CHECK_THROWS_CODE(quantize(*table, 12, 1, ignore), ErrorCode::argument);
+      const auto small = std::const_pointer_cast<BackoffTable>(quantize(*table, bits, 1 + round % 2, ignore).table);
+      for (std::size_t j = 0; j < table->shape().levels(); ++j) {
+        const auto entries = [j](const BackoffTable& from) {
+          std::vector<Entry> found;
+          from.each_entry(
+              j, [&](std::uint64_t row, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t next) {
+                found.push_back({row, context, outcome, next, std::signbit(p), usable_probability(p) > 0});
+              });
+          return found;
+        };
+        CHECK(entries(*table) == entries(*small));
+      }
+      ask(random, small);
+      draw(random, small);
     }
 }
 

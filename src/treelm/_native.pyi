@@ -406,6 +406,13 @@ def estimate_table(
     base: npt.NDArray[np.float64] | None,
     progress: Callable[[int, int], None] | None,
 ) -> BackoffTable: ...
+def quantize_table(
+    table: BackoffTable,
+    *,
+    bits: int,
+    threads: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[BackoffTable, tuple[int, float, float], tuple[int, float, float]]: ...
 
 @final
 class ArpaReader:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.command_line import assert_fine, assert_refused, treelm
 
+from treelm.corpus.corpus import TextCorpus
 from treelm.models.interpolated import interpolate
 from treelm.models.registry import load
 from treelm.tasks.convert import convert
+from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 def test_inspect_describes_a_model(ngram_folder: Path) -> None:
@@ -75,3 +77,52 @@ def test_convert_wants_one_folder_and_one_file(tmp_path: Path, ngram_folder: Pat
 
 def test_convert_returns_the_model(tmp_path: Path, ngram_folder: Path) -> None:
     assert convert(ngram_folder, tmp_path / "m.arpa").info.order == 3
+
+
+def test_convert_quantises(tmp_path: Path, ngram_folder: Path, text_file: Path) -> None:
+    small = tmp_path / "small"
+    done = treelm("convert", ngram_folder, "-o", small, "--bits", "8")
+    assert assert_fine(done, None) == b""
+    model = load(small)
+    assert model.info.bits == 8
+    assert f"treelm: {model.config.rounding}.\n" == done.stderr.decode()
+    done = treelm("convert", ngram_folder, small, "--bits", "16", "--measure", text_file)
+    assert assert_fine(done, None) == b""
+    model = load(small)
+    assert model.info.bits == 16
+    loss = model.config.loss
+    assert f"treelm: {loss}.\n" == done.stderr.decode()
+    full, own = (
+        evaluate_perplexity(each, TextCorpus((text_file,))) for each in (load(ngram_folder), model)
+    )
+    assert loss.full_bits_per_word == pytest.approx(full.bits_per_word, rel=1e-12)
+    assert loss.bits_per_word == pytest.approx(own.bits_per_word, rel=1e-12)
+    assert "bits:16" in own.signature
+    assert "bits:" not in full.signature
+    assert b"bits 16" in assert_fine(treelm("inspect", small))
+
+
+def test_convert_quantises_what_an_arpa_file_holds(tmp_path: Path, ngram_folder: Path) -> None:
+    arpa, small, back = tmp_path / "m.arpa", tmp_path / "small", tmp_path / "back.arpa"
+    assert_fine(treelm("convert", ngram_folder, arpa))
+    assert_fine(treelm("convert", arpa, small, "--bits", "8", "--quiet"))
+    assert_fine(treelm("convert", small, back))
+    assert back.read_bytes().startswith(arpa.read_bytes()[:50])
+
+
+def test_convert_refuses_what_cannot_be_quantised(tmp_path: Path, ngram_folder: Path) -> None:
+    small, target = tmp_path / "small", tmp_path / "out"
+    load(ngram_folder).quantized(8).save(small)
+    assert_refused(treelm("convert", small, target, "--bits", "8"), 2, "quantised already")
+    assert_refused(treelm("convert", ngram_folder, target, "--bits", "12"), 2, "--bits")
+    assert_refused(treelm("convert", ngram_folder, target, "--measure", "x"), 2, "--bits")
+    assert_refused(
+        treelm("convert", ngram_folder, tmp_path / "m.arpa", "--bits", "8"), 2, "model folder"
+    )
+    measure = ("--bits", "8", "--measure")
+    missing = tmp_path / "missing"
+    assert_refused(treelm("convert", ngram_folder, target, *measure, missing), 3, "no such file")
+    empty = tmp_path / "empty"
+    empty.write_text("\n")
+    assert_refused(treelm("convert", ngram_folder, target, *measure, empty), 3, "no sentence")
+    assert not target.exists()

@@ -14,6 +14,7 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.models.interpolated import InterpolatedModel
 from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
+from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 def test_train_ngram_saves_a_model_and_says_what_it_is(tmp_path: Path, text_file: Path) -> None:
@@ -51,6 +52,48 @@ def test_train_ngram_options(
     )
     assert_fine(done, None)
     assert math.isfinite(load(tmp_path / "m").score("the boat").log_prob)
+
+
+@pytest.mark.parametrize(
+    ("options", "costs"),
+    [
+        (("--min-count", "1", "2"), True),
+        (("--bits", "8"), True),
+        (("--bits", "16", "--min-count", "1", "1", "2", "--measure", "{other}"), True),
+        (("--bits", "8", "--no-measure"), False),
+        (("--min-count", "1", "2", "--no-measure"), None),
+    ],
+)
+def test_train_ngram_says_what_a_smaller_model_costs(
+    tmp_path: Path, text_file: Path, options: tuple[str, ...], costs: bool | None
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("The old ferry left .\n" * 3)
+    given = [option.format(other=other) for option in options]
+    target = tmp_path / "m"
+    done = treelm(
+        *("train", "ngram", "--order", "3", "--text", text_file, "-o", target, "--json", *given)
+    )
+    summary = json.loads(assert_fine(done, None))
+    model = load(target)
+    assert isinstance(model, NgramModel)
+    assert summary.get("bits") == model.config.bits
+    notes = done.stderr.decode()
+    if costs:
+        measured = other if "--measure" in options else text_file
+        found = evaluate_perplexity(model, TextCorpus((measured,)))
+        assert summary["loss"]["bits_per_word"] == pytest.approx(found.bits_per_word)
+        assert summary["loss"]["perplexity"] == pytest.approx(found.perplexity)
+        assert f"on {measured} (" in notes
+        assert f"{found.bits_per_word:.4f} ({found.perplexity:.2f}) as saved" in notes
+        inspected = json.loads(assert_fine(treelm("inspect", target, "--json")))
+        assert (
+            inspected["config"]["loss"]["full_bits_per_word"]
+            == (summary["loss"]["full_bits_per_word"])
+        )
+    else:
+        assert "loss" not in summary
+        assert ("stored log2 probabilities moved" in notes) == (costs is False)
 
 
 def test_train_ngram_with_a_vocabulary(tmp_path: Path, text_file: Path) -> None:
@@ -93,6 +136,11 @@ def test_train_ngram_with_held_out_text(tmp_path: Path, text_file: Path) -> None
         (("--smoothing", "kn", "--lmplz"), "lmplz"),
         (("--seed", "-1"), "seed"),
         (("--threads", "0"), "--threads"),
+        (("--bits", "4"), "--bits"),
+        (("--bits", "eight"), "--bits"),
+        (("--measure", "somewhere"), "--min-count"),
+        (("--no-measure",), "--min-count"),
+        (("--bits", "8", "--measure", "somewhere", "--no-measure"), "--no-measure"),
     ],
 )
 def test_train_ngram_refuses_impossible_options(
@@ -112,6 +160,10 @@ def test_train_ngram_refuses_bad_texts_and_targets(tmp_path: Path, text_file: Pa
         treelm("train", "ngram", "--text", "/dev/stdin", "-o", target, stdin=b"a\n"), 2, "only once"
     )
     assert_refused(treelm("train", "ngram", "-o", target), 2)
+    measure = ("--bits", "8", "--measure")
+    for bad, code in ((tmp_path / "missing", 3), ("/dev/stdin", 2)):
+        done = treelm("train", "ngram", "--text", text_file, "-o", target, *measure, bad)
+        assert_refused(done, code)
     empty = tmp_path / "empty"
     empty.write_text("\n\n")
     done = treelm("train", "ngram", "--text", empty, "-o", target)

@@ -86,7 +86,7 @@ COMMANDS = {
     ),
     "convert": _Command(
         "treelm.cli.convert:convert",
-        "Write an n-gram model as an ARPA file, or the other way round.",
+        "Turn models into ARPA files and back, or into smaller models.",
         "treelm convert model model.arpa.gz",
     ),
     "evaluate": _Command(

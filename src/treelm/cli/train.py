@@ -9,6 +9,10 @@ from cyclopts import App, Parameter
 from treelm.cli.corpus_options import corpus_of
 from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
+from treelm.errors import UsageError
+from treelm.estimation.quantize import CodeBits
+from treelm.models.model import Config
+from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.train import train_mixture, train_ngram_model
 
@@ -36,6 +40,9 @@ def ngram(
     lmplz: bool = False,
     vocabulary: str | None = None,
     held_out: str | None = None,
+    bits: CodeBits | None = None,
+    measure: str | None = None,
+    no_measure: bool = False,
     memory: str | None = None,
     temporary: str | None = None,
     seed: int = 0,
@@ -52,10 +59,17 @@ def ngram(
         order: Words in an n-gram, the predicted one included.
         smoothing: kn, mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or berkeley.
         min_count: Smallest counts of n-grams that are kept, from unigrams up; the last one holds
-            for the rest. Default: all are kept.
+            for the rest. Default: all are kept. What that costs is measured and said on standard
+            error: see --measure.
         lmplz: Give the numbers that KenLM's lmplz gives.
         vocabulary: Vocabulary file; default: all words of the text are known.
         held_out: Text on which jm finds its weights.
+        bits: Store probabilities and back-off weights as codes of 8 or 16 bits, with codebooks for
+            every order. What that costs is measured as for --min-count.
+        measure: With --min-count or --bits: text on which bits per word and perplexity of the
+            whole model and of the saved one are measured. Default: the training text. For this
+            the whole model is estimated too.
+        no_measure: Do not measure what --min-count and --bits cost; saves time and memory.
         memory: How much memory may be used, such as 4G; what does not fit is sorted on disk, with
             the same result. Default: as much as it takes.
         temporary: Folder for what does not fit; default: that of the output. Nothing is left there.
@@ -70,20 +84,27 @@ def ngram(
         "smoothing": smoothing,
         "lmplz": lmplz,
         "seed": seed,
+        "bits": bits,
     }
     if min_count is not None:
         options["min_count"] = min_count
     config = NgramModel.make_config(options)
+    _check_measure(config, measure, no_measure=no_measure)
     model = train_ngram_model(
         corpus_of(text, trees, reading, common),
         output,
         config,
         vocabulary=vocabulary,
         held_out=held_out,
+        measure=measure,
+        measured=not no_measure,
         threads=reading.thread_count,
         memory=memory_limit(memory, temporary, output),
         progress=common.progress,
     )
+    loss = model.config.loss
+    if cost := loss or model.config.rounding:
+        common.note(f"{cost}.")
     write_record(
         {
             "system": model.system,
@@ -93,9 +114,23 @@ def ngram(
             "sentences": sum(record.sentences for record in model.corpora),
             "tokens": sum(record.tokens for record in model.corpora),
             "vocabulary": model.vocabulary.fingerprint,
+            **({} if bits is None else {"bits": bits}),
+            **({} if loss is None else {"loss": loss.to_record()}),
         },
         as_json=json,
     )
+
+
+def _check_measure(config: Config, measure: str | None, *, no_measure: bool) -> None:
+    if measure is None and not no_measure:
+        return
+    if measure is not None and no_measure:
+        raise UsageError("--measure and --no-measure exclude each other.")
+    if isinstance(config, NgramConfig) and not config.prunes and config.bits is None:
+        raise UsageError(
+            "--measure and --no-measure are about what --min-count and --bits cost; give one of "
+            "these. `treelm evaluate perplexity` measures any model."
+        )
 
 
 @train.command(

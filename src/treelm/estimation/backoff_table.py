@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from treelm import _native
 from treelm.errors import EstimationError, ModelFileError
 from treelm.events.counts import Ids, Places, as_rows
 from treelm.kernel_errors import kernel_errors
+
+if TYPE_CHECKING:
+    from treelm.estimation.quantize import CodeBits
 
 Floats = npt.NDArray[np.float64]
 
@@ -194,6 +197,17 @@ class BackoffTable:
     @cached_property
     def _sampler(self) -> _native.ChainSampler:
         return self.sampler()
+
+    def quantized(self, bits: CodeBits, *, threads: int = 1) -> BackoffTable:
+        """Return the table with codes of 8 or 16 bits instead of floats.
+
+        Args:
+            bits: Of a code.
+            threads: Kernel threads; results do not depend on it.
+        """
+        from treelm.estimation.quantize import quantize
+
+        return quantize(self, bits, threads=threads).table
 
     def to_tensors(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a model folder stores, named after `prefix`."""

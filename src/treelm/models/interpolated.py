@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
+from treelm.estimation.quantize import CodeBits
 from treelm.models.incremental import BATCH, IncrementalModel, check_pairs
 from treelm.models.mixture_weights import WeightFit, check_weights, fit_weights
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
@@ -36,6 +37,7 @@ from treelm.models.states import (
     unpack_pieces,
 )
 from treelm.models.words import Word, Words, check_vocabularies, words_of
+from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
@@ -109,6 +111,7 @@ class _Mixture(LanguageModel):
             exact_key=all(info.exact_key for info in infos),
             order=max(orders) if len(orders) == len(infos) else None,
             beam=min(beams, default=None),
+            bits=min((info.bits for info in infos if info.bits is not None), default=None),
             vocabulary=self.vocabulary.fingerprint,
         )
 
@@ -160,6 +163,11 @@ class _Mixture(LanguageModel):
             ) from error
         numbers = sorted(folder.manifest.parts, key=lambda name: (len(name), name))
         return cls([from_folder(folder.part(name)) for name in numbers], config)
+
+    def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:
+        """Return the mixture of the quantised parts, with the same weights."""
+        parts = [part.quantized(bits, threads=threads, progress=progress) for part in self._mixed]
+        return type(self)(parts, self._config)
 
     def _mix(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the log of the weighted sum over the last axis, one column a part."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
+from treelm.estimation.quantize import CodeBits
 from treelm.models.scores import SentenceScore
 from treelm.models.states import Context, State, Step
 from treelm.models.words import Word, Words
@@ -54,6 +55,8 @@ class ModelInfo:
         exact_key: Whether equal keys of states mean equal futures, to the last bit.
         order: Words that an n-gram model looks at, the predicted one included.
         beam: Largest number of hypotheses kept in a search; None if nothing is pruned.
+        bits: Bits of the codes that stand for probabilities in its tables, which then add up to 1
+            only nearly; None if nothing was rounded.
         vocabulary: Fingerprint of the words it knows.
     """
 
@@ -62,6 +65,7 @@ class ModelInfo:
     exact_key: bool = True
     order: int | None = None
     beam: int | None = None
+    bits: int | None = None
     vocabulary: str
 
 
@@ -161,6 +165,25 @@ class LanguageModel(ABC):
         """Return the log probabilities of sentences, in order."""
         scores = self.score_many(sentences, eos=eos, threads=threads)
         return np.fromiter((score.log_prob for score in scores), np.float64, len(sentences))
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> LanguageModel:
+        """Return the model with codes of 8 or 16 bits instead of floats in its tables.
+
+        Args:
+            bits: Of a code.
+            threads: Kernel threads; results do not depend on it.
+            progress: Told how far it is.
+
+        Raises:
+            UnsupportedTask: if the system has no such tables.
+        """
+        del bits, threads, progress
+        raise UnsupportedTask(
+            f"a model of the system {self.system} has no tables that can be quantised; models of "
+            "n-grams have, and mixtures of these."
+        )
 
     def require(self, task: Task) -> None:
         """Refuse what the system does not do.

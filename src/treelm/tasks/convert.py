@@ -31,7 +31,8 @@ def convert(source: Source, target: Source) -> NgramModel:
         if not to_file:
             raise UsageError(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
-                f"named .arpa or .arpa.gz, not {source_name(target)}."
+                f"named .arpa or .arpa.gz, not {source_name(target)}; with --bits 8 or 16 it is "
+                "another model folder."
             )
         model = load(source)
         if not isinstance(model, NgramModel):

@@ -30,6 +30,8 @@ def train_ngram_model(
     *,
     vocabulary: Source | None = None,
     held_out: Source | None = None,
+    measure: Source | None = None,
+    measured: bool = True,
     threads: int = 1,
     memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
@@ -42,6 +44,9 @@ def train_ngram_model(
         config: Options.
         vocabulary: Vocabulary file; by default all words of the text are known.
         held_out: Text for interpolation weights, where the smoothing has any.
+        measure: Text on which to find out what pruning and quantising cost, where there is any;
+            by default the training text.
+        measured: Whether to find out at all.
         threads: Kernel threads; results do not depend on it.
         memory: How much memory may be used; results do not depend on it.
         progress: Told how far it is.
@@ -50,18 +55,26 @@ def train_ngram_model(
         UsageError: if a text can be read only once.
     """
     check_target(target)
-    check_texts([*corpus.paths, *([held_out] if held_out is not None else [])])
+    others = [text for text in (held_out, measure) if text is not None]
+    check_texts([*corpus.paths, *others])
     model = NgramModel.train(
         corpus,
         config,
         vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
         held_out=None if held_out is None else TextCorpus((held_out,)),
+        measure=_measured_corpus(corpus, measure) if measured else None,
         threads=threads,
         memory=memory,
         progress=progress,
     )
     model.save(target)
     return model
+
+
+def _measured_corpus(
+    corpus: TextCorpus | TreeCorpus, measure: Source | None
+) -> TextCorpus | TreeCorpus:
+    return corpus if measure is None else TextCorpus((measure,))
 
 
 def train_mixture(

@@ -7,7 +7,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from treelm.estimation.quantize import CodeBits
 from treelm.models.model import Config
+from treelm.models.reduction import ReductionLoss, Rounding
 
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
 Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]
@@ -36,6 +38,12 @@ class NgramConfig(Config):
     """Follow KenLM's lmplz where it differs from the books."""
     seed: int = Field(default=0, ge=0)
     """Seed of random choices, where there are any."""
+    bits: CodeBits | None = None
+    """Bits of the codes that stand for probabilities and weights; None for floats."""
+    rounding: Rounding | None = None
+    """How far values moved when they became codes; found by quantising."""
+    loss: ReductionLoss | None = None
+    """What pruning and quantising cost on a text; found by training, where it was measured."""
 
     @field_validator("min_count")
     @classmethod
@@ -55,6 +63,11 @@ class NgramConfig(Config):
         if self.lmplz and self.smoothing not in ("mkn", "arpa"):
             raise ValueError("lmplz uses modified Kneser-Ney; combine it with smoothing mkn only")
         return self
+
+    @property
+    def prunes(self) -> bool:
+        """Whether n-grams are left out."""
+        return max(self.min_count) > 1
 
     def min_counts(self) -> tuple[int, ...]:
         """Return the smallest count of every order, unigrams first."""

@@ -14,7 +14,13 @@ from treelm.corpus.encoder import EncodedText, encode_open, encode_text, encode_
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import EstimationError, ModelFileError, UsageError, VocabularyError
+from treelm.errors import (
+    CorpusFormatError,
+    EstimationError,
+    ModelFileError,
+    UsageError,
+    VocabularyError,
+)
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.models.ngram.events import WordSpace, count_ngrams
 from treelm.parallel.memory import MemoryLimit
@@ -239,10 +245,32 @@ def _encode(
     return vocabulary, text
 
 
+def encode_measured(
+    measure: TextCorpus | TreeCorpus, vocabulary: Vocabulary, *, threads: int, progress: Progress
+) -> EncodedText:
+    """Return a text that a model over the vocabulary is measured on as ids.
+
+    Raises:
+        CorpusFormatError: ``E_NO_DATA`` if it holds no sentence.
+    """
+    try:
+        return _encode(measure, vocabulary, threads=threads, progress=progress)[1]
+    except EstimationError as error:
+        raise CorpusFormatError(
+            f"{corpus_name(measure)}: holds no sentence to measure on. Is it the right file?",
+            code="E_NO_DATA",
+        ) from error
+
+
+def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
+    """Return the names of the files of a corpus."""
+    return " ".join(source_name(path) for path in corpus.paths)
+
+
 def _record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
     fingerprint = text.fingerprint or corpus.fingerprint
     return TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        name=corpus_name(corpus)[:1000],
         sha256=fingerprint.sha256,
         sentences=fingerprint.sentences,
         tokens=fingerprint.tokens,

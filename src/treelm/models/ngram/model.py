@@ -16,11 +16,13 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.quantize import CodeBits, quantize
 from treelm.models.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
 from treelm.models.model import Config, ModelInfo, Task, explain
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
+from treelm.models.reduction import ReductionLoss, Rounding
 from treelm.models.scores import BatchScores, Sample
 from treelm.models.states import (
     Context,
@@ -94,6 +96,7 @@ class NgramModel(IncrementalModel):
         progress: Progress = SILENT,
         vocabulary: Vocabulary | None = None,
         held_out: TextCorpus | None = None,
+        measure: TextCorpus | TreeCorpus | None = None,
         threads: int = 1,
         memory: MemoryLimit | None = None,
     ) -> Self:
@@ -106,6 +109,8 @@ class NgramModel(IncrementalModel):
             progress: Told how far it is.
             vocabulary: The words to know; by default all words of the text.
             held_out: Text on which interpolation weights are found, where the smoothing has any.
+            measure: Text, perhaps the corpus itself, on which to find out what pruning and
+                quantising cost; the answer is ``config.loss``.
             threads: Kernel threads; results do not depend on it.
             memory: How much memory may be used; results do not depend on it.
 
@@ -127,6 +132,7 @@ class NgramModel(IncrementalModel):
             config,
             vocabulary=vocabulary,
             held_out=held_out,
+            measure=measure,
             threads=threads,
             memory=memory,
             progress=progress,
@@ -162,6 +168,7 @@ class NgramModel(IncrementalModel):
             exactness="exact",
             normalized=True,
             order=self._config.order,
+            bits=self._config.bits,
             vocabulary=self._vocabulary.fingerprint,
         )
 
@@ -175,6 +182,31 @@ class NgramModel(IncrementalModel):
 
     def __repr__(self) -> str:
         return f"NgramModel(order={self._config.order}, words={len(self._vocabulary)})"
+
+    # -- smaller ones -----------------------------------------------------------------------
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> NgramModel:
+        """Return the model with codes of 8 or 16 bits instead of floats."""
+        table, probabilities, weights = quantize(
+            self.table, bits, threads=threads, progress=progress
+        )
+        rounding = Rounding(
+            mean_probability=probabilities.mean,
+            largest_probability=probabilities.largest,
+            mean_weight=weights.mean,
+            largest_weight=weights.largest,
+        )
+        return self._changed(table, bits=bits, rounding=rounding, loss=None)
+
+    def with_loss(self, loss: ReductionLoss) -> NgramModel:
+        """Return the model with a record of what making it smaller cost."""
+        return self._changed(self.table, loss=loss)
+
+    def _changed(self, table: BackoffTable, **options: object) -> NgramModel:
+        config = self._config.model_copy(update=options)
+        return NgramModel(table, self._vocabulary, self._unigram_counts, config, self._corpora)
 
     # -- word by word -----------------------------------------------------------------------
 
@@ -344,6 +376,7 @@ class NgramModel(IncrementalModel):
             table.widths != tuple(range(config.order - 1, -1, -1))
             or not table.shape.sequence
             or table.shape.outcomes != len(vocabulary) + 2
+            or (table.shape.value_bits if table.shape.value_bits < 32 else None) != config.bits
         ):
             raise _mixed_up(folder)
         return cls(table, vocabulary, counts, config, folder.manifest.corpora)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,7 +11,6 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
-from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import ChainCounts, CountKind
 from treelm.estimation.estimate import (
     Base,
@@ -24,9 +25,10 @@ from treelm.estimation.estimate import (
 from treelm.estimation.jelinek_mercer import jelinek_mercer_weights
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.counts import NgramCounts
+from treelm.models.ngram.counts import NgramCounts, corpus_name, encode_measured
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
+from treelm.models.reduction import reduction_loss, text_bits_per_word
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
@@ -37,6 +39,7 @@ def train_ngram(
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TextCorpus | None = None,
+    measure: TextCorpus | TreeCorpus | None = None,
     threads: int = 1,
     memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
@@ -48,6 +51,8 @@ def train_ngram(
         config: Options.
         vocabulary: The words to know; by default all words of the text.
         held_out: Text on which ``jm`` finds its weights.
+        measure: Text on which to find out what pruning and quantising cost. The whole model is
+            then estimated too, and ``config.loss`` is the answer.
         threads: Kernel threads; results do not depend on it.
         memory: How much memory may be used, beside that for the words of the text (four bytes
             each); results do not depend on it.
@@ -67,7 +72,13 @@ def train_ngram(
         progress=progress,
     )
     return train_on_counts(
-        counts, config, held_out=held_out, threads=threads, memory=memory, progress=progress
+        counts,
+        config,
+        held_out=held_out,
+        measure=measure,
+        threads=threads,
+        memory=memory,
+        progress=progress,
     )
 
 
@@ -76,6 +87,7 @@ def train_on_counts(
     config: NgramConfig,
     *,
     held_out: TextCorpus | None = None,
+    measure: TextCorpus | TreeCorpus | None = None,
     threads: int = 1,
     memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
@@ -86,6 +98,8 @@ def train_on_counts(
         counts: The n-grams of a text.
         config: Options; the order must be that of the counts.
         held_out: Text on which ``jm`` finds its weights.
+        measure: Text on which to find out what pruning and quantising cost. The whole model is
+            then estimated too, and ``config.loss`` is the answer.
         threads: Kernel threads; results do not depend on it.
         memory: How much memory may be used; results do not depend on it.
         progress: Told how far it is.
@@ -101,10 +115,35 @@ def train_on_counts(
     if held_out is not None:
         encoded = encode_text(held_out, counts.vocabulary, threads=threads)
         unseen = count_ngrams(encoded, config.order, space, threads=threads)
-    table = _estimate(
-        counts.events, unseen, config, space, threads=threads, memory=memory, progress=progress
+    levels, smoothing, base = _smooth(
+        counts.events, unseen, config, space, threads=threads, memory=memory
     )
-    return NgramModel(table, counts.vocabulary, counts.unigrams, config, list(counts.corpora))
+    # What the table looks like and what was measured is added by those who make it so.
+    plain = config.model_copy(update={"bits": None, "rounding": None, "loss": None})
+
+    def model_of(smoothing: Smoothing) -> NgramModel:
+        table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=progress)
+        return NgramModel(table, counts.vocabulary, counts.unigrams, plain, list(counts.corpora))
+
+    if measure is None or not (config.prunes or config.bits is not None):
+        return _coded(model_of(smoothing), config, threads=threads, progress=progress)
+    model = model_of(replace(smoothing, min_counts=()))
+    measured = encode_measured(measure, counts.vocabulary, threads=threads, progress=progress)
+    full = text_bits_per_word(model, measured, threads=threads)
+    if config.prunes:
+        del model  # the two tables need not be held at once
+        model = model_of(smoothing)
+    model = _coded(model, config, threads=threads, progress=progress)
+    own = text_bits_per_word(model, measured, threads=threads)
+    return model.with_loss(reduction_loss(corpus_name(measure), measured, full, own))
+
+
+def _coded(
+    model: NgramModel, config: NgramConfig, *, threads: int, progress: Progress
+) -> NgramModel:
+    if config.bits is None:
+        return model
+    return model.quantized(config.bits, threads=threads, progress=progress)
 
 
 def _check_held_out(config: NgramConfig, held_out: TextCorpus | None) -> None:
@@ -115,7 +154,7 @@ def _check_held_out(config: NgramConfig, held_out: TextCorpus | None) -> None:
         )
 
 
-def _estimate(
+def _smooth(
     counts: EventCounts,
     held_out: EventCounts | None,
     config: NgramConfig,
@@ -123,8 +162,7 @@ def _estimate(
     *,
     threads: int,
     memory: MemoryLimit | None,
-    progress: Progress,
-) -> BackoffTable:
+) -> tuple[ChainCounts, Smoothing, Base]:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
     least = config.min_counts()[::-1]
@@ -139,9 +177,9 @@ def _estimate(
     elif config.smoothing == "berkeley":
         smoothing, base = berkeley(levels, min_counts=least), NoBase()
     else:
-        assert held_out is not None  # train_ngram has looked
+        assert held_out is not None  # train_on_counts has looked
         smoothing = _jelinek_mercer(levels, held_out, space, least)
-    return estimate(levels, smoothing, base, outcomes=space.outcomes, progress=progress)
+    return levels, smoothing, base
 
 
 def _jelinek_mercer(

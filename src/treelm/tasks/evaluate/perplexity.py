@@ -152,6 +152,7 @@ def model_signature(model: LanguageModel, *, task: str, **parts: object) -> str:
         train=_train_prefix(model),
         order=info.order,
         beam=info.beam,
+        bits=info.bits,
         smoothing=getattr(model.config, "smoothing", None),
         vocab=info.vocabulary[:_PREFIX],
         **parts,

@@ -1,0 +1,121 @@
+"""From a model to a smaller one, whose tables hold codes instead of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from treelm.corpus.encoder import encode_text
+from treelm.corpus.files import Source, source_name
+from treelm.errors import CorpusFormatError, UsageError
+from treelm.estimation.quantize import CodeBits
+from treelm.models.incremental import IncrementalModel
+from treelm.models.interpolated import InterpolatedModel
+from treelm.models.model import LanguageModel
+from treelm.models.ngram.arpa import read_arpa
+from treelm.models.ngram.model import NgramModel
+from treelm.models.reduction import ReductionLoss, Rounding, reduction_loss, text_bits_per_word
+from treelm.models.registry import load
+from treelm.parallel.progress import SILENT, Progress
+from treelm.tasks.convert import is_arpa_name
+from treelm.tasks.train import check_target
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedModel:
+    """A quantised model, and what that cost.
+
+    Args:
+        model: The model as it was saved.
+        loss: What it lost on a text, if one was given.
+    """
+
+    model: LanguageModel
+    loss: ReductionLoss | None
+
+    @property
+    def roundings(self) -> list[tuple[str, Rounding]]:
+        """How far stored values moved: by number of the part, in a mixture."""
+        return list(_roundings(self.model, ""))
+
+    def costs(self) -> list[str]:
+        """Return what people want to read: the loss, or how far values moved."""
+        if self.loss is not None:
+            return [str(self.loss)]
+        return [f"{part}{rounding}" for part, rounding in self.roundings]
+
+
+def quantize_model(
+    source: Source,
+    target: Source,
+    bits: CodeBits,
+    *,
+    measure: Source | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> QuantizedModel:
+    """Save a model with codes instead of floats.
+
+    Args:
+        source: Model folder of n-grams or of a mixture of these, or an ARPA file.
+        target: Model folder to write; looked at before the work begins.
+        bits: Of a code.
+        measure: Text that is scored under both models.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+
+    Raises:
+        UsageError: if the target is named as an ARPA file, or the model is quantised already.
+        UnsupportedTask: if the model is neither of n-grams nor a mixture of these.
+    """
+    if is_arpa_name(target):
+        raise UsageError(
+            f"an ARPA file has no codes: with --bits the target must be a model folder, not "
+            f"{source_name(target)}."
+        )
+    check_target(target)
+    model = load(source) if Path(source).is_dir() else read_arpa(source, threads=threads)
+    if model.info.bits is not None:
+        raise UsageError(
+            f"{source_name(source)} is quantised already, to {model.info.bits} bits. Quantise the "
+            "model that it was made from."
+        )
+    small = model.quantized(bits, threads=threads, progress=progress)
+    loss = None
+    if measure is not None:
+        loss = _loss(model, small, measure, threads=threads, progress=progress)
+        if isinstance(small, NgramModel):
+            small = small.with_loss(loss)
+    small.save(target)
+    return QuantizedModel(small, loss)
+
+
+def _loss(
+    model: LanguageModel,
+    small: LanguageModel,
+    measure: Source,
+    *,
+    threads: int,
+    progress: Progress,
+) -> ReductionLoss:
+    text = encode_text(measure, model.vocabulary, threads=threads, progress=progress)
+    if not len(text):
+        raise CorpusFormatError(
+            f"{source_name(measure)}: holds no sentence to measure on. Is it the right file?",
+            code="E_NO_DATA",
+        )
+    before, after = (
+        text_bits_per_word(each, text, threads=threads)
+        for each in (model, small)
+        if isinstance(each, IncrementalModel)  # all that can be quantised are
+    )
+    return reduction_loss(source_name(measure), text, before, after)
+
+
+def _roundings(model: LanguageModel, name: str) -> Iterator[tuple[str, Rounding]]:
+    if isinstance(model, NgramModel) and model.config.rounding is not None:
+        yield name, model.config.rounding
+    if isinstance(model, InterpolatedModel):
+        for number, part in enumerate(model.parts):
+            yield from _roundings(part, f"{name}part {number}: ")
