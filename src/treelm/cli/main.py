@@ -59,6 +59,11 @@ COMMANDS = {
         "Choose the words that models know, and save them in one file.",
         "treelm vocabulary --text train.txt --rule stream -o words.vocabulary",
     ),
+    "counts": _Command(
+        "treelm.cli.counts:counts",
+        "Count n-grams, here or on several machines, and merge the counts.",
+        "treelm counts build --text part1.txt --order 5 -o part1.counts",
+    ),
     "train": _Command(
         "treelm.cli.train:train",
         "Train a model and save it as a folder.",
@@ -120,7 +125,7 @@ app = App(
 )
 for _name, _command in COMMANDS.items():
     # A command with commands of its own says its example itself.
-    _has_own = _name in {"corrupt", "evaluate", "judge", "train"}
+    _has_own = _name in {"corrupt", "counts", "evaluate", "judge", "train"}
     _extra = {} if _has_own else {"help_epilogue": f"Example: `{_command.example}`"}
     app.command(_command.path, name=_name, help=_command.sentence, **_extra)
 

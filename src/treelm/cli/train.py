@@ -14,7 +14,7 @@ from treelm.estimation.quantize import CodeBits
 from treelm.models.model import Config
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
-from treelm.tasks.train import train_mixture, train_ngram_model
+from treelm.tasks.train import train_counted_model, train_mixture, train_ngram_model
 
 #: The folder of the model that is made.
 NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
@@ -33,8 +33,9 @@ def ngram(
     *,
     text: list[str] | None = None,
     trees: list[str] | None = None,
+    counts: str | None = None,
     output: NewModel,
-    order: int = 5,
+    order: int | None = None,
     smoothing: Literal["kn", "mkn", "jm", "berkeley"] = "mkn",
     min_count: list[int] | None = None,
     lmplz: bool = False,
@@ -55,8 +56,9 @@ def ngram(
     Args:
         text: Files of tokenized text, one sentence a line.
         trees: Files of trees, whose words are the text; give either text or trees.
+        counts: Folder of counts that `treelm counts` made, instead of text or trees.
         output: Model folder to write.
-        order: Words in an n-gram, the predicted one included.
+        order: Words in an n-gram, the predicted one included. Default: 5, or that of the counts.
         smoothing: kn, mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or berkeley.
         min_count: Smallest counts of n-grams that are kept, from unigrams up; the last one holds
             for the rest. Default: all are kept. What that costs is measured and said on standard
@@ -80,28 +82,44 @@ def ngram(
     """
     reading, common = reading or TreeOptions(), common or CommonOptions()
     options: dict[str, object] = {
-        "order": order,
         "smoothing": smoothing,
         "lmplz": lmplz,
         "seed": seed,
         "bits": bits,
     }
+    if order is not None:
+        options["order"] = order
     if min_count is not None:
         options["min_count"] = min_count
     config = NgramModel.make_config(options)
     _check_measure(config, measure, no_measure=no_measure)
-    model = train_ngram_model(
-        corpus_of(text, trees, reading, common),
-        output,
-        config,
-        vocabulary=vocabulary,
-        held_out=held_out,
-        measure=measure,
-        measured=not no_measure,
-        threads=reading.thread_count,
-        memory=memory_limit(memory, temporary, output),
-        progress=common.progress,
-    )
+    limit = memory_limit(memory, temporary, output)
+    if counts is not None:
+        if text is not None or trees is not None or vocabulary is not None:
+            raise UsageError("--counts stands instead of --text, --trees and --vocabulary.")
+        model = train_counted_model(
+            counts,
+            output,
+            options,
+            held_out=held_out,
+            measure=measure,
+            threads=reading.thread_count,
+            memory=limit,
+            progress=common.progress,
+        )
+    else:
+        model = train_ngram_model(
+            corpus_of(text, trees, reading, common),
+            output,
+            config,
+            vocabulary=vocabulary,
+            held_out=held_out,
+            measure=measure,
+            measured=not no_measure,
+            threads=reading.thread_count,
+            memory=limit,
+            progress=common.progress,
+        )
     loss = model.config.loss
     if cost := loss or model.config.rounding:
         common.note(f"{cost}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
@@ -16,7 +16,10 @@ from treelm.models.interpolated import (
     train_interpolated,
 )
 from treelm.models.model import Config
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_on_counts
 from treelm.models.registry import load
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
@@ -63,6 +66,47 @@ def train_ngram_model(
         vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
         held_out=None if held_out is None else TextCorpus((held_out,)),
         measure=_measured_corpus(corpus, measure) if measured else None,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    model.save(target)
+    return model
+
+
+def train_counted_model(
+    counts: Source,
+    target: Source,
+    options: Mapping[str, object],
+    *,
+    held_out: Source | None = None,
+    measure: Source | None = None,
+    threads: int = 1,
+    memory: MemoryLimit | None = None,
+    progress: Progress = SILENT,
+) -> NgramModel:
+    """Train an n-gram model on counts and save it.
+
+    Args:
+        counts: Folder of counts.
+        target: Model folder to write; looked at before the work begins.
+        options: Options; the order is that of the counts unless it is given.
+        held_out: Text for interpolation weights, where the smoothing has any.
+        measure: Text on which to find out what pruning and quantising cost.
+        threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
+        progress: Told how far it is.
+    """
+    check_target(target)
+    check_texts([text for text in (held_out, measure) if text is not None])
+    counted = NgramCounts.load(counts)
+    config = NgramModel.make_config({"order": counted.order, **options})
+    assert isinstance(config, NgramConfig)  # what an n-gram model makes of options
+    model = train_on_counts(
+        counted,
+        config,
+        held_out=None if held_out is None else TextCorpus((held_out,)),
+        measure=None if measure is None else TextCorpus((measure,)),
         threads=threads,
         memory=memory,
         progress=progress,

@@ -22,6 +22,7 @@ from treelm.errors import (
     VocabularyError,
 )
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
+from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.ngram.events import WordSpace, count_ngrams
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
@@ -110,7 +111,11 @@ class NgramCounts:
         """
         opened = open_folder(Path(folder))
         order = opened.manifest.config.get("order")
-        if opened.manifest.system != SYSTEM or not isinstance(order, int) or not 1 <= order <= 31:
+        if (
+            opened.manifest.system != SYSTEM
+            or not isinstance(order, int)
+            or not 1 <= order <= LARGEST_ORDER
+        ):
             raise ModelFileError(
                 f"{opened.path}: this folder holds no counts of n-grams; make some with "
                 "`treelm counts build`.",
