@@ -184,6 +184,31 @@ def encode_sentences(
     return _joined([encoder.take()], encoder)
 
 
+def encode_strings(
+    sentences: Sequence[str | Sequence[str]], vocabulary: Vocabulary
+) -> EncodedText | None:
+    """Return strings as ids, split by the kernel; None where this is not what a file would give.
+
+    That is for words that are split already, and for strings that are no line, hold no word, or
+    hold what the kernel refuses: `encode_sentences` takes them, and says what is wrong.
+    """
+    lines = [sentence for sentence in sentences if isinstance(sentence, str)]
+    if len(lines) != len(sentences):
+        return None
+    text = "\n".join(lines)
+    if text.count("\n") >= max(1, len(lines)) or text.startswith("\ufeff"):
+        return None
+    encoder = _native.TextEncoder(vocabulary.encoder, training=False, first_sentence=1)
+    try:
+        encoder.feed(text.encode())
+        encoder.finish()
+    except (UnicodeEncodeError, _native.KernelError):
+        return None
+    if encoder.sentences != len(lines):
+        return None
+    return _joined([encoder.take()], encoder)
+
+
 def open_encoder() -> _native.TextEncoder:
     """Return a kernel that gives ids by first occurrence, for `open_batches`."""
     return _native.TextEncoder(None, training=False, first_sentence=1)

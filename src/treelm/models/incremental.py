@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.encoder import Ids, Places, encode_sentences
+from treelm.corpus.encoder import Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.models.model import LanguageModel
 from treelm.models.scores import BatchScores, Sample, SentenceScore, WordScore
@@ -150,7 +150,9 @@ class IncrementalModel(LanguageModel):
             sentences: Each is scored on its own, as in a document that is not known.
             threads: Kernel threads, where there is a kernel; results do not depend on it.
         """
-        text = encode_sentences(map(words_of, sentences), self.vocabulary)
+        text = encode_strings(sentences, self.vocabulary)
+        if text is None:
+            text = encode_sentences(map(words_of, sentences), self.vocabulary)
         return self.score_ids(text.ids, text.starts, threads=threads)
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
@@ -186,17 +188,17 @@ class IncrementalModel(LanguageModel):
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
         words = words_of(sentence)
-        return self.score_batch([words]).sentence_score(0, words, self.info.exactness, eos=eos)
+        scores = self.score_batch([words]).sentence_scores([words], self.info.exactness, eos=eos)
+        return next(scores)
 
     def score_many(
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
         rest = iter(sentences)
-        while batch := [words_of(sentence) for sentence in islice(rest, BATCH)]:
+        while batch := list(islice(rest, BATCH)):
             scores = self.score_batch(batch, threads=threads)
-            for index, words in enumerate(batch):
-                yield scores.sentence_score(index, words, self.info.exactness, eos=eos)
+            yield from scores.sentence_scores(batch, self.info.exactness, eos=eos)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1

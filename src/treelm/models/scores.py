@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import count, repeat
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from treelm.models.words import Words, words_of
 from treelm.store.manifest import Exactness
 
 _LN_2 = math.log(2.0)
@@ -38,23 +41,72 @@ class WordScore:
         return bits(self.log_prob)
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceScore:
-    """What a model says about a sentence.
+class WordScores(Sequence[WordScore]):
+    """The scores of the words of one sentence of many; made when somebody looks at them.
 
     Args:
-        log_prob: Natural logarithm of its probability, or a margin if `exactness` says so.
-        exactness: What kind of number it is.
-        eos: Whether the end of the sentence is part of it.
-        words: The scores of the words, without the end; None if the model scores whole sentences.
-        end: Natural logarithm of the probability of the end; None where there is none.
+        scores: Those of all sentences.
+        index: Which sentence it is.
+        sentence: Its words, or the string they come from.
     """
 
+    __slots__ = ("_index", "_made", "_scores", "_sentence")
+
+    def __init__(self, scores: BatchScores, index: int, sentence: Words) -> None:
+        self._scores = scores
+        self._index = index
+        self._sentence = sentence
+        self._made: tuple[WordScore, ...] | None = None
+
+    @property
+    def _words(self) -> tuple[WordScore, ...]:
+        if self._made is None:
+            scores = self._scores
+            first, end = int(scores.starts[self._index]), int(scores.ends[self._index])
+            values, marks = scores.log_probs[first:end].tolist(), scores.oov[first:end].tolist()
+            words = words_of(self._sentence)
+            self._made = tuple(map(WordScore, words, values, marks))
+            del self._scores, self._sentence
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    @overload
+    def __getitem__(self, index: int) -> WordScore: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[WordScore, ...]: ...
+    def __getitem__(self, index: int | slice) -> WordScore | tuple[WordScore, ...]:
+        return self._words[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, WordScores):
+            return self._words == other._words
+        return self._words == other
+
+    def __hash__(self) -> int:
+        return hash(self._words)
+
+    def __repr__(self) -> str:
+        return repr(self._words)
+
+    def __reduce__(self) -> tuple[type[tuple[WordScore, ...]], tuple[tuple[WordScore, ...]]]:
+        return tuple, (self._words,)
+
+
+class SentenceScore(NamedTuple):
+    """What a model says about a sentence."""
+
     log_prob: float
+    """Natural logarithm of its probability, or a margin if `exactness` says so."""
     exactness: Exactness
+    """What kind of number it is."""
     eos: bool = True
-    words: tuple[WordScore, ...] | None = None
+    """Whether the end of the sentence is part of it."""
+    words: Sequence[WordScore] | None = None
+    """The scores of the words, without the end; None if the model scores whole sentences."""
     end: float | None = None
+    """Natural logarithm of the probability of the end; None where there is none."""
 
     @property
     def surprisal(self) -> float:
@@ -113,24 +165,14 @@ class BatchScores:
         surprisal: npt.NDArray[np.float64] = self.log_probs / -_LN_2 + 0.0
         return surprisal
 
-    def sentence_score(
-        self, index: int, words: tuple[str, ...], exactness: Exactness, *, eos: bool = True
-    ) -> SentenceScore:
-        """Return the score of one sentence, given its words."""
-        first, last = int(self.starts[index]), int(self.starts[index + 1])
-        values = self.log_probs[first:last].tolist()
-        marks = self.oov[first:last].tolist()
-        total = math.fsum(values if eos else values[:-1]) if values else 0.0
-        return SentenceScore(
-            log_prob=total,
-            exactness=exactness,
-            eos=eos,
-            words=tuple(
-                WordScore(word, value, mark)
-                for word, value, mark in zip(words, values[:-1], marks[:-1], strict=True)
-            ),
-            end=values[-1] if eos else None,
-        )
+    def sentence_scores(
+        self, sentences: Sequence[Words], exactness: Exactness, *, eos: bool = True
+    ) -> Iterator[SentenceScore]:
+        """Return the score of every sentence, given its words."""
+        totals = self.sentence_log_probs(eos=eos).tolist()
+        ends = self.log_probs[self.ends].tolist() if eos else repeat(None)
+        words = map(WordScores, repeat(self), count(), sentences)
+        return map(SentenceScore, totals, repeat(exactness), repeat(eos), words, ends)
 
 
 def bits(log_prob: float) -> float:
