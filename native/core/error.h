@@ -29,9 +29,10 @@ enum class ErrorCode : std::uint8_t {
   arpa,
   reserved_symbol,
   bad_token,
+  not_a_number,
 };
 
-inline constexpr int error_code_count = 20;
+inline constexpr int error_code_count = 21;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -56,6 +57,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::arpa: return "E_ARPA";
     case ErrorCode::reserved_symbol: return "E_RESERVED_SYMBOL";
     case ErrorCode::bad_token: return "E_BAD_TOKEN";
+    case ErrorCode::not_a_number: return "E_NAN";
   }
   return "E_FAILED";
 }
@@ -83,6 +85,7 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::arpa: return "an ARPA file is malformed";
     case ErrorCode::reserved_symbol: return "a text holds <s> or </s> as a word";
     case ErrorCode::bad_token: return "a word is empty, holds white space, or is no valid Unicode";
+    case ErrorCode::not_a_number: return "a sum is no finite number";
   }
   return "the kernel failed";
 }

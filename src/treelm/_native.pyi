@@ -419,3 +419,61 @@ class EventExtractor:
     def sentences(self) -> int: ...
     @property
     def tokens(self) -> int: ...
+
+@final
+class LatentTrees:
+    def __init__(
+        self,
+        rules: npt.NDArray[np.int32],
+        node_rule: npt.NDArray[np.uint32],
+        node_left: npt.NDArray[np.uint32],
+        node_right: npt.NDArray[np.uint32],
+        tree_start: npt.NDArray[np.uint32],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def expect(
+        self, substates: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], *, threads: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def log_probs(
+        self, substates: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], *, threads: int
+    ) -> npt.NDArray[np.float64]: ...
+    def merge_gains(
+        self,
+        substates: npt.NDArray[np.int32],
+        weights: npt.NDArray[np.float64],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+
+def split_rules(
+    rules: npt.NDArray[np.int32],
+    before: npt.NDArray[np.int32],
+    after: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    *,
+    noise: float,
+    seed: int,
+    stream: int,
+) -> npt.NDArray[np.float64]: ...
+def normalize_rules(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float64],
+    previous: npt.NDArray[np.float64],
+    *,
+    filter: float,
+) -> npt.NDArray[np.float64]: ...
+def smooth_rules(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    *,
+    phrasal_share: float,
+    lexical_share: float,
+) -> npt.NDArray[np.float64]: ...
+def substate_totals(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...

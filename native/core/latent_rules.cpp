@@ -1,0 +1,140 @@
+#include "latent_rules.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "error.h"
+#include "random.h"
+
+namespace treelm {
+
+namespace {
+
+// Far beyond any grammar: 32 GiB of weights.
+constexpr std::size_t max_weights = std::size_t{1} << 32;
+
+std::size_t row_start(const RuleBlocks& blocks, std::size_t rule) {
+  return blocks.first_substate(blocks.rule(rule).parent);
+}
+
+}  // namespace
+
+RuleBlocks::RuleBlocks(std::span<const LatentRule> rules, std::span<const std::int32_t> substates) : rules_(rules) {
+  first_.reserve(substates.size() + 1);
+  first_.push_back(0);
+  for (const std::int32_t count : substates) {
+    if (count < 1 || count > max_substates)
+      throw Error(ErrorCode::argument, "a symbol has " + std::to_string(count) + " subcategories; from 1 to " +
+                                           std::to_string(max_substates) + " are possible");
+    first_.push_back(first_.back() + static_cast<std::size_t>(count));
+  }
+  const auto symbols = static_cast<std::int32_t>(substates.size());
+  starts_.reserve(rules.size() + 1);
+  starts_.push_back(0);
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    const auto& [parent, left, right] = rules[r];
+    if (parent < 0 || parent >= symbols || left < no_symbol || left >= symbols || right < no_symbol ||
+        right >= symbols || (left == no_symbol && right != no_symbol))
+      throw Error(ErrorCode::argument, "rule " + std::to_string(r) + " has a symbol that does not exist");
+    starts_.push_back(starts_.back() + rows(r) * columns(r));
+    if (starts_.back() > max_weights) throw Error(ErrorCode::too_large, "the grammar has too many subcategories");
+  }
+}
+
+void check_weights(const RuleBlocks& blocks, std::span<const double> weights) {
+  if (weights.size() != blocks.total())
+    throw Error(ErrorCode::argument, "there are " + std::to_string(weights.size()) + " weights, and the rules need " +
+                                         std::to_string(blocks.total()));
+  bool good = true;
+  for (const double weight : weights) good &= weight >= 0 && weight <= std::numeric_limits<double>::max();
+  if (!good) throw Error(ErrorCode::argument, "a weight is negative or no number");
+}
+
+std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const double> counts) {
+  check_weights(blocks, counts);
+  std::vector<double> totals(blocks.substates(), 0.0);
+  for (std::size_t r = 0; r < blocks.size(); ++r) {
+    const std::size_t columns = blocks.columns(r);
+    const double* at = counts.data() + blocks.start(r);
+    for (std::size_t x = 0; x < blocks.rows(r); ++x, at += columns) {
+      double sum = 0;
+      for (std::size_t j = 0; j < columns; ++j) sum += at[j];
+      totals[row_start(blocks, r) + x] += sum;
+    }
+  }
+  return totals;
+}
+
+std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
+                                double noise, std::uint64_t seed, std::uint64_t stream) {
+  check_weights(before, weights);
+  if (!(noise >= 0 && noise < 1)) throw Error(ErrorCode::argument, "the noise must lie in [0, 1)");
+  if (before.symbols() != after.symbols() || before.size() != after.size())
+    throw Error(ErrorCode::argument, "a split changes neither symbols nor rules");
+  for (std::size_t s = 0; s < before.symbols(); ++s) {
+    const auto symbol = static_cast<std::int32_t>(s);
+    if (after.count(symbol) != before.count(symbol) && after.count(symbol) != 2 * before.count(symbol))
+      throw Error(ErrorCode::argument, "a split doubles the subcategories of a symbol, or leaves them");
+  }
+  std::vector<double> result(after.total());
+  std::uint64_t place = 0;
+  for (std::size_t r = 0; r < after.size(); ++r) {
+    const std::size_t parents = after.rows(r) / before.rows(r), lefts = after.left(r) / before.left(r),
+                      rights = after.right(r) / before.right(r);
+    const double share = 1.0 / static_cast<double>(lefts * rights);
+    const double* from = weights.data() + before.start(r);
+    for (std::size_t x = 0; x < after.rows(r); ++x)
+      for (std::size_t y = 0; y < after.left(r); ++y)
+        for (std::size_t z = 0; z < after.right(r); ++z, ++place) {
+          const double old = from[((x / parents) * before.left(r) + y / lefts) * before.right(r) + z / rights];
+          const double nudge = 2 * random_uniform(seed, stream, place) - 1;
+          result[place] = old == 0 ? 0 : old * share * (1 + noise * nudge);
+        }
+  }
+  return normalize_rules(after, result, result, 0);
+}
+
+std::vector<double> normalize_rules(const RuleBlocks& blocks, std::span<const double> counts,
+                                    std::span<const double> previous, double filter) {
+  check_weights(blocks, previous);
+  const std::vector<double> totals = substate_totals(blocks, counts);
+  std::vector<double> result(blocks.total());
+  for (std::size_t r = 0; r < blocks.size(); ++r) {
+    const std::size_t columns = blocks.columns(r);
+    std::size_t at = blocks.start(r);
+    for (std::size_t x = 0; x < blocks.rows(r); ++x, at += columns) {
+      const double total = totals[row_start(blocks, r) + x];
+      if (total > 0) {
+        for (std::size_t j = at; j < at + columns; ++j) {
+          const double share = counts[j] / total;
+          result[j] = share < filter ? 0.0 : share;
+        }
+      } else {
+        for (std::size_t j = at; j < at + columns; ++j) result[j] = previous[j];
+      }
+    }
+  }
+  return result;
+}
+
+void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share) {
+  check_weights(blocks, weights);
+  for (const double share : {phrasal_share, lexical_share})
+    if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::argument, "a share of smoothing must lie in [0, 1]");
+  std::vector<double> mean;
+  for (std::size_t r = 0; r < blocks.size(); ++r) {
+    const std::size_t rows = blocks.rows(r), columns = blocks.columns(r);
+    if (rows == 1) continue;
+    const double share = blocks.rule(r).left == no_symbol ? lexical_share : phrasal_share;
+    double* block = weights.data() + blocks.start(r);
+    mean.assign(columns, 0.0);
+    for (std::size_t x = 0; x < rows; ++x)
+      for (std::size_t j = 0; j < columns; ++j) mean[j] += block[x * columns + j];
+    for (double& value : mean) value *= share / static_cast<double>(rows);
+    for (std::size_t x = 0; x < rows; ++x)
+      for (std::size_t j = 0; j < columns; ++j) block[x * columns + j] = (1 - share) * block[x * columns + j] + mean[j];
+  }
+}
+
+}  // namespace treelm

@@ -1,0 +1,78 @@
+// Expectation steps of latent grammars on trees whose labels are known and whose subcategories are not
+// (Petrov et al. 2006; equations as in pcfg-la.md, sections 4 and 5).
+//
+// Nodes of all trees are grouped by rule at every height, so that a rule's block is loaded once for many
+// nodes. Results do not depend on the number of threads: every sum is made by one thread in a fixed order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "latent_rules.h"
+#include "thread_pool.h"
+
+namespace treelm {
+
+inline constexpr std::uint32_t no_child = 0xFFFFFFFF;
+
+struct ExpectedCounts {
+  std::vector<double> counts;         // one for each weight
+  std::vector<double> tree_log_prob;  // -inf for a tree that the grammar cannot make
+};
+
+class LatentTrees {
+ public:
+  // Called now and then by the thread that waits; may throw to stop the work.
+  using Interrupt = std::function<void()>;
+
+  // Per node the index of its rule and of its children (no_child where there is none); the nodes of tree t are
+  // those from tree_start[t] to tree_start[t + 1], its root is the first, and children stand behind parents.
+  // Throws Error(argument) if anything does not fit together.
+  LatentTrees(std::vector<LatentRule> rules, std::vector<std::uint32_t> node_rule, std::vector<std::uint32_t> node_left,
+              std::vector<std::uint32_t> node_right, std::vector<std::uint32_t> tree_start);
+
+  std::size_t trees() const { return tree_start_.size() - 1; }
+  std::size_t nodes() const { return node_rule_.size(); }
+  std::span<const LatentRule> rules() const { return rules_; }
+
+  // The E step, (4.1)-(4.4). Throws Error(not_a_number) naming the first tree where something overflows.
+  ExpectedCounts expect(std::span<const std::int32_t> substates, std::span<const double> weights, ThreadPool& pool,
+                        const Interrupt& interrupt) const;
+
+  // The logarithm of (4.3) for every tree.
+  std::vector<double> log_probs(std::span<const std::int32_t> substates, std::span<const double> weights,
+                                ThreadPool& pool, const Interrupt& interrupt) const;
+
+  // For every subcategory 2i of a symbol: the logarithm of (5.4) if it is merged with 2i + 1, whose weights
+  // `shares` gives; at other places 0.
+  std::vector<double> merge_gains(std::span<const std::int32_t> substates, std::span<const double> weights,
+                                  std::span<const double> shares, ThreadPool& pool, const Interrupt& interrupt) const;
+
+ private:
+  // Some trees whose scores are in memory at the same time. Nodes have slots, ordered by height, rule and
+  // number, so that the words come first and the instances of a rule at one height are neighbours.
+  struct Piece {
+    std::size_t first_tree = 0, last_tree = 0;
+    std::uint32_t words = 0;                                    // slots of words
+    std::vector<std::uint32_t> rule, left, right, tree;         // per slot; children as slots
+    std::vector<std::uint32_t> root;                            // per tree, its slot
+    std::vector<std::vector<std::uint32_t>> levels;             // per height, cuts of the slots into pieces of work
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> runs;  // slots of one rule and height, by rule
+    std::vector<std::uint32_t> rule_runs;                       // where the runs of a rule begin, for rules that occur
+  };
+  class Blocks;
+  class Scores;
+
+  void check() const;
+  void add_piece(std::size_t first_tree, std::size_t last_tree);
+
+  std::vector<LatentRule> rules_;
+  std::vector<std::uint32_t> node_rule_, node_left_, node_right_, tree_start_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace treelm
