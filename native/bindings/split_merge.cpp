@@ -1,10 +1,5 @@
 #include "../core/split_merge.h"
 
-#include <nanobind/stl/tuple.h>
-
-#include <string>
-#include <tuple>
-
 #include "bindings.h"
 
 namespace treelm::bindings {
@@ -30,74 +25,78 @@ void look_for_interrupt() {
 using Counts = Array<std::int32_t>;
 using Numbers = Array<double>;
 
+// Runs the work of a kernel without the interpreter's lock.
+template <typename Work>
+auto unlocked(const Work& work) {
+  const nb::gil_scoped_release release;
+  return work();
+}
+
 nb::tuple expect(const LatentTrees& self, const Counts& substates, const Numbers& weights, std::size_t threads) {
   check_threads(threads);
-  ExpectedCounts found;
-  {
-    const nb::gil_scoped_release release;
+  ExpectedCounts found = unlocked([&] {
     ThreadPool pool(threads);
-    found = self.expect(span_of(substates), span_of(weights), pool, look_for_interrupt);
-  }
+    return self.expect(span_of(substates), span_of(weights), pool, look_for_interrupt);
+  });
   return nb::make_tuple(give(std::move(found.counts)), give(std::move(found.tree_log_prob)));
 }
 
 Numbers log_probs(const LatentTrees& self, const Counts& substates, const Numbers& weights, std::size_t threads) {
   check_threads(threads);
-  std::vector<double> found;
-  {
-    const nb::gil_scoped_release release;
+  return give(unlocked([&] {
     ThreadPool pool(threads);
-    found = self.log_probs(span_of(substates), span_of(weights), pool, look_for_interrupt);
-  }
-  return give(std::move(found));
+    return self.log_probs(span_of(substates), span_of(weights), pool, look_for_interrupt);
+  }));
 }
 
 Numbers merge_gains(const LatentTrees& self, const Counts& substates, const Numbers& weights, const Numbers& shares,
                     std::size_t threads) {
   check_threads(threads);
-  std::vector<double> found;
-  {
-    const nb::gil_scoped_release release;
+  return give(unlocked([&] {
     ThreadPool pool(threads);
-    found = self.merge_gains(span_of(substates), span_of(weights), span_of(shares), pool, look_for_interrupt);
-  }
-  return give(std::move(found));
+    return self.merge_gains(span_of(substates), span_of(weights), span_of(shares), pool, look_for_interrupt);
+  }));
 }
 
 Numbers split(const Matrix<std::int32_t>& rows, const Counts& before, const Counts& after, const Numbers& weights,
               double noise, std::uint64_t seed, std::uint64_t stream) {
   const std::vector<LatentRule> rules = rules_of(rows);
-  const nb::gil_scoped_release release;
-  std::vector<double> result = split_rules(RuleBlocks(rules, span_of(before)), RuleBlocks(rules, span_of(after)),
-                                           span_of(weights), noise, seed, stream);
-  const nb::gil_scoped_acquire acquire;
-  return give(std::move(result));
+  return give(unlocked([&] {
+    return split_rules(RuleBlocks(rules, span_of(before)), RuleBlocks(rules, span_of(after)), span_of(weights), noise,
+                       seed, stream);
+  }));
+}
+
+Numbers merge(const Matrix<std::int32_t>& rows, const Counts& before, const Counts& after, const Numbers& weights,
+              const Counts& target, const Numbers& share) {
+  const std::vector<LatentRule> rules = rules_of(rows);
+  return give(unlocked([&] {
+    return merge_rules(RuleBlocks(rules, span_of(before)), RuleBlocks(rules, span_of(after)), span_of(weights),
+                       span_of(target), span_of(share));
+  }));
 }
 
 Numbers normalize(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& counts,
                   const Numbers& previous, double filter) {
   const std::vector<LatentRule> rules = rules_of(rows);
-  const nb::gil_scoped_release release;
-  std::vector<double> result =
-      normalize_rules(RuleBlocks(rules, span_of(substates)), span_of(counts), span_of(previous), filter);
-  const nb::gil_scoped_acquire acquire;
-  return give(std::move(result));
+  return give(unlocked([&] {
+    return normalize_rules(RuleBlocks(rules, span_of(substates)), span_of(counts), span_of(previous), filter);
+  }));
 }
 
 Numbers smooth(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& weights, double phrasal_share,
                double lexical_share) {
   const std::vector<LatentRule> rules = rules_of(rows);
-  std::vector<double> result = copy(weights);
-  {
-    const nb::gil_scoped_release release;
+  return give(unlocked([&] {
+    std::vector<double> result = copy(weights);
     smooth_rules(RuleBlocks(rules, span_of(substates)), result, phrasal_share, lexical_share);
-  }
-  return give(std::move(result));
+    return result;
+  }));
 }
 
 Numbers totals(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& counts) {
   const std::vector<LatentRule> rules = rules_of(rows);
-  return give(substate_totals(RuleBlocks(rules, span_of(substates)), span_of(counts)));
+  return give(unlocked([&] { return substate_totals(RuleBlocks(rules, span_of(substates)), span_of(counts)); }));
 }
 
 }  // namespace
@@ -120,6 +119,8 @@ void bind_split_merge(nb::module_& module) {
            nb::arg("threads"));
   module.def("split_rules", &split, nb::arg("rules"), nb::arg("before"), nb::arg("after"), nb::arg("weights"),
              nb::kw_only(), nb::arg("noise"), nb::arg("seed"), nb::arg("stream"));
+  module.def("merge_rules", &merge, nb::arg("rules"), nb::arg("before"), nb::arg("after"), nb::arg("weights"),
+             nb::arg("target"), nb::arg("share"));
   module.def("normalize_rules", &normalize, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"),
              nb::arg("previous"), nb::kw_only(), nb::arg("filter"));
   module.def("smooth_rules", &smooth, nb::arg("rules"), nb::arg("substates"), nb::arg("weights"), nb::kw_only(),

@@ -95,6 +95,42 @@ std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& afte
   return normalize_rules(after, result, result, 0);
 }
 
+std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
+                                std::span<const std::int32_t> target, std::span<const double> share) {
+  check_weights(before, weights);
+  if (before.symbols() != after.symbols() || before.size() != after.size() || target.size() != before.substates() ||
+      share.size() != before.substates())
+    throw Error(ErrorCode::argument, "a merge changes neither symbols nor rules");
+  for (std::size_t s = 0; s < before.symbols(); ++s) {
+    const auto symbol = static_cast<std::int32_t>(s);
+    const auto first = static_cast<std::int64_t>(after.first_substate(symbol));
+    const auto last = first + static_cast<std::int64_t>(after.count(symbol));
+    for (std::size_t x = 0; x < before.count(symbol); ++x) {
+      const std::int32_t to = target[before.first_substate(symbol) + x];
+      if (to < first || to >= last) throw Error(ErrorCode::argument, "a merge stays within its symbol");
+    }
+  }
+  // Place of a subcategory among those of its symbol afterwards.
+  const auto place = [&](std::int32_t symbol, std::size_t x) {
+    if (symbol == no_symbol) return std::size_t{0};
+    return static_cast<std::size_t>(target[before.first_substate(symbol) + x]) - after.first_substate(symbol);
+  };
+  std::vector<double> result(after.total(), 0.0);
+  for (std::size_t r = 0; r < before.size(); ++r) {
+    const auto& [parent, left, right] = before.rule(r);
+    const double* from = weights.data() + before.start(r);
+    double* to = result.data() + after.start(r);
+    for (std::size_t x = 0; x < before.rows(r); ++x) {
+      const double part = share[before.first_substate(parent) + x];
+      for (std::size_t y = 0; y < before.left(r); ++y) {
+        double* row = to + (place(parent, x) * after.left(r) + place(left, y)) * after.right(r);
+        for (std::size_t z = 0; z < before.right(r); ++z) row[place(right, z)] += part * *from++;
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<double> normalize_rules(const RuleBlocks& blocks, std::span<const double> counts,
                                     std::span<const double> previous, double filter) {
   check_weights(blocks, previous);

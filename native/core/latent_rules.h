@@ -60,6 +60,11 @@ void check_weights(const RuleBlocks& blocks, std::span<const double> weights);
 std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
                                 double noise, std::uint64_t seed, std::uint64_t stream);
 
+// The weights after some subcategories became one: `target` gives the number of each afterwards, and `share` what
+// its rules count there. Throws Error(argument) unless `target` leads from `before` to `after`.
+std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
+                                std::span<const std::int32_t> target, std::span<const double> share);
+
 // Relative frequencies of counts for every subcategory of a parent; what falls below `filter` becomes 0. A
 // subcategory without counts keeps what it has in `previous`.
 std::vector<double> normalize_rules(const RuleBlocks& blocks, std::span<const double> counts,
