@@ -122,7 +122,7 @@ void bind_split_merge(nb::module_& module) {
   module.def("merge_rules", &merge, nb::arg("rules"), nb::arg("before"), nb::arg("after"), nb::arg("weights"),
              nb::arg("target"), nb::arg("share"));
   module.def("normalize_rules", &normalize, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"),
-             nb::arg("previous"), nb::kw_only(), nb::arg("filter"));
+             nb::arg("previous"), nb::kw_only(), nb::arg("rule_filter"));
   module.def("smooth_rules", &smooth, nb::arg("rules"), nb::arg("substates"), nb::arg("weights"), nb::kw_only(),
              nb::arg("phrasal_share"), nb::arg("lexical_share"));
   module.def("substate_totals", &totals, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"));

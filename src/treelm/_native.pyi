@@ -500,7 +500,7 @@ def normalize_rules(
     counts: npt.NDArray[np.float64],
     previous: npt.NDArray[np.float64],
     *,
-    filter: float,
+    rule_filter: float,
 ) -> npt.NDArray[np.float64]: ...
 def smooth_rules(
     rules: npt.NDArray[np.int32],
