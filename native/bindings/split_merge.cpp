@@ -24,6 +24,8 @@ void look_for_interrupt() {
 
 using Counts = Array<std::int32_t>;
 using Numbers = Array<double>;
+// An array that a kernel fills or changes.
+using Changed = nb::ndarray<nb::numpy, double, nb::ndim<1>, nb::c_contig>;
 
 // Runs the work of a kernel without the interpreter's lock.
 template <typename Work>
@@ -32,13 +34,14 @@ auto unlocked(const Work& work) {
   return work();
 }
 
-nb::tuple expect(const LatentTrees& self, const Counts& substates, const Numbers& weights, std::size_t threads) {
+Numbers expect(const LatentTrees& self, const Counts& substates, const Numbers& weights, const Changed& counts,
+               std::size_t threads) {
   check_threads(threads);
-  ExpectedCounts found = unlocked([&] {
+  return give(unlocked([&] {
     ThreadPool pool(threads);
-    return self.expect(span_of(substates), span_of(weights), pool, look_for_interrupt);
-  });
-  return nb::make_tuple(give(std::move(found.counts)), give(std::move(found.tree_log_prob)));
+    return self.expect(span_of(substates), span_of(weights), std::span(counts.data(), counts.size()), pool,
+                       look_for_interrupt);
+  }));
 }
 
 Numbers log_probs(const LatentTrees& self, const Counts& substates, const Numbers& weights, std::size_t threads) {
@@ -76,22 +79,26 @@ Numbers merge(const Matrix<std::int32_t>& rows, const Counts& before, const Coun
   }));
 }
 
-Numbers normalize(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& counts,
-                  const Numbers& previous, double filter) {
+void normalize(const Matrix<std::int32_t>& rows, const Counts& substates, const Changed& counts,
+               const Numbers& previous, double rule_filter, std::size_t threads) {
+  check_threads(threads);
   const std::vector<LatentRule> rules = rules_of(rows);
-  return give(unlocked([&] {
-    return normalize_rules(RuleBlocks(rules, span_of(substates)), span_of(counts), span_of(previous), filter);
-  }));
+  unlocked([&] {
+    ThreadPool pool(threads);
+    normalize_rules(RuleBlocks(rules, span_of(substates)), std::span(counts.data(), counts.size()), span_of(previous),
+                    rule_filter, pool);
+  });
 }
 
-Numbers smooth(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& weights, double phrasal_share,
-               double lexical_share) {
+void smooth(const Matrix<std::int32_t>& rows, const Counts& substates, const Changed& weights, double phrasal_share,
+            double lexical_share, std::size_t threads) {
+  check_threads(threads);
   const std::vector<LatentRule> rules = rules_of(rows);
-  return give(unlocked([&] {
-    std::vector<double> result = copy(weights);
-    smooth_rules(RuleBlocks(rules, span_of(substates)), result, phrasal_share, lexical_share);
-    return result;
-  }));
+  unlocked([&] {
+    ThreadPool pool(threads);
+    smooth_rules(RuleBlocks(rules, span_of(substates)), std::span(weights.data(), weights.size()), phrasal_share,
+                 lexical_share, pool);
+  });
 }
 
 Numbers totals(const Matrix<std::int32_t>& rows, const Counts& substates, const Numbers& counts) {
@@ -113,7 +120,8 @@ void bind_split_merge(nb::module_& module) {
           },
           nb::arg("rules"), nb::arg("node_rule"), nb::arg("node_left"), nb::arg("node_right"), nb::arg("tree_start"))
       .def("__len__", &LatentTrees::trees)
-      .def("expect", &expect, nb::arg("substates"), nb::arg("weights"), nb::kw_only(), nb::arg("threads"))
+      .def("expect", &expect, nb::arg("substates"), nb::arg("weights"), nb::arg("counts"), nb::kw_only(),
+           nb::arg("threads"))
       .def("log_probs", &log_probs, nb::arg("substates"), nb::arg("weights"), nb::kw_only(), nb::arg("threads"))
       .def("merge_gains", &merge_gains, nb::arg("substates"), nb::arg("weights"), nb::arg("shares"), nb::kw_only(),
            nb::arg("threads"));
@@ -122,9 +130,9 @@ void bind_split_merge(nb::module_& module) {
   module.def("merge_rules", &merge, nb::arg("rules"), nb::arg("before"), nb::arg("after"), nb::arg("weights"),
              nb::arg("target"), nb::arg("share"));
   module.def("normalize_rules", &normalize, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"),
-             nb::arg("previous"), nb::kw_only(), nb::arg("rule_filter"));
+             nb::arg("previous"), nb::kw_only(), nb::arg("rule_filter"), nb::arg("threads"));
   module.def("smooth_rules", &smooth, nb::arg("rules"), nb::arg("substates"), nb::arg("weights"), nb::kw_only(),
-             nb::arg("phrasal_share"), nb::arg("lexical_share"));
+             nb::arg("phrasal_share"), nb::arg("lexical_share"), nb::arg("threads"));
   module.def("substate_totals", &totals, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"));
 }
 

@@ -18,6 +18,35 @@ std::size_t row_start(const RuleBlocks& blocks, std::size_t rule) {
   return blocks.first_substate(blocks.rule(rule).parent);
 }
 
+void check_size(const RuleBlocks& blocks, std::size_t size) {
+  if (size != blocks.total())
+    throw Error(ErrorCode::argument,
+                "there are " + std::to_string(size) + " weights, and the rules need " + std::to_string(blocks.total()));
+}
+
+// Adds what the rows of a rule's block hold to the totals of the parent's subcategories.
+void add_row_sums(const RuleBlocks& blocks, std::size_t rule, std::span<const double> counts,
+                  std::span<double> totals) {
+  const std::size_t columns = blocks.columns(rule);
+  const double* at = counts.data() + blocks.start(rule);
+  for (std::size_t x = 0; x < blocks.rows(rule); ++x, at += columns) {
+    // Four sums, because one alone would wait for every addition.
+    double sums[4] = {0, 0, 0, 0};
+    std::size_t j = 0;
+    for (; j + 4 <= columns; j += 4)
+      for (std::size_t i = 0; i < 4; ++i) sums[i] += at[j + i];
+    for (; j < columns; ++j) sums[0] += at[j];
+    totals[row_start(blocks, rule) + x] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+}
+
+// The rules of every symbol, so that threads can share the work without sharing sums.
+std::vector<std::vector<std::size_t>> rules_by_parent(const RuleBlocks& blocks) {
+  std::vector<std::vector<std::size_t>> rules(blocks.symbols());
+  for (std::size_t r = 0; r < blocks.size(); ++r) rules[static_cast<std::size_t>(blocks.rule(r).parent)].push_back(r);
+  return rules;
+}
+
 }  // namespace
 
 RuleBlocks::RuleBlocks(std::span<const LatentRule> rules, std::span<const std::int32_t> substates) : rules_(rules) {
@@ -43,26 +72,16 @@ RuleBlocks::RuleBlocks(std::span<const LatentRule> rules, std::span<const std::i
 }
 
 void check_weights(const RuleBlocks& blocks, std::span<const double> weights) {
-  if (weights.size() != blocks.total())
-    throw Error(ErrorCode::argument, "there are " + std::to_string(weights.size()) + " weights, and the rules need " +
-                                         std::to_string(blocks.total()));
+  check_size(blocks, weights.size());
   bool good = true;
   for (const double weight : weights) good &= weight >= 0 && weight <= std::numeric_limits<double>::max();
   if (!good) throw Error(ErrorCode::argument, "a weight is negative or no number");
 }
 
 std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const double> counts) {
-  check_weights(blocks, counts);
+  check_size(blocks, counts.size());
   std::vector<double> totals(blocks.substates(), 0.0);
-  for (std::size_t r = 0; r < blocks.size(); ++r) {
-    const std::size_t columns = blocks.columns(r);
-    const double* at = counts.data() + blocks.start(r);
-    for (std::size_t x = 0; x < blocks.rows(r); ++x, at += columns) {
-      double sum = 0;
-      for (std::size_t j = 0; j < columns; ++j) sum += at[j];
-      totals[row_start(blocks, r) + x] += sum;
-    }
-  }
+  for (std::size_t r = 0; r < blocks.size(); ++r) add_row_sums(blocks, r, counts, totals);
   return totals;
 }
 
@@ -92,7 +111,9 @@ std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& afte
           result[place] = old == 0 ? 0 : old * share * (1 + noise * nudge);
         }
   }
-  return normalize_rules(after, result, result, 0);
+  ThreadPool alone(1);
+  normalize_rules(after, result, result, 0, alone);
+  return result;
 }
 
 std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
@@ -131,46 +152,57 @@ std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& afte
   return result;
 }
 
-std::vector<double> normalize_rules(const RuleBlocks& blocks, std::span<const double> counts,
-                                    std::span<const double> previous, double filter) {
-  check_weights(blocks, previous);
-  const std::vector<double> totals = substate_totals(blocks, counts);
-  std::vector<double> result(blocks.total());
-  for (std::size_t r = 0; r < blocks.size(); ++r) {
-    const std::size_t columns = blocks.columns(r);
-    std::size_t at = blocks.start(r);
-    for (std::size_t x = 0; x < blocks.rows(r); ++x, at += columns) {
-      const double total = totals[row_start(blocks, r) + x];
-      if (total > 0) {
-        for (std::size_t j = at; j < at + columns; ++j) {
-          const double share = counts[j] / total;
-          result[j] = share < filter ? 0.0 : share;
+void normalize_rules(const RuleBlocks& blocks, std::span<double> counts, std::span<const double> previous,
+                     double filter, ThreadPool& pool) {
+  check_size(blocks, counts.size());
+  check_size(blocks, previous.size());
+  const std::vector<std::vector<std::size_t>> rules = rules_by_parent(blocks);
+  std::vector<double> totals(blocks.substates(), 0.0);
+  pool.map(rules.size(), [&](std::size_t symbol, std::size_t) {
+    for (const std::size_t r : rules[symbol]) add_row_sums(blocks, r, counts, totals);
+    for (std::size_t x = 0; x < blocks.count(static_cast<std::int32_t>(symbol)); ++x)
+      if (!std::isfinite(totals[blocks.first_substate(static_cast<std::int32_t>(symbol)) + x]))
+        throw Error(ErrorCode::not_a_number, "the counts of a subcategory do not add up to a finite number");
+    for (const std::size_t r : rules[symbol]) {
+      const std::size_t columns = blocks.columns(r);
+      std::size_t at = blocks.start(r);
+      for (std::size_t x = 0; x < blocks.rows(r); ++x, at += columns) {
+        const double total = totals[row_start(blocks, r) + x];
+        if (total > 0) {
+          for (std::size_t j = at; j < at + columns; ++j) {
+            const double share = counts[j] / total;
+            counts[j] = share < filter ? 0.0 : share;
+          }
+        } else {
+          for (std::size_t j = at; j < at + columns; ++j) counts[j] = previous[j];
         }
-      } else {
-        for (std::size_t j = at; j < at + columns; ++j) result[j] = previous[j];
       }
     }
-  }
-  return result;
+  });
 }
 
-void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share) {
-  check_weights(blocks, weights);
+void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share,
+                  ThreadPool& pool) {
+  check_size(blocks, weights.size());
   for (const double share : {phrasal_share, lexical_share})
     if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::argument, "a share of smoothing must lie in [0, 1]");
-  std::vector<double> mean;
-  for (std::size_t r = 0; r < blocks.size(); ++r) {
-    const std::size_t rows = blocks.rows(r), columns = blocks.columns(r);
-    if (rows == 1) continue;
-    const double share = blocks.rule(r).left == no_symbol ? lexical_share : phrasal_share;
-    double* block = weights.data() + blocks.start(r);
-    mean.assign(columns, 0.0);
-    for (std::size_t x = 0; x < rows; ++x)
-      for (std::size_t j = 0; j < columns; ++j) mean[j] += block[x * columns + j];
-    for (double& value : mean) value *= share / static_cast<double>(rows);
-    for (std::size_t x = 0; x < rows; ++x)
-      for (std::size_t j = 0; j < columns; ++j) block[x * columns + j] = (1 - share) * block[x * columns + j] + mean[j];
-  }
+  const std::vector<std::vector<std::size_t>> rules = rules_by_parent(blocks);
+  pool.map(rules.size(), [&](std::size_t symbol, std::size_t) {
+    std::vector<double> mean;
+    for (const std::size_t r : rules[symbol]) {
+      const std::size_t rows = blocks.rows(r), columns = blocks.columns(r);
+      if (rows == 1) continue;
+      const double share = blocks.rule(r).left == no_symbol ? lexical_share : phrasal_share;
+      double* block = weights.data() + blocks.start(r);
+      mean.assign(columns, 0.0);
+      for (std::size_t x = 0; x < rows; ++x)
+        for (std::size_t j = 0; j < columns; ++j) mean[j] += block[x * columns + j];
+      for (double& value : mean) value *= share / static_cast<double>(rows);
+      for (std::size_t x = 0; x < rows; ++x)
+        for (std::size_t j = 0; j < columns; ++j)
+          block[x * columns + j] = (1 - share) * block[x * columns + j] + mean[j];
+    }
+  });
 }
 
 }  // namespace treelm

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "thread_pool.h"
+
 namespace treelm {
 
 inline constexpr std::int32_t no_symbol = -1;
@@ -51,7 +53,7 @@ class RuleBlocks {
   std::vector<std::size_t> first_, starts_;
 };
 
-// Numbers per block: throws Error(argument) unless there are as many as the blocks hold, finite and not negative.
+// Throws Error(argument) unless there are as many weights as the blocks hold, finite and not negative.
 void check_weights(const RuleBlocks& blocks, std::span<const double> weights);
 
 // The split of every symbol but `root` in two (specification (3.1)): copies, divided by the combinations of
@@ -65,13 +67,14 @@ std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& afte
 std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
                                 std::span<const std::int32_t> target, std::span<const double> share);
 
-// Relative frequencies of counts for every subcategory of a parent; what falls below `filter` becomes 0. A
-// subcategory without counts keeps what it has in `previous`.
-std::vector<double> normalize_rules(const RuleBlocks& blocks, std::span<const double> counts,
-                                    std::span<const double> previous, double filter);
+// Relative frequencies of counts for every subcategory of a parent, in place; what falls below `filter` becomes 0.
+// A subcategory without counts keeps what it has in `previous`.
+void normalize_rules(const RuleBlocks& blocks, std::span<double> counts, std::span<const double> previous,
+                     double filter, ThreadPool& pool);
 
 // Every weight moved towards the mean over the subcategories of its parent, (6.1), in place.
-void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share);
+void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share,
+                  ThreadPool& pool);
 
 // The sum of `counts` over the rules of every subcategory.
 std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const double> counts);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <numeric>
 #include <string>
@@ -17,11 +18,13 @@ namespace treelm {
 namespace {
 
 // Nodes whose scores are kept at the same time; the last tree of a piece may exceed it.
-constexpr std::size_t piece_nodes = std::size_t{1} << 18;
+constexpr std::size_t piece_nodes = std::size_t{1} << 16;
 // Nodes in one piece of work of a level.
 constexpr std::size_t work_nodes = 64;
 // Multiplications in one piece of work when counts are added up.
 constexpr std::size_t work_products = std::size_t{1} << 20;
+// Rules in one piece of work when weights are packed.
+constexpr std::size_t work_rules = 64;
 
 // The largest number of vectors that one rule needs, kept by one worker.
 struct Scratch {
@@ -51,6 +54,41 @@ double power_of_two(std::int32_t exponent) {
 
 }  // namespace
 
+// Arrays that grow to what the largest piece needs.
+struct LatentTrees::Memory {
+  struct Place {
+    std::uint32_t inside, outside;
+  };
+  // Where the scores of the children of an inner node lie.
+  struct Children {
+    Place left, right;
+  };
+  std::vector<double> values, nothing, scale;
+  std::vector<Place> place;
+  std::vector<Children> children;
+  std::vector<std::int32_t> exponent;
+  std::vector<Scratch> scratch;
+  std::vector<std::uint16_t> rows, left, right;
+  std::vector<double> weights;
+  std::vector<std::size_t> rows_start, columns_start, weights_start;
+};
+
+struct LatentTrees::Lender {
+  std::mutex mutex;
+  std::unique_ptr<Memory> free;
+
+  std::unique_ptr<Memory> take() {
+    const std::lock_guard lock(mutex);
+    return free ? std::move(free) : std::make_unique<Memory>();
+  }
+  void give(std::unique_ptr<Memory> memory) {
+    const std::lock_guard lock(mutex);
+    free = std::move(memory);
+  }
+};
+
+LatentTrees::~LatentTrees() = default;
+
 LatentTrees::LatentTrees(std::vector<LatentRule> rules, std::vector<std::uint32_t> node_rule,
                          std::vector<std::uint32_t> node_left, std::vector<std::uint32_t> node_right,
                          std::vector<std::uint32_t> tree_start)
@@ -58,7 +96,8 @@ LatentTrees::LatentTrees(std::vector<LatentRule> rules, std::vector<std::uint32_
       node_rule_(std::move(node_rule)),
       node_left_(std::move(node_left)),
       node_right_(std::move(node_right)),
-      tree_start_(std::move(tree_start)) {
+      tree_start_(std::move(tree_start)),
+      lender_(std::make_unique<Lender>()) {
   check();
   std::size_t first = 0;
   for (std::size_t tree = 0; tree < trees(); ++tree) {
@@ -149,63 +188,104 @@ void LatentTrees::add_piece(std::size_t first_tree, std::size_t last_tree) {
 // The weights of a grammar without rows and columns that are zero.
 class LatentTrees::Blocks {
  public:
-  Blocks(const RuleBlocks& shapes, std::span<const double> weights) : shapes_(shapes), all_(weights) {
-    std::vector<bool> row_used;
-    rows_start_.push_back(0);
-    columns_start_.push_back(0);
-    weights_start_.push_back(0);
-    for (std::size_t r = 0; r < shapes.size(); ++r) {
-      if (shapes.rule(r).left != no_symbol) add(r);
-      rows_start_.push_back(rows_.size());
-      columns_start_.push_back(left_.size());
-      weights_start_.push_back(weights_.size());
-    }
+  Blocks(const RuleBlocks& shapes, std::span<const double> weights, Memory& memory, ThreadPool& pool)
+      : shapes_(shapes), all_(weights), memory_(memory) {
+    for (auto* starts : {&memory.rows_start, &memory.columns_start, &memory.weights_start})
+      starts->assign(shapes.size() + 1, 0);
+    // Many rules are one piece of work. First the sizes, then the places, then the numbers.
+    const std::size_t pieces = (shapes.size() + work_rules - 1) / work_rules;
+    const auto for_each_rule = [&](const auto& body) {
+      pool.map(pieces, [&](std::size_t piece, std::size_t) {
+        std::vector<char> used;
+        for (std::size_t r = piece * work_rules; r < std::min(shapes.size(), (piece + 1) * work_rules); ++r)
+          if (shapes.rule(r).left != no_symbol) body(r, used);
+      });
+    };
+    for_each_rule([&](std::size_t r, std::vector<char>& used) {
+      const auto [rows, columns] = look(r, used);
+      memory.rows_start[r + 1] = rows;
+      memory.columns_start[r + 1] = columns;
+      memory.weights_start[r + 1] = rows * columns;
+    });
+    for (auto* starts : {&memory.rows_start, &memory.columns_start, &memory.weights_start})
+      std::partial_sum(starts->begin(), starts->end(), starts->begin());
+    memory.rows.resize(memory.rows_start.back());
+    memory.left.resize(memory.columns_start.back());
+    memory.right.resize(memory.columns_start.back());
+    memory.weights.resize(memory.weights_start.back());
+    for_each_rule([&](std::size_t r, std::vector<char>& used) { fill(r, used); });
   }
 
   const RuleBlocks& shapes() const { return shapes_; }
   const double* lexical(std::size_t rule) const { return all_.data() + shapes_.start(rule); }
   ActiveBlock active(std::size_t rule) const {
-    const std::size_t columns = columns_start_[rule + 1] - columns_start_[rule];
-    return {{rows_.data() + rows_start_[rule], rows_start_[rule + 1] - rows_start_[rule]},
-            {left_.data() + columns_start_[rule], columns},
-            {right_.data() + columns_start_[rule], columns},
-            weights_.data() + weights_start_[rule]};
+    const std::size_t first_row = memory_.rows_start[rule], first_column = memory_.columns_start[rule];
+    const std::size_t columns = memory_.columns_start[rule + 1] - first_column;
+    return {{memory_.rows.data() + first_row, memory_.rows_start[rule + 1] - first_row},
+            {memory_.left.data() + first_column, columns},
+            {memory_.right.data() + first_column, columns},
+            memory_.weights.data() + memory_.weights_start[rule]};
   }
 
  private:
-  void add(std::size_t rule) {
+  // Marks the rows, then the columns of a block that are not zero, and counts them.
+  std::pair<std::size_t, std::size_t> look(std::size_t rule, std::vector<char>& used) const {
+    const std::size_t rows = shapes_.rows(rule), columns = shapes_.columns(rule);
+    const double* weight = all_.data() + shapes_.start(rule);
+    used.assign(rows + columns, 0);
+    char* column = used.data() + rows;
+    for (std::size_t x = 0; x < rows; ++x, weight += columns) {
+      char any = 0;
+      for (std::size_t j = 0; j < columns; ++j) {
+        const char here = weight[j] > 0;
+        column[j] = static_cast<char>(column[j] | here);
+        any = static_cast<char>(any | here);
+      }
+      used[x] = any;
+    }
+    const auto count = [](const char* from, std::size_t size) {
+      return static_cast<std::size_t>(std::count(from, from + size, 1));
+    };
+    return {count(used.data(), rows), count(column, columns)};
+  }
+
+  void fill(std::size_t rule, std::vector<char>& used) {
+    look(rule, used);
     const std::size_t rows = shapes_.rows(rule), columns = shapes_.columns(rule), rights = shapes_.right(rule);
     const double* block = all_.data() + shapes_.start(rule);
-    column_used_.assign(columns, 0.0);
-    for (std::size_t x = 0; x < rows; ++x) {
-      double sum = 0;
-      for (std::size_t j = 0; j < columns; ++j) {
-        const double weight = block[x * columns + j];
-        sum += weight;
-        column_used_[j] += weight;
-      }
-      if (sum > 0) rows_.push_back(static_cast<std::uint16_t>(x));
-    }
-    const std::span<const std::uint16_t> used(rows_.data() + rows_start_.back(), rows_.size() - rows_start_.back());
+    std::uint16_t* row = memory_.rows.data() + memory_.rows_start[rule];
+    for (std::size_t x = 0; x < rows; ++x)
+      if (used[x]) *row++ = static_cast<std::uint16_t>(x);
+    std::size_t column = memory_.columns_start[rule];
+    double* to = memory_.weights.data() + memory_.weights_start[rule];
+    const std::span<const std::uint16_t> kept = active(rule).rows;
     for (std::size_t j = 0; j < columns; ++j) {
-      if (!(column_used_[j] > 0)) continue;
-      left_.push_back(static_cast<std::uint16_t>(j / rights));
-      right_.push_back(static_cast<std::uint16_t>(j % rights));
-      for (const std::uint16_t x : used) weights_.push_back(block[x * columns + j]);
+      if (!used[rows + j]) continue;
+      memory_.left[column] = static_cast<std::uint16_t>(j / rights);
+      memory_.right[column++] = static_cast<std::uint16_t>(j % rights);
+      for (const std::uint16_t x : kept) *to++ = block[x * columns + j];
     }
   }
 
   const RuleBlocks& shapes_;
   std::span<const double> all_;
-  std::vector<std::uint16_t> rows_, left_, right_;
-  std::vector<double> weights_, column_used_;
-  std::vector<std::size_t> rows_start_, columns_start_, weights_start_;
+  Memory& memory_;
 };
 
 // Inside and outside scores of the nodes of one piece; outside scores are divided by the tree's probability.
 class LatentTrees::Scores {
  public:
-  Scores(const Blocks& blocks, std::size_t workers) : blocks_(blocks), scratch_(workers) {}
+  Scores(const Blocks& blocks, std::size_t workers, Memory& memory)
+      : blocks_(blocks),
+        values_(memory.values),
+        nothing_(memory.nothing),
+        place_(memory.place),
+        children_(memory.children),
+        scale_(memory.scale),
+        exponent_(memory.exponent),
+        scratch_(memory.scratch) {
+    if (scratch_.size() < workers) scratch_.resize(workers);
+  }
 
   void begin(const Piece& piece);
   void inside(ThreadPool& pool);
@@ -219,13 +299,9 @@ class LatentTrees::Scores {
   const double* outside_of(std::uint32_t slot) const { return values_.data() + place_[slot].outside; }
 
  private:
-  struct Place {
-    std::uint32_t inside, outside;
-  };
-  // Where the scores of the children of an inner node lie.
-  struct Children {
-    Place left, right;
-  };
+  using Place = Memory::Place;
+  using Children = Memory::Children;
+
   std::size_t size_of(std::int32_t symbol) const { return blocks_.shapes().count(symbol); }
   const Children& children(std::uint32_t slot) const { return children_[slot - piece_->words]; }
   void prefetch_children(std::size_t rule, std::uint32_t first, std::uint32_t last) const;
@@ -242,13 +318,13 @@ class LatentTrees::Scores {
 
   const Blocks& blocks_;
   const Piece* piece_ = nullptr;
-  std::vector<double> values_;
-  std::vector<double> nothing_;     // zeros for lanes without an instance
-  std::vector<Place> place_;        // per slot
-  std::vector<Children> children_;  // per slot of an inner node
-  std::vector<double> scale_;       // per slot of an inner node: 2^-exponent
-  std::vector<std::int32_t> exponent_;
-  std::vector<Scratch> scratch_;  // per worker
+  std::vector<double>& values_;
+  std::vector<double>& nothing_;     // zeros for lanes without an instance
+  std::vector<Place>& place_;        // per slot
+  std::vector<Children>& children_;  // per slot of an inner node
+  std::vector<double>& scale_;       // per slot of an inner node: 2^-exponent
+  std::vector<std::int32_t>& exponent_;
+  std::vector<Scratch>& scratch_;  // per worker
 };
 
 void LatentTrees::Scores::begin(const Piece& piece) {
@@ -280,7 +356,7 @@ void LatentTrees::Scores::begin(const Piece& piece) {
     const std::uint32_t right = piece.right[slot];
     children_[slot - piece.words] = {place_[piece.left[slot]], right == no_child ? Place{0, 0} : place_[right]};
   }
-  values_.resize(end + lanes);
+  if (values_.size() < end + lanes) values_.resize(end + lanes);
   values_[0] = 1;  // the score of the right child that a unary rule does not have
   nothing_.assign(largest, 0.0);
   for (std::uint32_t slot = 0; slot < piece.words; ++slot) {
@@ -517,22 +593,26 @@ void LatentTrees::Scores::count(std::span<double> counts, ThreadPool& pool) {
   });
 }
 
-ExpectedCounts LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
-                                   ThreadPool& pool, const Interrupt& interrupt) const {
+std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
+                                        std::span<double> counts, ThreadPool& pool, const Interrupt& interrupt) const {
   const RuleBlocks shapes(rules_, substates);
   check_weights(shapes, weights);
-  ExpectedCounts result{std::vector<double>(shapes.total(), 0.0), std::vector<double>(trees())};
-  const Blocks blocks(shapes, weights);
-  Scores scores(blocks, pool.size());
+  if (counts.size() != weights.size()) throw Error(ErrorCode::argument, "there must be a count for every weight");
+  std::fill(counts.begin(), counts.end(), 0.0);
+  std::vector<double> result(trees());
+  std::unique_ptr<Memory> memory = lender_->take();
+  const Blocks blocks(shapes, weights, *memory, pool);
+  Scores scores(blocks, pool.size(), *memory);
   for (const Piece& piece : pieces_) {
     interrupt();
     scores.begin(piece);
     scores.inside(pool);
-    scores.roots(result.tree_log_prob);
+    scores.roots(result);
     scores.outside(pool);
     scores.check_numbers();
-    scores.count(result.counts, pool);
+    scores.count(counts, pool);
   }
+  lender_->give(std::move(memory));
   return result;
 }
 
@@ -541,14 +621,16 @@ std::vector<double> LatentTrees::log_probs(std::span<const std::int32_t> substat
   const RuleBlocks shapes(rules_, substates);
   check_weights(shapes, weights);
   std::vector<double> result(trees());
-  const Blocks blocks(shapes, weights);
-  Scores scores(blocks, pool.size());
+  std::unique_ptr<Memory> memory = lender_->take();
+  const Blocks blocks(shapes, weights, *memory, pool);
+  Scores scores(blocks, pool.size(), *memory);
   for (const Piece& piece : pieces_) {
     interrupt();
     scores.begin(piece);
     scores.inside(pool);
     scores.roots(result);
   }
+  lender_->give(std::move(memory));
   return result;
 }
 
@@ -560,8 +642,9 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
   if (shares.size() != shapes.substates())
     throw Error(ErrorCode::argument, "there must be a share for every subcategory");
   std::vector<double> result(shapes.substates(), 0.0), unused(trees());
-  const Blocks blocks(shapes, weights);
-  Scores scores(blocks, pool.size());
+  std::unique_ptr<Memory> memory = lender_->take();
+  const Blocks blocks(shapes, weights, *memory, pool);
+  Scores scores(blocks, pool.size(), *memory);
   for (const Piece& piece : pieces_) {
     interrupt();
     scores.begin(piece);
@@ -583,6 +666,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
       }
     }
   }
+  lender_->give(std::move(memory));
   return result;
 }
 

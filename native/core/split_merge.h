@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,11 +19,6 @@
 namespace treelm {
 
 inline constexpr std::uint32_t no_child = 0xFFFFFFFF;
-
-struct ExpectedCounts {
-  std::vector<double> counts;         // one for each weight
-  std::vector<double> tree_log_prob;  // -inf for a tree that the grammar cannot make
-};
 
 class LatentTrees {
  public:
@@ -35,15 +31,18 @@ class LatentTrees {
   LatentTrees(std::vector<LatentRule> rules, std::vector<std::uint32_t> node_rule, std::vector<std::uint32_t> node_left,
               std::vector<std::uint32_t> node_right, std::vector<std::uint32_t> tree_start);
 
+  ~LatentTrees();
+
   std::size_t trees() const { return tree_start_.size() - 1; }
   std::size_t nodes() const { return node_rule_.size(); }
   std::span<const LatentRule> rules() const { return rules_; }
 
-  // The E step, (4.1)-(4.4). Throws Error(not_a_number) naming the first tree where something overflows.
-  ExpectedCounts expect(std::span<const std::int32_t> substates, std::span<const double> weights, ThreadPool& pool,
-                        const Interrupt& interrupt) const;
+  // The E step, (4.1)-(4.4): fills `counts`, one for each weight, and returns the log probability of every tree,
+  // minus infinity where the grammar cannot make it. Throws Error(not_a_number) naming a tree that overflows.
+  std::vector<double> expect(std::span<const std::int32_t> substates, std::span<const double> weights,
+                             std::span<double> counts, ThreadPool& pool, const Interrupt& interrupt) const;
 
-  // The logarithm of (4.3) for every tree.
+  // The log probability of every tree, (4.3).
   std::vector<double> log_probs(std::span<const std::int32_t> substates, std::span<const double> weights,
                                 ThreadPool& pool, const Interrupt& interrupt) const;
 
@@ -66,6 +65,9 @@ class LatentTrees {
   };
   class Blocks;
   class Scores;
+  struct Memory;
+  // Large arrays are kept for the next call: giving them back and forth would cost as much as the work.
+  struct Lender;
 
   void check() const;
   void add_piece(std::size_t first_tree, std::size_t last_tree);
@@ -73,6 +75,7 @@ class LatentTrees {
   std::vector<LatentRule> rules_;
   std::vector<std::uint32_t> node_rule_, node_left_, node_right_, tree_start_;
   std::vector<Piece> pieces_;
+  std::unique_ptr<Lender> lender_;
 };
 
 }  // namespace treelm

@@ -462,8 +462,13 @@ class LatentTrees:
     ) -> None: ...
     def __len__(self) -> int: ...
     def expect(
-        self, substates: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], *, threads: int
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+        self,
+        substates: npt.NDArray[np.int32],
+        weights: npt.NDArray[np.float64],
+        counts: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
     def log_probs(
         self, substates: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], *, threads: int
     ) -> npt.NDArray[np.float64]: ...
@@ -501,7 +506,8 @@ def normalize_rules(
     previous: npt.NDArray[np.float64],
     *,
     rule_filter: float,
-) -> npt.NDArray[np.float64]: ...
+    threads: int,
+) -> None: ...
 def smooth_rules(
     rules: npt.NDArray[np.int32],
     substates: npt.NDArray[np.int32],
@@ -509,7 +515,8 @@ def smooth_rules(
     *,
     phrasal_share: float,
     lexical_share: float,
-) -> npt.NDArray[np.float64]: ...
+    threads: int,
+) -> None: ...
 def substate_totals(
     rules: npt.NDArray[np.int32],
     substates: npt.NDArray[np.int32],

@@ -146,14 +146,29 @@ class LatentTrees:
     def __len__(self) -> int:
         return len(self.trees)
 
-    def expect(self, substates: IntArray, weights: FloatArray, *, threads: int = 1) -> Expectation:
+    def expect(
+        self,
+        substates: IntArray,
+        weights: FloatArray,
+        *,
+        counts: FloatArray | None = None,
+        threads: int = 1,
+    ) -> Expectation:
         """Return expected counts of all rules (equations 4.1 to 4.4).
+
+        Args:
+            substates: Subcategories of all symbols.
+            weights: Weights of all rules.
+            counts: An array to fill; by default a new one.
+            threads: Kernel threads; results do not depend on it.
 
         Raises:
             EstimationError: ``E_NAN`` naming the tree whose numbers overflow.
         """
+        counts = np.empty_like(weights) if counts is None else counts
         with kernel_errors("expecting counts"):
-            return Expectation(*self._native.expect(substates, weights, threads=threads))
+            log_probs = self._native.expect(substates, weights, counts, threads=threads)
+        return Expectation(counts, log_probs)
 
     def merge_gains(
         self, substates: IntArray, weights: FloatArray, shares: FloatArray, *, threads: int = 1

@@ -91,54 +91,61 @@ class Iteration:
     substates: int
 
 
-#: Log likelihood of held-out trees under weights, given the expected counts they were made from.
+#: Log likelihood of held-out trees, given subcategories, weights, and expected counts of words.
 HeldOut = Callable[[IntArray, FloatArray, FloatArray], float]
 
 
 def unsplit_weights(trees: LatentTrees) -> LatentWeights:
     """Return the relative frequencies of the rules, one subcategory for each symbol."""
     substates = np.ones(trees.rules.symbols, dtype=np.int32)
-    return LatentWeights(substates, maximize(trees.rules, substates, trees.rule_counts))
+    weights = trees.rule_counts.copy()
+    maximize(trees.rules, substates, weights, trees.rule_counts)
+    return LatentWeights(substates, weights)
 
 
 def maximize(
     rules: LatentRules,
     substates: IntArray,
     counts: FloatArray,
+    previous: FloatArray,
     *,
-    previous: FloatArray | None = None,
     rule_filter: float = 0.0,
-) -> FloatArray:
-    """Return the relative frequencies of counts for every subcategory of a parent.
+    threads: int = 1,
+) -> None:
+    """Turn counts into relative frequencies for every subcategory of a parent, in place.
 
     Args:
         rules: The rules.
         substates: Subcategories of all symbols.
-        counts: Expected counts.
+        counts: Expected counts; overwritten with weights.
         previous: Weights that a subcategory without counts keeps.
         rule_filter: Weights below become zero.
+        threads: Kernel threads; results do not depend on it.
     """
     with kernel_errors("dividing counts"):
-        return _native.normalize_rules(
-            rules.rows,
-            substates,
-            counts,
-            counts if previous is None else previous,
-            rule_filter=rule_filter,
+        _native.normalize_rules(
+            rules.rows, substates, counts, previous, rule_filter=rule_filter, threads=threads
         )
 
 
 def smooth(
-    rules: LatentRules, substates: IntArray, weights: FloatArray, options: SplitMergeOptions
-) -> FloatArray:
-    """Return weights moved towards their mean over the subcategories of the parent (6.1)."""
+    rules: LatentRules,
+    substates: IntArray,
+    weights: FloatArray,
+    *,
+    rule_smoothing: float,
+    lexical_smoothing: float,
+    threads: int = 1,
+) -> None:
+    """Move weights towards their mean over the subcategories of the parent (6.1), in place."""
     with kernel_errors("smoothing rules"):
-        return _native.smooth_rules(
+        _native.smooth_rules(
             rules.rows,
             substates,
             weights,
-            phrasal_share=options.rule_smoothing,
-            lexical_share=options.lexical_smoothing,
+            phrasal_share=rule_smoothing,
+            lexical_share=lexical_smoothing,
+            threads=threads,
         )
 
 
@@ -268,9 +275,11 @@ class SplitMerge:
         gains = self.trees.merge_gains(state.substates, state.weights, shares, threads=self.threads)
         return merge(self.trees.rules, state, gains, shares, self.options.merge_fraction)
 
-    def expect(self, state: LatentWeights) -> Expectation:
-        """Return expected counts, checked."""
-        found = self.trees.expect(state.substates, state.weights, threads=self.threads)
+    def expect(self, state: LatentWeights, counts: FloatArray | None = None) -> Expectation:
+        """Return expected counts, checked; `counts` is an array to fill."""
+        found = self.trees.expect(
+            state.substates, state.weights, counts=counts, threads=self.threads
+        )
         found.check()
         return found
 
@@ -279,23 +288,20 @@ class SplitMerge:
     ) -> Generator[Iteration, None, LatentWeights]:
         """Run expectation-maximization and return the best grammar, or the last."""
         best, best_value = state, -np.inf
+        spare = np.empty_like(state.weights)  # two arrays take turns as counts and as weights
         for number in range(1, iterations + 1):
-            found = self.expect(state)
-            weights = maximize(
-                self.trees.rules,
-                state.substates,
-                found.counts,
-                previous=state.weights,
-                rule_filter=self.options.rule_filter,
-            )
-            if phase == "smooth":
-                weights = smooth(self.trees.rules, state.substates, weights, self.options)
-            state = replace(state, weights=weights)
+            before = state
+            found = self.expect(before, spare)
+            lexical = self._lexical_counts(before.substates, found.counts)
+            state = replace(before, weights=self._maximized(before, found.counts, phase))
             value = None
             if self.held_out is not None:
-                value = self.held_out(state.substates, weights, found.counts)
+                value = self.held_out(state.substates, state.weights, lexical)
                 if value > best_value:
                     best, best_value = state, value
+            spare = before.weights
+            if number == 1 or before is best:  # somebody else's array
+                spare = np.empty_like(spare)
             yield Iteration(
                 cycle,
                 phase,
@@ -306,3 +312,28 @@ class SplitMerge:
                 int(state.substates.sum()),
             )
         return best if best_value > -np.inf else state
+
+    def _lexical_counts(self, substates: IntArray, counts: FloatArray) -> FloatArray:
+        return self.trees.rules.split_weights(substates, counts)[2].copy()
+
+    def _maximized(self, before: LatentWeights, counts: FloatArray, phase: Phase) -> FloatArray:
+        """Turn expected counts into the next weights, in place."""
+        rules, options = self.trees.rules, self.options
+        maximize(
+            rules,
+            before.substates,
+            counts,
+            before.weights,
+            rule_filter=options.rule_filter,
+            threads=self.threads,
+        )
+        if phase == "smooth":
+            smooth(
+                rules,
+                before.substates,
+                counts,
+                rule_smoothing=options.rule_smoothing,
+                lexical_smoothing=options.lexical_smoothing,
+                threads=self.threads,
+            )
+        return counts
