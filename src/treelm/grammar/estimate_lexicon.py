@@ -25,6 +25,9 @@ from treelm.grammar.lexicon import (
 )
 from treelm.trees.profile import ProfileSource
 
+#: The vocabulary of a lexicon, and the signature ids of rare words (first in a sentence, later).
+LexiconNames = tuple[Vocabulary, npt.NDArray[np.uint32]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexiconOptions:
@@ -63,6 +66,8 @@ def berkeley_lexicon(
     phrasal: int,
     substates: IntArray,
     options: LexiconOptions | None = None,
+    *,
+    names: LexiconNames | None = None,
 ) -> Lexicon:
     """Return the lexicon of the Berkeley parser (equations 7.1 to 7.4).
 
@@ -73,12 +78,29 @@ def berkeley_lexicon(
         phrasal: The first symbol that is a tag.
         substates: Subcategories of all symbols.
         options: Constants.
+        names: What `lexicon_names` gives, where many lexicons of the same words are made.
     """
     options = options or LexiconOptions()
     tagged.check_counts(counts, substates)
     work = _Berkeley(tagged, counts, phrasal, substates, options)
-    vocabulary, signature_of = work.vocabulary()
+    vocabulary, signature_of = names or work.vocabulary()
     return work.lexicon(vocabulary, signature_of)
+
+
+def lexicon_names(
+    tagged: TaggedWords, phrasal: int, symbols: int, options: LexiconOptions | None = None
+) -> LexiconNames:
+    """Return the vocabulary of a lexicon and the signatures of rare words.
+
+    Args:
+        tagged: The pairs of word and tag in the training trees.
+        phrasal: The first symbol that is a tag.
+        symbols: Number of symbols.
+        options: Constants.
+    """
+    substates = np.ones(symbols, dtype=np.int32)
+    counts = tagged.tokens.astype(np.float64)
+    return _Berkeley(tagged, counts, phrasal, substates, options or LexiconOptions()).vocabulary()
 
 
 class _Berkeley:
@@ -125,7 +147,7 @@ class _Berkeley:
         rare = np.repeat(self.is_rare[self.tagged.pairs[:, 0]], self.sizes)
         return np.where(rare, pair_totals * share[self.tag_place], counts)
 
-    def vocabulary(self) -> tuple[Vocabulary, npt.NDArray[np.uint32]]:
+    def vocabulary(self) -> LexiconNames:
         """Return words and signatures, and the signature ids of every rare pair (first, later)."""
         tagged, words = self.tagged, self.tagged.words
         known = frozenset(words)
