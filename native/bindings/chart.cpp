@@ -9,6 +9,8 @@
 
 #include "../core/coarse_to_fine.h"
 #include "../core/inside_scorer.h"
+#include "../core/prefix_scorer.h"
+#include "../core/weighted_cky.h"
 #include "bindings.h"
 
 namespace treelm::bindings {
@@ -130,6 +132,21 @@ nb::tuple chart_items(const InsideScorer& self, const Array<std::uint32_t>& word
   return nb::make_tuple(log_prob, give_rows(std::move(rows), 4), give(std::move(inside)), give(std::move(expected)));
 }
 
+// The best tree: its score and branching, symbols in preorder, and the rule of each node.
+nb::object weighted_tree(std::uint32_t symbols, const Matrix<std::int32_t>& rules, const Array<double>& weights,
+                         const Array<double>& root_weights, const Array<std::int32_t>& tags,
+                         const Array<double>& tag_weights, const Array<std::int64_t>& tag_starts) {
+  check_columns(rules.shape(1), 3);
+  std::optional<WeightedParse> best;
+  {
+    const nb::gil_scoped_release release;
+    best = best_weighted_tree({symbols, span_of(rules), span_of(weights), span_of(root_weights)},
+                              {span_of(tags), span_of(tag_weights), span_of(tag_starts)});
+  }
+  if (!best) return nb::none();
+  return nb::make_tuple(best->score, best->branching, give(std::move(best->tree.symbol)), give(std::move(best->rules)));
+}
+
 }  // namespace
 
 void bind_chart(nb::module_& module) {
@@ -196,6 +213,31 @@ void bind_chart(nb::module_& module) {
           },
           nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
       .def("items", &chart_items, nb::arg("words"));
+
+  nb::class_<PrefixScorer>(module, "PrefixScorer")
+      .def(
+          "__init__",
+          [](PrefixScorer* self, const GrammarHandle<double>& grammar, const LexiconHandle& lexicon) {
+            new (self) PrefixScorer(grammar.grammar, lexicon.lexicon);
+          },
+          nb::arg("grammar"), nb::arg("lexicon"))
+      .def(
+          "score",
+          [](const PrefixScorer& self, const Array<std::uint32_t>& words) {
+            std::vector<double> scores;
+            {
+              const nb::gil_scoped_release release;
+              scores = self.score(span_of(words));
+            }
+            const double whole = scores.back();
+            scores.pop_back();
+            return nb::make_tuple(give(std::move(scores)), whole);
+          },
+          nb::arg("words"));
+
+  module.def("best_weighted_tree", &weighted_tree, nb::kw_only(), nb::arg("symbols"), nb::arg("rules"),
+             nb::arg("weights"), nb::arg("root_weights"), nb::arg("tags"), nb::arg("tag_weights"),
+             nb::arg("tag_starts"));
 }
 
 }  // namespace treelm::bindings

@@ -49,6 +49,7 @@ class PlainChart {
   std::span<const Item> items(std::size_t cell) const {
     return std::span(items_).subspan(first_[cell], last_[cell] - first_[cell]);
   }
+  int exponent(std::size_t cell) const { return exponent_[cell]; }
   std::uint64_t work() const { return work_; }
 
  private:
