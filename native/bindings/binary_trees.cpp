@@ -23,6 +23,8 @@ void bind_binary_trees(nb::module_& module) {
                    [](nb::handle_t<BinaryTrees> self) { return view(nb::cast<BinaryTrees&>(self).right, self); })
       .def_prop_ro("node_word",
                    [](nb::handle_t<BinaryTrees> self) { return view(nb::cast<BinaryTrees&>(self).word, self); })
+      .def_prop_ro("tree_source",
+                   [](nb::handle_t<BinaryTrees> self) { return view(nb::cast<BinaryTrees&>(self).source, self); })
       .def_prop_ro("tree_start",
                    [](nb::handle_t<BinaryTrees> self) { return view(nb::cast<BinaryTrees&>(self).start, self); });
 

@@ -66,6 +66,7 @@ std::vector<T> copy(const Array<T>& array) {
 void bind_arpa(nb::module_& module);
 void bind_backoff(nb::module_& module);
 void bind_binary_trees(nb::module_& module);
+void bind_chart(nb::module_& module);
 void bind_counts(nb::module_& module);
 void bind_event_templates(nb::module_& module);
 void bind_profile(nb::module_& module);

@@ -74,7 +74,9 @@ void BinaryTreeBuilder::add(const PackedTrees& trees) {
     const std::size_t before = made_.symbol.size();
     if (before + 4 * std::size_t{trees.start[tree + 1] - trees.start[tree]} >= none) throw Error(ErrorCode::too_large);
     const Verdict verdict = add_tree(trees, trees.start[tree]);
+    ++added_;
     if (verdict == Verdict::good) {
+      made_.source.push_back(added_ - 1);
       made_.start.push_back(static_cast<std::uint32_t>(made_.symbol.size()));
       continue;
     }

@@ -20,6 +20,7 @@ struct BinaryTrees {
   // per node, in preorder; `none` where there is no such thing
   std::vector<std::uint32_t> symbol, left, right, word;
   std::vector<std::uint32_t> start{0};  // first node of every tree, and their number
+  std::vector<std::uint32_t> source;    // per tree: its place among all that were added
 
   std::uint64_t cycles = 0;     // trees left out: a unary chain repeats a symbol
   std::uint64_t bad_roots = 0;  // trees left out: the root is not ROOT, or ROOT stands inside
@@ -59,6 +60,7 @@ class BinaryTreeBuilder {
   Branching branching_;
   Symbols phrases_, tags_, words_;
   BinaryTrees made_;
+  std::uint32_t added_ = 0;
   BatchIds ids_;
   std::vector<Piece> todo_;
   std::vector<std::uint32_t> children_;

@@ -10,7 +10,8 @@ from treelm.cli.corpus_options import corpus_of
 from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
 from treelm.models.ngram.model import NgramModel
-from treelm.tasks.train import train_mixture, train_ngram_model
+from treelm.models.pcfg import PcfgModel
+from treelm.tasks.train import train_grammar, train_mixture, train_ngram_model
 
 #: The folder of the model that is made.
 NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
@@ -87,6 +88,64 @@ def ngram(
             "sentences": sum(record.sentences for record in model.corpora),
             "tokens": sum(record.tokens for record in model.corpora),
             "vocabulary": model.vocabulary.fingerprint,
+        },
+        as_json=json,
+    )
+
+
+@train.command(help_epilogue="Example: `treelm train pcfg --trees train.mrg -o model`")
+def pcfg(
+    *,
+    trees: list[str],
+    output: NewModel,
+    binarization: Literal["left", "right", "head"] = "left",
+    horizontal_order: int = 0,
+    vertical_order: int = 1,
+    merge_unary: bool = False,
+    lexicon: Literal["berkeley", "closed"] = "berkeley",
+    rare: int = 20,
+    vocabulary: str | None = None,
+    json: bool = False,
+    reading: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Read a grammar off a treebank.
+
+    Args:
+        trees: Files of trees.
+        output: Model folder to write.
+        binarization: Way in which nodes of more than two children branch; head: outward from it.
+        horizontal_order: Sisters that an intermediate node remembers.
+        vertical_order: Ancestors that a label remembers, the node itself included.
+        merge_unary: Make one node of every unary chain.
+        lexicon: berkeley for parsing any text, closed for probabilities that add up to one.
+        rare: Words seen so often or less teach what unknown words look like.
+        vocabulary: Vocabulary file for the closed lexicon; default: all words of the trees.
+        json: One JSON object instead of lines.
+        reading: Reading.
+        common: Common.
+    """
+    reading, common = reading or TreeOptions(), common or CommonOptions()
+    config = PcfgModel.make_config(
+        {
+            "binarization": binarization,
+            "horizontal_order": horizontal_order,
+            "vertical_order": vertical_order,
+            "merge_unary": merge_unary,
+            "lexicon": lexicon,
+            "rare": rare,
+        }
+    )
+    corpus = corpus_of(None, trees, reading, common)
+    model = train_grammar(corpus, output, config, vocabulary=vocabulary)
+    write_record(
+        {
+            "system": model.system,
+            "symbols": len(model.grammar.symbols),
+            "rules": len(model.grammar.unary_rules) + len(model.grammar.binary_rules),
+            "words": len(model.vocabulary) - 1,
+            "sentences": sum(record.sentences for record in model.corpora),
+            "tokens": sum(record.tokens for record in model.corpora),
         },
         as_json=json,
     )

@@ -40,6 +40,7 @@ class BinaryTrees:
         node_right: Per node, its right child, or `NONE`.
         node_word: Per node, its word, or `NONE`.
         tree_start: The first node of every tree, and the number of nodes at the end.
+        tree_source: Per tree, its place among all trees that were given.
         cycles: Trees left out because a unary chain repeats a symbol.
         bad_roots: Trees left out because ROOT is missing, or stands inside.
 
@@ -60,6 +61,7 @@ class BinaryTrees:
     node_right: Ids
     node_word: Ids
     tree_start: Ids
+    tree_source: Ids
     cycles: int = 0
     bad_roots: int = 0
 
@@ -101,6 +103,7 @@ def build_binary_trees(
         made.node_right,
         made.node_word,
         made.tree_start,
+        made.tree_source,
         made.cycles,
         made.bad_roots,
     )

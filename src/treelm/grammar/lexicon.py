@@ -156,15 +156,29 @@ class TaggedWords:
     leaf_pairs: LongArray
 
     @classmethod
-    def of(cls, trees: BinaryTrees) -> TaggedWords:
-        """Return the pairs of word and tag of trees."""
+    def of(
+        cls,
+        trees: BinaryTrees,
+        *,
+        words: tuple[str, ...] | None = None,
+        leaf_words: npt.NDArray[np.uint32] | None = None,
+    ) -> TaggedWords:
+        """Return the pairs of word and tag of trees.
+
+        Args:
+            trees: The trees.
+            words: Other words than those of the trees, such as a vocabulary's.
+            leaf_words: With `words`, that of every leaf in the order of the text.
+        """
         size = len(trees.symbols)
         leaves = trees.leaves
-        keys = trees.node_word[leaves].astype(np.int64) * size + trees.node_symbol[leaves]
+        if words is None or leaf_words is None:
+            words, leaf_words = trees.words, trees.node_word[leaves]
+        keys = leaf_words.astype(np.int64) * size + trees.node_symbol[leaves]
         found, leaf_pairs, tokens = np.unique(keys, return_inverse=True, return_counts=True)
         firsts = leaf_pairs[trees.leaf_starts[:-1]]
         return cls(
-            trees.words,
+            words,
             np.stack([found // size, found % size], axis=1).astype(np.int32),
             tokens,
             np.bincount(firsts, minlength=len(found)),

@@ -17,6 +17,7 @@ from treelm.models.interpolated import (
 )
 from treelm.models.model import Config
 from treelm.models.ngram.model import NgramModel
+from treelm.models.pcfg import PcfgModel
 from treelm.models.registry import load
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.replacement import check_replaceable
@@ -55,6 +56,30 @@ def train_ngram_model(
         held_out=None if held_out is None else TextCorpus((held_out,)),
         threads=threads,
         progress=progress,
+    )
+    model.save(target)
+    return model
+
+
+def train_grammar(
+    corpus: TextCorpus | TreeCorpus,
+    target: Source,
+    config: Config,
+    *,
+    vocabulary: Source | None = None,
+) -> PcfgModel:
+    """Read a grammar off a treebank and save it.
+
+    Args:
+        corpus: Trees.
+        target: Model folder to write; looked at before the work begins.
+        config: Options.
+        vocabulary: Vocabulary file for the closed lexicon.
+    """
+    check_target(target)
+    check_texts(corpus.paths)
+    model = PcfgModel.train(
+        corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
     )
     model.save(target)
     return model
