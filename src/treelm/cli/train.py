@@ -6,12 +6,19 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.corpus_options import corpus_of
+from treelm.cli.corpus_options import corpus_of, trees_of
 from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
+from treelm.cli.training_notes import latent_watch
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg import PcfgModel
-from treelm.tasks.train import train_grammar, train_mixture, train_ngram_model
+from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.tasks.train import (
+    train_grammar,
+    train_latent_grammar,
+    train_mixture,
+    train_ngram_model,
+)
 
 #: The folder of the model that is made.
 NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
@@ -142,6 +149,86 @@ def pcfg(
         {
             "system": model.system,
             "symbols": len(model.grammar.symbols),
+            "rules": len(model.grammar.unary_rules) + len(model.grammar.binary_rules),
+            "words": len(model.vocabulary) - 1,
+            "sentences": sum(record.sentences for record in model.corpora),
+            "tokens": sum(record.tokens for record in model.corpora),
+        },
+        as_json=json,
+    )
+
+
+@train.command(
+    name="pcfg-la",
+    help_epilogue="Example: `treelm train pcfg-la --trees train.mrg --cycles 5 --seed 1 -o model`",
+)
+def pcfg_la(
+    *,
+    trees: list[str],
+    output: NewModel,
+    seed: int,
+    cycles: int = 6,
+    held_out: list[str] | None = None,
+    resume: bool = False,
+    lexicon: Literal["berkeley", "closed"] = "berkeley",
+    rare: int = 20,
+    vocabulary: str | None = None,
+    split_iterations: int = 50,
+    merge_iterations: int = 20,
+    smooth_iterations: int = 10,
+    merge_fraction: float = 0.5,
+    json: bool = False,
+    reading: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Learn the subcategories of a treebank grammar by splitting and merging.
+
+    Args:
+        trees: Files of trees.
+        output: Model folder to write; OUTPUT.training beside it keeps the last complete cycle.
+        seed: Seed of the noise that tells the halves of a split apart.
+        cycles: Cycles of splitting and merging; 5 are enough for small treebanks.
+        held_out: Trees on which the best grammar of each phase is chosen; default: the last one.
+        resume: Go on after the last complete cycle of an interrupted training.
+        lexicon: berkeley for parsing any text, closed for probabilities that add up to one.
+        rare: Words seen so often or less teach what unknown words look like.
+        vocabulary: Vocabulary file for the closed lexicon; default: all words of the trees.
+        split_iterations: Iterations of expectation-maximization after a split.
+        merge_iterations: Iterations after a merge.
+        smooth_iterations: Iterations with smoothing.
+        merge_fraction: Share of the splits that is undone.
+        json: One JSON object instead of lines.
+        reading: Reading.
+        common: Common.
+    """
+    reading, common = reading or TreeOptions(), common or CommonOptions()
+    config = PcfgLaModel.make_config(
+        {
+            "seed": seed,
+            "cycles": cycles,
+            "lexicon": lexicon,
+            "rare": rare,
+            "split_iterations": split_iterations,
+            "merge_iterations": merge_iterations,
+            "smooth_iterations": smooth_iterations,
+            "merge_fraction": merge_fraction,
+        }
+    )
+    model = train_latent_grammar(
+        trees_of(trees, reading, common),
+        output,
+        config,
+        vocabulary=vocabulary,
+        held_out=None if held_out is None else trees_of(held_out, reading, common),
+        resume=resume,
+        threads=reading.thread_count,
+        watch=latent_watch(config, common),
+    )
+    write_record(
+        {
+            "system": model.system,
+            "symbols": len(model.grammar.symbols),
+            "subcategories": model.grammar.total_substates,
             "rules": len(model.grammar.unary_rules) + len(model.grammar.binary_rules),
             "words": len(model.vocabulary) - 1,
             "sentences": sum(record.sentences for record in model.corpora),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import NONE, BinaryTrees
-from treelm.grammar.estimate_lexicon import LexiconOptions, berkeley_lexicon, lexicon_names
 from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.grammar.latent_trees import LatentRules, LatentTrees
 from treelm.grammar.lexicon import Lexicon, block_starts
@@ -20,6 +21,9 @@ from treelm.kernel_errors import kernel_errors
 
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+#: Makes a lexicon of expected counts of tagged words and subcategories of all symbols.
+LexiconMaker = Callable[[FloatArray, IntArray], Lexicon]
 
 #: Share of the treebank grammar in the mixture that is judged.
 FLOOR_SHARE = 0.001
@@ -36,7 +40,8 @@ class HeldOutTrees:
     Args:
         trees: The held-out trees.
         training: What the grammar is trained on.
-        options: Constants of the lexicon.
+        vocabulary: The words of the lexicons.
+        lexicon: Makes the lexicon of expected counts of tagged words.
         threads: Kernel threads; results do not depend on it.
 
     Raises:
@@ -47,13 +52,14 @@ class HeldOutTrees:
         self,
         trees: BinaryTrees,
         training: LatentTrees,
-        options: LexiconOptions | None = None,
+        vocabulary: Vocabulary,
+        lexicon: LexiconMaker,
         *,
         threads: int = 1,
     ) -> None:
-        self._training, self._options, self._threads = training, options, threads
+        self._training, self._vocabulary = training, vocabulary
+        self._lexicon, self._threads = lexicon, threads
         made = training.trees
-        self._names = lexicon_names(training.tagged, made.phrasal, len(made.symbols), options)
         numbers = {name: number for number, name in enumerate(made.symbols)}
         known = np.array([numbers.get(name, -1) for name in trees.symbols], dtype=np.int64)
         symbol = known[trees.node_symbol]
@@ -106,10 +112,10 @@ class HeldOutTrees:
 
     def _word_ids(self, trees: BinaryTrees) -> Places:
         """Return the ids of all words, signatures for unknown ones."""
-        vocabulary = self._names[0]
         words = [trees.words[word] for word in trees.node_word[trees.leaves].tolist()]
         starts = trees.leaf_starts.tolist()
-        encoded = [vocabulary.encode(words[first:last]) for first, last in pairwise(starts)]
+        encode = self._vocabulary.encode
+        encoded = [encode(words[first:last]) for first, last in pairwise(starts)]
         return np.concatenate(encoded).astype(np.int64)
 
     def __call__(self, substates: IntArray, weights: FloatArray, counts: FloatArray) -> float:
@@ -127,17 +133,8 @@ class HeldOutTrees:
     def _log_probs(
         self, substates: IntArray, weights: FloatArray, counts: FloatArray
     ) -> FloatArray:
-        training = self._training
-        lexicon = berkeley_lexicon(
-            training.tagged,
-            counts,
-            training.trees.phrasal,
-            substates,
-            self._options,
-            names=self._names,
-        )
-        binary, unary, _ = training.rules.split_weights(substates, weights)
-        scores = pair_scores(lexicon, self._pairs)
+        binary, unary, _ = self._training.rules.split_weights(substates, weights)
+        scores = pair_scores(self._lexicon(counts, substates), self._pairs)
         with kernel_errors("judging held-out trees"):
             return self._native.log_probs(
                 substates, np.concatenate([binary, unary, scores]), threads=self._threads

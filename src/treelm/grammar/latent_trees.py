@@ -120,12 +120,13 @@ class LatentTrees:
 
     Args:
         trees: Binary trees.
+        tagged: Their tagged words, where these are not the trees' own.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if there are no trees.
     """
 
-    def __init__(self, trees: BinaryTrees) -> None:
+    def __init__(self, trees: BinaryTrees, tagged: TaggedWords | None = None) -> None:
         if not len(trees):
             raise EstimationError(
                 "there are no trees to train on "
@@ -133,7 +134,7 @@ class LatentTrees:
                 code="E_NO_DATA",
             )
         self.trees = trees
-        self.tagged = TaggedWords.of(trees)
+        self.tagged = TaggedWords.of(trees) if tagged is None else tagged
         unary, _, binary, _ = count_rules(trees)
         self.rules = LatentRules(len(trees.symbols), binary, unary, self.tagged.pairs[:, 1].copy())
         node_rule = _node_rules(trees, self.rules, self.tagged.leaf_pairs)

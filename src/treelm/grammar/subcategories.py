@@ -13,6 +13,11 @@ from treelm.grammar.coarse_to_fine import expected_subcategories
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
 
+Places = npt.NDArray[np.int64]
+
+#: Steps down an edge of a tree, and the weight that is not worth another one.
+_DEEPEST, _NOTHING = 100, 1e-6
+
 #: Sides of a tree that are looked at for typical words: the first and the last word below a node.
 _SIDES = (1, -1)
 
@@ -32,8 +37,8 @@ class Subcategory:
     Args:
         name: Symbol and number, such as ``NP-3``.
         share: Its share of the symbol, in trees that the grammar makes.
-        words: Typical words: of a tag, the words it makes; of a phrase, the words it begins and
-            ends with (``first ... last``).
+        words: Typical words: of a tag, those it makes; of a phrase, those it begins with.
+        last_words: Of a phrase, the words it ends with.
         rules: Typical rules.
     """
 
@@ -85,18 +90,16 @@ def describe_subcategories(
     return sorted(found, key=lambda item: (-item.share, item.name))
 
 
-def _word_scores(grammar: Grammar, lexicon: Lexicon) -> tuple[FloatArray, ...]:
+def _word_scores(grammar: Grammar, lexicon: Lexicon) -> tuple[Places, Places, FloatArray]:
     """Return rows, columns and values of P(word | subcategory of a tag), known words only."""
     sizes = np.diff(lexicon.score_starts)
-    owners = np.repeat(np.arange(len(lexicon.vocabulary)), np.diff(lexicon.entry_starts))
+    owners: Places = np.repeat(np.arange(len(lexicon.vocabulary)), np.diff(lexicon.entry_starts))
     within = np.arange(len(lexicon.entry_scores)) - np.repeat(lexicon.score_starts[:-1], sizes)
-    rows = np.repeat(grammar.substate_starts[lexicon.entry_symbols], sizes) + within
+    rows: Places = np.repeat(grammar.substate_starts[lexicon.entry_symbols], sizes) + within
     return rows, np.repeat(owners, sizes), lexicon.entry_scores
 
 
-def _edge_words(
-    grammar: Grammar, lexicon: Lexicon, first: int, size: int, side: int
-) -> FloatArray:
+def _edge_words(grammar: Grammar, lexicon: Lexicon, first: int, size: int, side: int) -> FloatArray:
     """Return, for some subcategories, the probabilities of the words they begin or end with.
 
     A subcategory hands its weight to the subcategories of its first (last) child, and so on down
@@ -127,12 +130,6 @@ def _edge_words(
     return words
 
 
-#: Steps down an edge of a tree, and the weight that is not worth another one.
-_DEEPEST, _NOTHING = 100, 1e-6
-
-Places = npt.NDArray[np.int64]
-
-
 def _edge_steps(grammar: Grammar, side: int) -> tuple[Places, Places, FloatArray]:
     """Return parents, first (last) children, and how likely one leads to the other."""
     parents: list[Places] = []
@@ -159,9 +156,7 @@ def _edge_blocks(grammar: Grammar, side: int) -> Iterator[tuple[int, int, FloatA
         yield (parent, left, block.sum(axis=2)) if side > 0 else (parent, right, block.sum(axis=1))
 
 
-def _typical_rules(
-    grammar: Grammar, number: int, place: int, limit: int
-) -> tuple[Typical, ...]:
+def _typical_rules(grammar: Grammar, number: int, place: int, limit: int) -> tuple[Typical, ...]:
     """Return the most probable rules of a subcategory, with the subcategories of the children."""
     found: list[tuple[float, str]] = []
     for rules, block_of in (
@@ -183,4 +178,6 @@ def _typical_rules(
 
 def _best(scores: FloatArray, names: tuple[str, ...], limit: int) -> tuple[Typical, ...]:
     order = np.argsort(-scores, kind="stable")[:limit].tolist()
-    return tuple(Typical(names[index], float(scores[index])) for index in order if scores[index] > 0)
+    return tuple(
+        Typical(names[index], float(scores[index])) for index in order if scores[index] > 0
+    )

@@ -18,6 +18,7 @@ from treelm.store.folder import ModelFolder, open_folder
 SYSTEMS = {
     "ngram": "treelm.models.ngram.model:NgramModel",
     "pcfg": "treelm.models.pcfg:PcfgModel",
+    "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }

@@ -8,8 +8,10 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.errors import ModelFileError, OutputFileError, UsageError
@@ -26,9 +28,9 @@ def training_key(trees: LatentTrees, config: PcfgLaConfig, held_out: str | None)
     options = config.model_dump(mode="json")
     options.pop("cycles")  # more cycles go on where fewer ended
     digest = hashlib.sha256(json.dumps([options, held_out], sort_keys=True).encode())
-    made = trees.trees
-    digest.update("\n".join((*made.symbols, *made.words)).encode("utf-8", "surrogatepass"))
-    for array in (made.node_symbol, made.node_left, made.node_right, made.node_word):
+    made, tagged = trees.trees, trees.tagged
+    digest.update("\n".join((*made.symbols, *tagged.words)).encode("utf-8", "surrogatepass"))
+    for array in (made.node_symbol, made.node_left, made.node_right, tagged.leaf_pairs):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
@@ -67,8 +69,12 @@ class Checkpoint:
                 f"{visible(str(self.folder))}: no checkpoint can be written there "
                 f"({error.strerror}). Is the folder around it writable?"
             ) from error
-        levels = {f"split_tree.{number}": level for number, level in enumerate(state.split_tree)}
-        tensors = {"substates": state.substates, "weights": state.weights, **levels}
+        tensors: dict[str, npt.NDArray[Any]] = {
+            "substates": state.substates,
+            "weights": state.weights,
+        }
+        for number, level in enumerate(state.split_tree):
+            tensors[f"split_tree.{number}"] = level
         write_tables(self.path, tensors, {"cycle": str(cycle), "training": key})
 
     def load(self, trees: LatentTrees, cycles: int, key: str) -> tuple[LatentWeights, int] | None:

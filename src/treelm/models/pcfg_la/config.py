@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SplitMergeOptions
 from treelm.models.model import Config
+from treelm.trees.profile import ProfileSource
 
 #: Subcategories double in a cycle: more would not fit into any memory.
 MOST_CYCLES = 8
@@ -38,14 +41,16 @@ class PcfgLaConfig(Config):
     """The same for words under tags."""
     rule_filter: float = Field(default=1e-30, ge=0.0, lt=1e-3)
     """Rules with smaller weights are dropped."""
+    lexicon: Literal["berkeley", "closed"] = "berkeley"
+    """berkeley for parsing any text, closed for probabilities that add up to one."""
+    beta: float = Field(default=0.01, gt=0.0, lt=1.0)
+    """Share of the unigram model in the closed lexicon."""
     rare: int = Field(default=20, ge=0)
     """Words seen so often or less teach what unknown words look like."""
     unknown_smoothing: float = Field(default=0.5, ge=0.0)
     """Weight of rare words in general against those of one signature."""
     known_smoothing: float = Field(default=0.1, ge=0.0)
     """Weight of rare words in general against a word itself."""
-    profile: str = "english"
-    """Language profile of the signatures of unknown words."""
     seed: int = Field(ge=0, lt=1 << 63)
     """Seed of the noise."""
 
@@ -63,12 +68,13 @@ class PcfgLaConfig(Config):
             seed=self.seed,
         )
 
-    def lexicon(self) -> LexiconOptions:
-        """Return the constants of the lexicon."""
+    def lexicon_options(self, profile: ProfileSource) -> LexiconOptions:
+        """Return the constants of the lexicon; the profile is that of the signatures."""
         return LexiconOptions(
             rare=self.rare,
             unknown_smoothing=self.unknown_smoothing,
             known_smoothing=self.known_smoothing,
             alpha=self.lexical_smoothing,
-            profile=self.profile,
+            beta=self.beta,
+            profile=profile,
         )

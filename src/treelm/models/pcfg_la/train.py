@@ -1,4 +1,4 @@
-"""How a grammar with latent annotations is trained: split, learn, merge, smooth, again and again."""
+"""How a grammar with latent annotations is trained: split, learn, merge, smooth, and again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.encoder import encode_trees
 from treelm.corpus.files import source_name
-from treelm.errors import EstimationError
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import UsageError
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
-from treelm.grammar.estimate_lexicon import berkeley_lexicon
-from treelm.grammar.held_out import HeldOutTrees
+from treelm.grammar.estimate_lexicon import berkeley_lexicon, closed_lexicon, lexicon_names
+from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.grammar.held_out import HeldOutTrees, LexiconMaker
 from treelm.grammar.latent_trees import LatentTrees, grammar_of
+from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
@@ -41,6 +45,7 @@ def train_pcfg_la(
     corpus: TreeCorpus,
     config: PcfgLaConfig,
     *,
+    vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
     threads: int = 1,
     checkpoint: Checkpoint | None = None,
@@ -52,6 +57,7 @@ def train_pcfg_la(
     Args:
         corpus: The trees.
         config: Options.
+        vocabulary: The words of the closed lexicon; by default all words of the trees.
         held_out: Trees that choose the best grammar of each phase; by default the last is taken.
         threads: Kernel threads; results do not depend on it.
         checkpoint: Where the grammar is kept after each cycle.
@@ -64,11 +70,11 @@ def train_pcfg_la(
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
     watch = watch or TrainingWatch()
-    trees = LatentTrees(_binary_trees(corpus, "trees", watch))
+    trees, words = _words(_binary_trees(corpus, "trees", watch), corpus, config, vocabulary)
     judge = None
     if held_out is not None:
         unseen = _binary_trees(held_out, "held-out trees", watch)
-        judge = HeldOutTrees(unseen, trees, config.lexicon(), threads=threads)
+        judge = HeldOutTrees(unseen, trees, words.vocabulary, words.lexicon, threads=threads)
         if judge.left_out:
             watch.note(
                 f"{judge.left_out} of {len(unseen)} held-out trees have rules or tagged words that "
@@ -88,7 +94,49 @@ def train_pcfg_la(
         state = _run_cycle(training, state, cycle, watch)
         if checkpoint is not None:
             checkpoint.save(state, cycle, key)
-    return _model(corpus, config, training, state)
+    return _model(corpus, config, training, state, words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a training, and the lexicon that counts of them give."""
+
+    vocabulary: Vocabulary
+    lexicon: LexiconMaker
+
+
+def _words(
+    trees: BinaryTrees, corpus: TreeCorpus, config: PcfgLaConfig, vocabulary: Vocabulary | None
+) -> tuple[LatentTrees, _Words]:
+    """Return the trees with the words that they are trained with."""
+    options = config.lexicon_options(corpus.options.profile)
+    if config.lexicon == "berkeley":
+        if vocabulary is not None:
+            raise UsageError(
+                "the berkeley lexicon has its own vocabulary; give one with the closed one only."
+            )
+        latent = LatentTrees(trees)
+        names = lexicon_names(latent.tagged, trees.phrasal, len(trees.symbols), options)
+
+        def berkeley(counts: FloatArray, substates: IntArray) -> Lexicon:
+            return berkeley_lexicon(
+                latent.tagged, counts, trees.phrasal, substates, options, names=names
+            )
+
+        return latent, _Words(names[0], berkeley)
+    known, text = encode_trees(corpus, vocabulary, training=vocabulary is not None)
+    starts = text.starts.astype(np.int64)
+    kept = [text.ids[starts[tree] : starts[tree + 1]] for tree in trees.tree_source.tolist()]
+    ids = np.concatenate([*kept, np.zeros(0, dtype=np.uint32)])
+    tagged = TaggedWords.of(trees, words=known.symbols, leaf_words=ids) if len(trees) else None
+    latent = LatentTrees(trees, tagged)
+
+    def closed(counts: FloatArray, substates: IntArray) -> Lexicon:
+        return closed_lexicon(
+            latent.tagged, counts, trees.phrasal, substates, vocabulary=known, options=options
+        )
+
+    return latent, _Words(known, closed)
 
 
 def _binary_trees(corpus: TreeCorpus, what: str, watch: TrainingWatch) -> BinaryTrees:
@@ -125,19 +173,19 @@ def _run_cycle(
 
 
 def _model(
-    corpus: TreeCorpus, config: PcfgLaConfig, training: SplitMerge, state: LatentWeights
+    corpus: TreeCorpus,
+    config: PcfgLaConfig,
+    training: SplitMerge,
+    state: LatentWeights,
+    words: _Words,
 ) -> PcfgLaModel:
-    trees, rules = training.trees.trees, training.trees.rules
-    found = training.expect(state)
-    words = rules.split_weights(state.substates, found.counts)[2]
-    lexicon = berkeley_lexicon(
-        training.trees.tagged, words, trees.phrasal, state.substates, config.lexicon()
-    )
+    trees, rules, tagged = training.trees.trees, training.trees.rules, training.trees.tagged
+    counts = training.expect(state).counts
+    lexicon = words.lexicon(rules.split_weights(state.substates, counts)[2].copy(), state.substates)
     grammar = grammar_of(trees, rules, state.substates, state.weights, state.split_tree)
     grammar.check_normalized()
-    tagged = training.trees.tagged
-    unigrams = np.zeros(len(lexicon.vocabulary) + 1, dtype=np.uint64)
-    ids = lexicon.vocabulary.ids_of(tagged.words)[tagged.pairs[:, 0]]
+    unigrams = np.zeros(len(words.vocabulary) + 1, dtype=np.uint64)
+    ids = words.vocabulary.ids_of(tagged.words)[tagged.pairs[:, 0]]
     np.add.at(unigrams, ids, tagged.tokens.astype(np.uint64))
     unigrams[-1] = len(trees)
     fingerprint = corpus.fingerprint
@@ -147,6 +195,4 @@ def _model(
         sentences=fingerprint.sentences,
         tokens=fingerprint.tokens,
     )
-    if not np.isfinite(found.log_likelihood):
-        raise EstimationError("the likelihood of the trees is not finite.", code="E_NAN")
     return PcfgLaModel(grammar, lexicon, unigrams, config, [record])
