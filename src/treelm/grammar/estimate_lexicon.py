@@ -167,7 +167,7 @@ class _Berkeley:
                     totals[name] = totals.get(name, 0) + count
         unknown = totals.pop(UNKNOWN, 0)
         vocabulary = Vocabulary.from_counts(
-            dict(zip(words, self.word_counts.tolist(), strict=True)),
+            dict(zip(words, self.word_counts.astype(np.int64).tolist(), strict=True)),
             signatures={name: count for name, count in totals.items() if name not in known},
             unknown=unknown,
             profile=self.options.profile,
