@@ -15,6 +15,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import EstimationError, ModelFileError, TreelmError
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.sparse_weights import full_weights, stored_weights
 from treelm.store.folder import FolderWriter, ModelFolder
 
 #: Names of the files.
@@ -27,6 +28,8 @@ _GRAMMAR: dict[str, type[np.generic]] = {
     "unary_weights": np.float64,
     "binary_weights": np.float64,
 }
+#: Weights, and the rules they belong to.
+_WEIGHTS = {"unary_weights": "unary_rules", "binary_weights": "binary_rules"}
 _LEXICON: dict[str, type[np.generic]] = {
     "entry_starts": np.int64,
     "entry_symbols": np.int32,
@@ -40,7 +43,9 @@ _MOST_CYCLES = 64
 
 def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of both, by the names they have in a file of tables."""
-    arrays = {name: getattr(grammar, name) for name in _GRAMMAR}
+    arrays = {name: getattr(grammar, name) for name in _GRAMMAR if name not in _WEIGHTS}
+    for name in _WEIGHTS:
+        arrays |= stored_weights(name, getattr(grammar, name))
     arrays |= {name: getattr(lexicon, name) for name in _LEXICON}
     arrays |= {f"{_SPLITS}{cycle}": level for cycle, level in enumerate(grammar.split_tree)}
     arrays[_PHRASAL] = np.array([grammar.phrasal], dtype=np.int32)
@@ -99,6 +104,8 @@ def _assemble(
     while f"{_SPLITS}{len(splits)}" in tables and len(splits) < _MOST_CYCLES:
         splits.append(array(f"{_SPLITS}{len(splits)}", np.int32))
     parts = {name: array(name, kind) for name, kind in _GRAMMAR.items()}
+    for name, rules in _WEIGHTS.items():
+        parts[name] = full_weights(tables, name, parts[rules], parts["substates"])
     grammar = Grammar(symbols, int(phrasal[0]), **parts, split_tree=tuple(splits))
     entries = {name: array(name, kind) for name, kind in _LEXICON.items()}
     lexicon = Lexicon(
