@@ -71,11 +71,14 @@ RuleBlocks::RuleBlocks(std::span<const LatentRule> rules, std::span<const std::i
   }
 }
 
-void check_weights(const RuleBlocks& blocks, std::span<const double> weights) {
+void check_weights(const RuleBlocks& blocks, std::span<const double> weights, ThreadPool& pool) {
   check_size(blocks, weights.size());
-  bool good = true;
-  for (const double weight : weights) good &= weight >= 0 && weight <= std::numeric_limits<double>::max();
-  if (!good) throw Error(ErrorCode::argument, "a weight is negative or no number");
+  for_each_part(weights.size(), pool, [&](std::size_t first, std::size_t last) {
+    bool good = true;
+    for (std::size_t i = first; i < last; ++i)
+      good &= weights[i] >= 0 && weights[i] <= std::numeric_limits<double>::max();
+    if (!good) throw Error(ErrorCode::argument, "a weight is negative or no number");
+  });
 }
 
 std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const double> counts) {
@@ -87,7 +90,8 @@ std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const do
 
 std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
                                 double noise, std::uint64_t seed, std::uint64_t stream) {
-  check_weights(before, weights);
+  ThreadPool alone(1);
+  check_weights(before, weights, alone);
   if (!(noise >= 0 && noise < 1)) throw Error(ErrorCode::argument, "the noise must lie in [0, 1)");
   if (before.symbols() != after.symbols() || before.size() != after.size())
     throw Error(ErrorCode::argument, "a split changes neither symbols nor rules");
@@ -111,14 +115,14 @@ std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& afte
           result[place] = old == 0 ? 0 : old * share * (1 + noise * nudge);
         }
   }
-  ThreadPool alone(1);
   normalize_rules(after, result, result, 0, alone);
   return result;
 }
 
 std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& after, std::span<const double> weights,
                                 std::span<const std::int32_t> target, std::span<const double> share) {
-  check_weights(before, weights);
+  ThreadPool alone(1);
+  check_weights(before, weights, alone);
   if (before.symbols() != after.symbols() || before.size() != after.size() || target.size() != before.substates() ||
       share.size() != before.substates())
     throw Error(ErrorCode::argument, "a merge changes neither symbols nor rules");

@@ -3,6 +3,7 @@
 // behind the other in one flat array, which functions here take apart.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -54,7 +55,15 @@ class RuleBlocks {
 };
 
 // Throws Error(argument) unless there are as many weights as the blocks hold, finite and not negative.
-void check_weights(const RuleBlocks& blocks, std::span<const double> weights);
+void check_weights(const RuleBlocks& blocks, std::span<const double> weights, ThreadPool& pool);
+
+// Calls body(first, last) for parts of [0, size) that do not depend on the number of threads.
+template <typename Body>
+void for_each_part(std::size_t size, ThreadPool& pool, const Body& body) {
+  constexpr std::size_t part = std::size_t{1} << 13;
+  pool.map((size + part - 1) / part,
+           [&](std::size_t i, std::size_t) { body(i * part, std::min(size, (i + 1) * part)); });
+}
 
 // The split of every symbol but `root` in two (specification (3.1)): copies, divided by the combinations of
 // children, times 1 + noise * U(-1, 1), then normalised. The random numbers depend on (seed, stream) and on

@@ -4,7 +4,8 @@
 
 // A copy of the hot loops for each generation of vector instructions, chosen at start-up; not under the
 // sanitizers, which are not ready when the choice is made.
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define TREELM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define TREELM_CLONES

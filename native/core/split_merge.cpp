@@ -292,7 +292,7 @@ class LatentTrees::Scores {
   void roots(std::span<double> log_prob);
   void outside(ThreadPool& pool);
   // Throws Error(not_a_number) for the first tree with scores that overflowed.
-  void check_numbers() const;
+  void check_numbers(ThreadPool& pool) const;
   void count(std::span<double> counts, ThreadPool& pool);
 
   const double* inside_of(std::uint32_t slot) const { return values_.data() + place_[slot].inside; }
@@ -504,17 +504,23 @@ void LatentTrees::Scores::outside(ThreadPool& pool) {
               [&](std::uint32_t slot, std::size_t count, Scratch& scratch) { outside_group(slot, count, scratch); });
 }
 
-void LatentTrees::Scores::check_numbers() const {
-  std::uint32_t first = no_child;
-  for (std::uint32_t slot = 0; slot < piece_->rule.size(); ++slot) {
-    double sum = 0;
-    const double *in = inside_of(slot), *out = outside_of(slot);
-    for (std::size_t x = 0; x < blocks_.shapes().rows(piece_->rule[slot]); ++x) sum += in[x] * out[x];
-    if (!std::isfinite(sum)) first = std::min(first, piece_->tree[slot]);
-  }
-  if (first != no_child)
+void LatentTrees::Scores::check_numbers(ThreadPool& pool) const {
+  std::mutex mutex;
+  std::uint32_t smallest = no_child;
+  for_each_part(piece_->rule.size(), pool, [&](std::size_t first, std::size_t last) {
+    std::uint32_t found = no_child;
+    for (auto slot = static_cast<std::uint32_t>(first); slot < last; ++slot) {
+      double sum = 0;
+      const double *in = inside_of(slot), *out = outside_of(slot);
+      for (std::size_t x = 0; x < blocks_.shapes().rows(piece_->rule[slot]); ++x) sum += in[x] * out[x];
+      if (!std::isfinite(sum)) found = std::min(found, piece_->tree[slot]);
+    }
+    const std::lock_guard lock(mutex);
+    smallest = std::min(smallest, found);
+  });
+  if (smallest != no_child)
     throw Error(ErrorCode::not_a_number,
-                "an expected count of tree " + std::to_string(first + 1) + " is no finite number");
+                "an expected count of tree " + std::to_string(smallest + 1) + " is no finite number");
 }
 
 void LatentTrees::Scores::count_rows(std::span<const std::pair<std::uint32_t, std::uint32_t>> runs,
@@ -596,9 +602,11 @@ void LatentTrees::Scores::count(std::span<double> counts, ThreadPool& pool) {
 std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
                                         std::span<double> counts, ThreadPool& pool, const Interrupt& interrupt) const {
   const RuleBlocks shapes(rules_, substates);
-  check_weights(shapes, weights);
+  check_weights(shapes, weights, pool);
   if (counts.size() != weights.size()) throw Error(ErrorCode::argument, "there must be a count for every weight");
-  std::fill(counts.begin(), counts.end(), 0.0);
+  for_each_part(counts.size(), pool, [&](std::size_t first, std::size_t last) {
+    std::fill(counts.data() + first, counts.data() + last, 0.0);
+  });
   std::vector<double> result(trees());
   std::unique_ptr<Memory> memory = lender_->take();
   const Blocks blocks(shapes, weights, *memory, pool);
@@ -609,7 +617,7 @@ std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates,
     scores.inside(pool);
     scores.roots(result);
     scores.outside(pool);
-    scores.check_numbers();
+    scores.check_numbers(pool);
     scores.count(counts, pool);
   }
   lender_->give(std::move(memory));
@@ -619,7 +627,7 @@ std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates,
 std::vector<double> LatentTrees::log_probs(std::span<const std::int32_t> substates, std::span<const double> weights,
                                            ThreadPool& pool, const Interrupt& interrupt) const {
   const RuleBlocks shapes(rules_, substates);
-  check_weights(shapes, weights);
+  check_weights(shapes, weights, pool);
   std::vector<double> result(trees());
   std::unique_ptr<Memory> memory = lender_->take();
   const Blocks blocks(shapes, weights, *memory, pool);
@@ -638,7 +646,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
                                              std::span<const double> shares, ThreadPool& pool,
                                              const Interrupt& interrupt) const {
   const RuleBlocks shapes(rules_, substates);
-  check_weights(shapes, weights);
+  check_weights(shapes, weights, pool);
   if (shares.size() != shapes.substates())
     throw Error(ErrorCode::argument, "there must be a share for every subcategory");
   std::vector<double> result(shapes.substates(), 0.0), unused(trees());
@@ -651,7 +659,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
     scores.inside(pool);
     scores.roots(unused);
     scores.outside(pool);
-    scores.check_numbers();
+    scores.check_numbers(pool);
     for (std::uint32_t slot = 0; slot < piece.rule.size(); ++slot) {
       const std::int32_t symbol = rules_[piece.rule[slot]].parent;
       const std::size_t first = shapes.first_substate(symbol), size = shapes.count(symbol);
