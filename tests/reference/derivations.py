@@ -90,9 +90,7 @@ def rules_of(tree: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from rules_of(child)
 
 
-def best_by_rules(
-    found: Sequence[Weighted], objective: str
-) -> tuple[float, set[tuple[Any, ...]]]:
+def best_by_rules(found: Sequence[Weighted], objective: str) -> tuple[float, set[tuple[Any, ...]]]:
     """Return the best value of an objective over all trees, and the trees that reach it."""
     total = math.fsum(weight for weight, _ in found)
     expected: dict[tuple[Any, ...], float] = defaultdict(float)
