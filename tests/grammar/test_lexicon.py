@@ -83,6 +83,8 @@ def reference(
             continue
         first = tagged.first_tokens[pair] / tagged.tokens[pair]
         for position, part in ((0, first), (1, 1 - first)):
+            if not part:
+                continue
             shape = name(tagged.words[word], position, known=set(tagged.words))
             for x in range(substates[tag]):
                 signatures[shape, tag, x] += divided[word, tag, x] * part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from hashlib import sha256
@@ -26,7 +27,9 @@ def folder(tmp_path: Path, sample_file: Path) -> Path:
 
 def forge(folder: Path, change: Callable[[Tables], None]) -> None:
     """Change tables, and the manifest so that sizes and checksums fit again."""
-    tables = {name: np.array(array) for name, array in open_tables(folder / "tables.safetensors").items()}
+    tables = {
+        name: np.array(array) for name, array in open_tables(folder / "tables.safetensors").items()
+    }
     change(tables)
     path = folder / "tables.safetensors"
     path.unlink()
@@ -94,7 +97,9 @@ def test_hostile_grammar_labels_are_refused(labels: str, folder: Path) -> None:
 
 def test_hostile_grammar_tables_may_hold_anything(folder: Path) -> None:
     """Random bytes in the tables: a model or an error, never a crash."""
-    tables = {name: np.array(array) for name, array in open_tables(folder / "tables.safetensors").items()}
+    tables = {
+        name: np.array(array) for name, array in open_tables(folder / "tables.safetensors").items()
+    }
     random = np.random.default_rng(0)
     for round_ in range(60):
         forged = {name: array.copy() for name, array in tables.items()}
@@ -108,10 +113,11 @@ def test_hostile_grammar_tables_may_hold_anything(folder: Path) -> None:
         path.unlink()
         write_tables(path, forged)
         seal(folder, "tables.safetensors")
-        try:
+        model = None
+        with contextlib.suppress(TreelmError):
             model = load(folder)
-        except TreelmError as error:
-            assert error.exit_code == 3
+        if model is None:
+            refused(folder)
             continue
         parse = model.parse("The old ferry left .")  # type: ignore[attr-defined]
         assert parse[0].tree.words == ("The", "old", "ferry", "left", ".")

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from treelm.corpus.brackets import read_trees
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.grammar.chart import ParserOptions
 from treelm.models.model import Task
 from treelm.models.parser import Parser
-from treelm.models.pcfg import PcfgConfig, PcfgModel
+from treelm.models.pcfg.config import PcfgConfig
+from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
 
 SETTINGS = [
@@ -139,10 +141,9 @@ def test_next_words_add_up_to_one(sample_file: Path) -> None:
 
 
 def test_a_vocabulary_of_signatures_is_used_in_training(sample_file: Path) -> None:
-    from treelm.corpus.vocabulary_rules import stream_vocabulary
-
     corpus = TreeCorpus((sample_file,))
-    vocabulary = stream_vocabulary(corpus, start_after=50, probability=0.5, seed=1, signatures=True)
+    rule = VocabularyRule(start_after=50, probability=0.5, seed=1)
+    vocabulary = build_vocabulary(TreeSentences(corpus), rule)
     model = train("pcfg", corpus, lexicon="closed", vocabulary=vocabulary)
     assert model.vocabulary is vocabulary
     signature = next(

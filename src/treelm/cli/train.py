@@ -10,7 +10,7 @@ from treelm.cli.corpus_options import corpus_of
 from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
 from treelm.models.ngram.model import NgramModel
-from treelm.models.pcfg import PcfgModel
+from treelm.models.pcfg.model import PcfgModel
 from treelm.tasks.train import train_grammar, train_mixture, train_ngram_model
 
 #: The folder of the model that is made.

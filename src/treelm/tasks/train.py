@@ -17,7 +17,7 @@ from treelm.models.interpolated import (
 )
 from treelm.models.model import Config
 from treelm.models.ngram.model import NgramModel
-from treelm.models.pcfg import PcfgModel
+from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.replacement import check_replaceable
