@@ -131,8 +131,7 @@ void ChartGrammar<Real>::group_binary(const GrammarArrays& arrays) {
 }
 
 template <class Real>
-std::uint32_t ChartGrammar<Real>::find_pair(std::uint32_t left, std::uint32_t right) const {
-  if (!pair_table_.empty()) return pair_table_[std::size_t{left} * symbols() + right];
+std::uint32_t ChartGrammar<Real>::search_pair(std::uint32_t left, std::uint32_t right) const {
   const auto first = pair_right_.begin() + left_first_[left], last = pair_right_.begin() + left_first_[left + 1];
   const auto found = std::lower_bound(first, last, right);
   return found != last && *found == right ? static_cast<std::uint32_t>(found - pair_right_.begin()) : none;

@@ -69,7 +69,9 @@ class ChartGrammar {
   std::uint32_t pair_right(std::uint32_t pair) const { return pair_right_[pair]; }
   const std::uint32_t* pair_rights() const { return pair_right_.data(); }
   // The pair of two children, or none.
-  std::uint32_t find_pair(std::uint32_t left, std::uint32_t right) const;
+  std::uint32_t find_pair(std::uint32_t left, std::uint32_t right) const {
+    return pair_table_.empty() ? search_pair(left, right) : pair_table_[std::size_t{left} * count_.size() + right];
+  }
   // Binary rules of a pair; a block is k_B x k_C rows of width(A).
   std::span<const ParentRule> rules_of_pair(std::uint32_t pair) const {
     return std::span(pair_rules_).subspan(pair_first_[pair], pair_first_[pair + 1] - pair_first_[pair]);
@@ -96,6 +98,7 @@ class ChartGrammar {
   const Real* chain_block(const ParentRule& chain) const { return chain_weights_.data() + chain.block; }
 
  private:
+  std::uint32_t search_pair(std::uint32_t left, std::uint32_t right) const;
   void group_binary(const GrammarArrays& arrays);
   void group_unary(const GrammarArrays& arrays);
 

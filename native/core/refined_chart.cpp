@@ -8,6 +8,22 @@
 
 namespace treelm {
 
+namespace {
+
+// Sum over y and z of left[y] * matrix[y][z] * right[z].
+template <class Real>
+Real bilinear(const Real* matrix, const Real* left, std::size_t rows, const Real* right, std::size_t columns) {
+  Real total = 0;
+  for (std::size_t y = 0; y < rows; ++y) {
+    Real sum = 0;
+    for (std::size_t z = 0; z < columns; ++z) sum += matrix[y * columns + z] * right[z];
+    total += left[y] * sum;
+  }
+  return total;
+}
+
+}  // namespace
+
 template <class Real, class Next>
 void survivors_of(const PlainChart<Real>& chart, Real least, const ChartGrammar<Next>& next, Survivors& out) {
   out.clear();
@@ -29,13 +45,17 @@ void RefinedChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t wo
   work_ = 0;
   const std::size_t cells = cells_of(words);
   items_.clear();
+  living_.clear();
+  old_edges_.swap(edges_);
+  old_first_.swap(edge_first_);
+  old_last_.swap(edge_last_);
   edges_.clear();
   rules_.clear();
   unaries_.clear();
   first_.assign(survivors.first.begin(), survivors.first.end());
   std::uint32_t place = 0;
   for (const std::uint32_t symbol : survivors.symbol) {
-    items_.push_back({symbol, place, false});
+    items_.push_back({symbol, place, 0, 0});
     place += grammar.width(symbol);
   }
   inside_.assign(place, 0);
@@ -79,7 +99,8 @@ ChartOutcome RefinedChart<Real>::inside(const ChartGrammar<Real>& grammar, const
             values[x] = static_cast<Real>(std::ldexp(word.score[word.start[i] + x], -reference_));
         }
         finish_cell(grammar, first, last);
-      } else if (find_edges(grammar, first, last)) {
+      } else if (survivors.heir.empty() ? find_edges(grammar, first, last)
+                                        : inherit_edges(grammar, first, last, survivors.heir)) {
         combine(grammar, first, last);
         finish_cell(grammar, first, last);
       }
@@ -108,10 +129,7 @@ bool RefinedChart<Real>::find_edges(const ChartGrammar<Real>& grammar, std::size
       for (std::size_t r = right_first; r < right_last; ++r) {
         if (!items_[r].alive) continue;
         const std::uint32_t pair = grammar.find_pair(items_[l].symbol, items_[r].symbol);
-        if (pair == none) continue;
-        bool wanted = false;
-        for (const ParentRule& rule : grammar.rules_of_pair(pair)) wanted = wanted || slot_[rule.parent] != 0;
-        if (!wanted) continue;
+        if (pair == none || !is_wanted(grammar, pair)) continue;
         edges_.push_back(
             {pair, static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(split)});
         const int exponent = exponent_[left] + exponent_[right];
@@ -127,32 +145,91 @@ bool RefinedChart<Real>::find_edges(const ChartGrammar<Real>& grammar, std::size
   return any;
 }
 
+// The same from the edges of the coarser chart before, whose grammar has the same pairs.
+template <class Real>
+bool RefinedChart<Real>::inherit_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last,
+                                       const std::vector<std::uint32_t>& heir) {
+  const std::size_t cell = cell_of(first, last);
+  edge_first_[cell] = edges_.size();
+  bool any = false;
+  for (std::size_t e = old_first_[cell]; e < old_last_[cell]; ++e) {
+    const Edge& old = old_edges_[e];
+    const std::uint32_t left = heir[old.left], right = heir[old.right];
+    if (left == none || right == none || !items_[left].alive || !items_[right].alive) continue;
+    if (!is_wanted(grammar, old.pair)) continue;
+    edges_.push_back({old.pair, left, right, old.split});
+    const int exponent = exponent_[cell_of(first, old.split)] + exponent_[cell_of(old.split, last)];
+    reference_ = any ? std::max(reference_, exponent) : exponent;
+    any = true;
+  }
+  edge_last_[cell] = edges_.size();
+  return any;
+}
+
+// Prepares the edges of one pair that begin at `begin`: the subcategories that live in any of them, the
+// places of all combinations in a block, and the inside scores of each edge, the left ones scaled. Gives
+// the end of the edges.
+template <class Real>
+std::size_t RefinedChart<Real>::gather(const ChartGrammar<Real>& grammar, std::span<const Edge> all, std::size_t begin,
+                                       std::size_t first, std::size_t last, int reference) {
+  const std::uint32_t pair = all[begin].pair;
+  std::size_t end = begin;
+  while (end < all.size() && all[end].pair == pair) ++end;
+  const auto unite = [&](std::uint32_t symbol, std::uint32_t Edge::* side, std::vector<std::uint32_t>& out) {
+    out.clear();
+    if (end - begin == 1) {
+      const Item& item = items_[all[begin].*side];
+      out.assign(living_.begin() + item.list, living_.begin() + item.list + item.alive);
+      return;
+    }
+    mark_.assign(grammar.count(symbol), 0);
+    for (std::size_t e = begin; e < end; ++e) {
+      const Item& item = items_[all[e].*side];
+      for (std::uint32_t t = 0; t < item.alive; ++t) mark_[living_[item.list + t]] = 1;
+    }
+    for (std::uint32_t x = 0; x < mark_.size(); ++x)
+      if (mark_[x]) out.push_back(x);
+  };
+  unite(grammar.pair_left(pair), &Edge::left, lefts_);
+  unite(grammar.pair_right(pair), &Edge::right, rights_);
+  const std::uint32_t columns = grammar.count(grammar.pair_right(pair));
+  index_.resize(lefts_.size() * rights_.size());
+  std::uint32_t* index = index_.data();
+  for (const std::uint32_t y : lefts_)
+    for (const std::uint32_t z : rights_) *index++ = y * columns + z;
+  left_values_.resize((end - begin) * lefts_.size());
+  right_values_.resize((end - begin) * rights_.size());
+  scales_.resize(end - begin);
+  Real *left_value = left_values_.data(), *right_value = right_values_.data();
+  for (std::size_t e = begin; e < end; ++e) {
+    const Edge& edge = all[e];
+    const Real scale =
+        power_of_two<Real>(exponent_[cell_of(first, edge.split)] + exponent_[cell_of(edge.split, last)] - reference);
+    scales_[e - begin] = scale;
+    const Real* left = inside_.data() + items_[edge.left].place;
+    const Real* right = inside_.data() + items_[edge.right].place;
+    for (const std::uint32_t y : lefts_) *left_value++ = left[y] * scale;
+    for (const std::uint32_t z : rights_) *right_value++ = right[z];
+  }
+  return end;
+}
+
 // Sums over all splits: the products of a pair of children first, then every rule of the pair once.
 template <class Real>
 void RefinedChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last) {
   const std::span<const Edge> all = edges(cell_of(first, last));
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
     const std::uint32_t pair = all[begin].pair;
-    const std::size_t lefts = grammar.count(grammar.pair_left(pair)), rights = grammar.count(grammar.pair_right(pair));
-    pair_.assign(lefts * rights, 0);
-    for (end = begin; end < all.size() && all[end].pair == pair; ++end) {
-      const Edge& edge = all[end];
-      const Real scale =
-          power_of_two<Real>(exponent_[cell_of(first, edge.split)] + exponent_[cell_of(edge.split, last)] - reference_);
-      const Real* left = inside_.data() + items_[edge.left].place;
-      const Real* right = inside_.data() + items_[edge.right].place;
-      for (std::size_t y = 0; y < lefts; ++y) {
-        const Real factor = left[y] * scale;
-        if (factor == 0) continue;
-        for (std::size_t z = 0; z < rights; ++z) pair_[y * rights + z] += factor * right[z];
+    end = gather(grammar, all, begin, first, last, reference_);
+    values_.assign(index_.size(), 0);
+    const std::size_t rows = lefts_.size(), columns = rights_.size();
+    for (std::size_t e = 0; e < end - begin; ++e) {
+      const Real* right = right_values_.data() + e * columns;
+      for (std::size_t y = 0; y < rows; ++y) {
+        const Real factor = left_values_[e * rows + y];
+        Real* row = values_.data() + y * columns;
+        for (std::size_t z = 0; z < columns; ++z) row[z] += factor * right[z];
       }
-    }
-    index_.clear();
-    values_.clear();
-    for (std::uint32_t at = 0; at < pair_.size(); ++at) {
-      if (pair_[at] == 0) continue;
-      index_.push_back(at);
-      values_.push_back(pair_[at]);
     }
     for (const ParentRule& rule : grammar.rules_of_pair(pair)) {
       if (slot_[rule.parent] == 0) continue;
@@ -161,7 +238,7 @@ void RefinedChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t 
                index_.size(), width);
       work_ += index_.size() * width;
     }
-    work_ += pair_.size() * (end - begin);
+    work_ += index_.size() * (end - begin);
   }
 }
 
@@ -205,11 +282,15 @@ void RefinedChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::siz
     const std::uint32_t width = grammar.width(item.symbol);
     Real* above = above_.data() + grammar.place(item.symbol);
     Real* below = below_.data() + grammar.place(item.symbol);
+    item.list = static_cast<std::uint32_t>(living_.size());
     for (std::uint32_t x = 0; x < width; ++x) {
       Real value = above[x] * allowed_[item.place + x] * half * rest;
       if (!(value >= std::numeric_limits<Real>::min())) value = 0;
       inside_[item.place + x] = value;
-      item.alive = item.alive || value > 0;
+      if (value > 0) {
+        living_.push_back(x);
+        ++item.alive;
+      }
       above[x] = below[x] = 0;
     }
   }
@@ -256,15 +337,13 @@ void RefinedChart<Real>::close_outside(const ChartGrammar<Real>& grammar, std::s
     const std::size_t at = here_.size();
     here_.insert(here_.end(), outside_.begin() + item.place, outside_.begin() + item.place + count);
     if (!item.alive) continue;
-    index_.clear();
-    for (std::uint32_t x = 0; x < count; ++x)
-      if (inside_[item.place + x] > 0) index_.push_back(x);
-    sums_.resize(index_.size());
+    const std::uint32_t* living = living_.data() + item.list;
+    sums_.resize(item.alive);
     for (const ParentRule& chain : grammar.chains(item.symbol)) {
       if (slot_[chain.parent] == 0 || !items_[slot_[chain.parent] - 1].alive) continue;
-      dot_rows(sums_.data(), grammar.chain_block(chain), index_.data(), index_.size(),
+      dot_rows(sums_.data(), grammar.chain_block(chain), living, item.alive,
                outside_.data() + items_[slot_[chain.parent] - 1].place, grammar.width(chain.parent));
-      for (std::size_t t = 0; t < index_.size(); ++t) here_[at + index_[t]] += sums_[t];
+      for (std::size_t t = 0; t < item.alive; ++t) here_[at + living[t]] += sums_[t];
     }
   }
   std::size_t at = 0;
@@ -278,16 +357,15 @@ void RefinedChart<Real>::close_outside(const ChartGrammar<Real>& grammar, std::s
   for (std::size_t i = first_[cell]; i < first_[cell + 1]; ++i) {
     const Item& child = items_[i];
     if (!child.alive) continue;
-    index_.resize(grammar.count(child.symbol));
-    for (std::uint32_t x = 0; x < index_.size(); ++x) index_[x] = x;
-    sums_.resize(index_.size());
+    const std::uint32_t* living = living_.data() + child.list;
+    sums_.resize(child.alive);
     for (const ParentRule& rule : grammar.unary_rules(child.symbol)) {
       if (slot_[rule.parent] == 0) continue;
       const Item& parent = items_[slot_[rule.parent] - 1];
-      dot_rows(sums_.data(), grammar.unary_block(rule), index_.data(), index_.size(), outside_.data() + parent.place,
+      dot_rows(sums_.data(), grammar.unary_block(rule), living, child.alive, outside_.data() + parent.place,
                grammar.width(rule.parent));
       Real sum = 0;
-      for (std::size_t x = 0; x < index_.size(); ++x) sum += sums_[x] * inside_[child.place + x];
+      for (std::size_t t = 0; t < child.alive; ++t) sum += sums_[t] * inside_[child.place + living[t]];
       if (sum > 0) unaries_.push_back({slot_[rule.parent] - 1, static_cast<std::uint32_t>(i), sum});
     }
   }
@@ -302,21 +380,8 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
   rule_first_[cell] = rules_.size();
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
     const std::uint32_t pair = all[begin].pair;
-    const std::size_t lefts = grammar.count(grammar.pair_left(pair)), rights = grammar.count(grammar.pair_right(pair));
-    // Subcategories that live in some edge of the pair.
-    pair_.assign(lefts + rights, 0);
-    for (end = begin; end < all.size() && all[end].pair == pair; ++end) {
-      const Real* left = inside_.data() + items_[all[end].left].place;
-      const Real* right = inside_.data() + items_[all[end].right].place;
-      for (std::size_t y = 0; y < lefts; ++y) pair_[y] += left[y] > 0 ? Real{1} : Real{0};
-      for (std::size_t z = 0; z < rights; ++z) pair_[lefts + z] += right[z] > 0 ? Real{1} : Real{0};
-    }
-    index_.clear();
-    for (std::size_t y = 0; y < lefts; ++y) {
-      if (pair_[y] == 0) continue;
-      for (std::size_t z = 0; z < rights; ++z)
-        if (pair_[lefts + z] > 0) index_.push_back(static_cast<std::uint32_t>(y * rights + z));
-    }
+    end = gather(grammar, all, begin, first, last, exponent_[cell]);
+    const std::size_t rows = lefts_.size(), columns = rights_.size();
     values_.assign(index_.size(), 0);
     sums_.resize(index_.size());
     bool any = false;
@@ -329,33 +394,29 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
       any = true;
       dot_rows(sums_.data(), grammar.binary_block(rule), index_.data(), index_.size(), above, width);
       for (std::size_t t = 0; t < index_.size(); ++t) values_[t] += sums_[t];
-      if (!keep_rules) continue;
-      for (std::size_t e = begin; e < end; ++e) {
-        const Edge& edge = all[e];
-        const Real scale = power_of_two<Real>(exponent_[cell_of(first, edge.split)] +
-                                              exponent_[cell_of(edge.split, last)] - exponent_[cell]);
-        const Real* left = inside_.data() + items_[edge.left].place;
-        const Real* right = inside_.data() + items_[edge.right].place;
-        Real sum = 0;
-        for (std::size_t t = 0; t < index_.size(); ++t)
-          sum += sums_[t] * scale * left[index_[t] / rights] * right[index_[t] % rights];
-        if (sum > 0) rules_.push_back({slot_[rule.parent] - 1, edge.left, edge.right, sum});
+      for (std::size_t e = begin; keep_rules && e < end; ++e) {
+        const Real sum = bilinear(sums_.data(), left_values_.data() + (e - begin) * rows, rows,
+                                  right_values_.data() + (e - begin) * columns, columns);
+        if (sum > 0) rules_.push_back({slot_[rule.parent] - 1, all[e].left, all[e].right, sum});
       }
     }
     if (!any) continue;
     for (std::size_t e = begin; e < end; ++e) {
-      const Edge& edge = all[e];
-      const Real scale = power_of_two<Real>(exponent_[cell_of(first, edge.split)] +
-                                            exponent_[cell_of(edge.split, last)] - exponent_[cell]);
-      const Item &left_item = items_[edge.left], &right_item = items_[edge.right];
-      const Real *left = inside_.data() + left_item.place, *right = inside_.data() + right_item.place;
-      Real *left_outside = outside_.data() + left_item.place, *right_outside = outside_.data() + right_item.place;
-      for (std::size_t t = 0; t < index_.size(); ++t) {
-        const std::size_t y = index_[t] / rights, z = index_[t] % rights;
-        const Real value = values_[t] * scale;
-        left_outside[y] += value * right[z];
-        right_outside[z] += value * left[y];
+      Real* left_outside = outside_.data() + items_[all[e].left].place;
+      Real* right_outside = outside_.data() + items_[all[e].right].place;
+      const Real* right = right_values_.data() + (e - begin) * columns;
+      here_.assign(columns, 0);
+      for (std::size_t y = 0; y < rows; ++y) {
+        const Real* row = values_.data() + y * columns;
+        const Real factor = left_values_[(e - begin) * rows + y];
+        Real sum = 0;
+        for (std::size_t z = 0; z < columns; ++z) {
+          sum += row[z] * right[z];
+          here_[z] += factor * row[z];
+        }
+        left_outside[lefts_[y]] += scales_[e - begin] * sum;
       }
+      for (std::size_t z = 0; z < columns; ++z) right_outside[rights_[z]] += here_[z];
     }
   }
   rule_last_[cell] = rules_.size();
@@ -365,6 +426,7 @@ template <class Real>
 void RefinedChart<Real>::prune(const ChartGrammar<Real>& grammar, Real least, const ChartGrammar<Real>& next,
                                std::span<const std::uint32_t> parent, Survivors& out) const {
   out.clear();
+  if (grammar.pairs() == next.pairs()) out.heir.assign(items_.size(), none);
   for (std::size_t cell = 0; cell < cells_of(words_); ++cell) {
     for (std::size_t i = first_[cell]; i < first_[cell + 1]; ++i) {
       const Item& item = items_[i];
@@ -378,10 +440,12 @@ void RefinedChart<Real>::prune(const ChartGrammar<Real>& grammar, Real least, co
         out.alive.push_back(alive);
         any = any || alive;
       }
-      if (any)
+      if (any) {
+        if (!out.heir.empty()) out.heir[i] = static_cast<std::uint32_t>(out.symbol.size());
         out.end_item(item.symbol);
-      else
+      } else {
         out.alive.resize(before);
+      }
     }
     out.end_cell();
   }

@@ -18,12 +18,16 @@ struct Survivors {
   std::vector<std::uint32_t> symbol;  // per item, ascending within a cell
   std::vector<std::uint32_t> start;   // per item: its first mark, and the number of marks
   std::vector<char> alive;            // per subcategory
+  // Per item of the refined chart they come from: what it is now, or none; empty if they come from a
+  // plain chart, whose pairs of children nobody has listed.
+  std::vector<std::uint32_t> heir;
 
   void clear() {
     first.assign(1, 0);
     start.assign(1, 0);
     symbol.clear();
     alive.clear();
+    heir.clear();
   }
   void end_cell() { first.push_back(static_cast<std::uint32_t>(symbol.size())); }
   void end_item(std::uint32_t item_symbol) {
@@ -52,7 +56,8 @@ class RefinedChart {
   struct Item {
     std::uint32_t symbol;
     std::uint32_t place;  // of its first subcategory in `inside` and `outside`
-    bool alive;           // whether its inside score is above zero
+    std::uint32_t list;   // of its living subcategories, those with an inside score above zero
+    std::uint32_t alive;  // how many they are
   };
   // A binary rule at one place, with its expected number.
   struct RuleHere {
@@ -91,11 +96,20 @@ class RefinedChart {
  private:
   void reset(const ChartGrammar<Real>& grammar, std::size_t words, const Survivors& survivors);
   bool find_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
+  bool inherit_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last,
+                     const std::vector<std::uint32_t>& heir);
+  bool is_wanted(const ChartGrammar<Real>& grammar, std::uint32_t pair) const {
+    for (const ParentRule& rule : grammar.rules_of_pair(pair))
+      if (slot_[rule.parent] != 0) return true;
+    return false;
+  }
   void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
   void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
   void close_outside(const ChartGrammar<Real>& grammar, std::size_t cell, bool keep_rules);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, bool keep_rules);
   void set_slots(std::size_t cell, bool on);
+  std::size_t gather(const ChartGrammar<Real>& grammar, std::span<const Edge> all, std::size_t begin, std::size_t first,
+                     std::size_t last, int reference);
 
   std::size_t words_ = 0;
   std::uint64_t work_ = 0;
@@ -103,15 +117,20 @@ class RefinedChart {
   std::vector<std::size_t> first_;  // per cell, and the number of items
   std::vector<int> exponent_;
   std::vector<Real> inside_, outside_, allowed_;
-  std::vector<Edge> edges_;
+  std::vector<std::uint32_t> living_;
+  std::vector<Edge> edges_, old_edges_;
+  std::vector<std::size_t> old_first_, old_last_;
   std::vector<std::size_t> edge_first_, edge_last_, rule_first_, rule_last_, unary_first_, unary_last_;
   std::vector<RuleHere> rules_;
   std::vector<UnaryHere> unaries_;
   // Scratch: item of every symbol in the current cell, plus 1; values by place of the grammar; values
   // by subcategories of a pair of children.
   std::vector<std::uint32_t> slot_;
-  std::vector<Real> below_, above_, pair_, values_, sums_, here_;
+  std::vector<Real> below_, above_, values_, sums_, here_;
   std::vector<std::uint32_t> index_;
+  // Subcategories that live in some edge of a pair, on both sides, and per edge their inside scores.
+  std::vector<std::uint32_t> lefts_, rights_, mark_;
+  std::vector<Real> left_values_, right_values_, scales_;
   int reference_ = 0;
 };
 

@@ -15,7 +15,7 @@ WORDS = ("a", "b", "c")
 VOCABULARY = Vocabulary.from_counts(dict.fromkeys(WORDS, 1))
 
 
-def make_grammar(
+def make_grammar(  # noqa: PLR0917 (the parts of a grammar)
     symbols: Sequence[str],
     phrasal: int,
     unary: dict[tuple[int, int], object],

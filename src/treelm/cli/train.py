@@ -11,7 +11,7 @@ from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
 from treelm.cli.training_notes import latent_watch
 from treelm.models.ngram.model import NgramModel
-from treelm.models.pcfg import PcfgModel
+from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.tasks.train import (
     train_grammar,

@@ -124,9 +124,8 @@ class _Berkeley:
             self.tag_starts[tagged.pairs[:, 1] - phrasal] - self.starts[:-1], self.sizes
         ) + np.arange(len(counts))
         self.tag_counts = np.bincount(self.tag_place, counts, minlength=int(self.tag_starts[-1]))
-        self.word_counts = np.bincount(
-            tagged.pairs[:, 0], tagged.tokens, minlength=len(tagged.words)
-        )
+        self.word_counts = np.zeros(len(tagged.words), dtype=np.int64)
+        np.add.at(self.word_counts, tagged.pairs[:, 0], tagged.tokens)
         self.is_rare = self.word_counts <= options.rare
         rare_pairs = np.repeat(self.is_rare[tagged.pairs[:, 0]], self.sizes)
         if not rare_pairs.any():  # a text without rare words: all of them teach what words are like

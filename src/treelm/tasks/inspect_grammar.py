@@ -24,7 +24,7 @@ def inspect_subcategories(path: Source, symbol: str, *, limit: int = 8) -> list[
         UnsupportedTask: if the model has no grammar.
         UsageError: if its grammar has no such symbol.
     """
-    from treelm.models.pcfg import PcfgModel
+    from treelm.models.pcfg.model import PcfgModel
     from treelm.models.pcfg_la.model import PcfgLaModel
 
     model = load(Path(path))

@@ -17,7 +17,7 @@ from treelm.models.interpolated import (
 )
 from treelm.models.model import Config
 from treelm.models.ngram.model import NgramModel
-from treelm.models.pcfg import PcfgModel
+from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.checkpoint import Checkpoint
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel

@@ -2,99 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.encoder import encode_trees
-from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import (
-    EstimationError,
-    ModelFileError,
-    TreelmWarning,
-    UnsupportedTask,
-    UsageError,
-)
-from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees, transformed_batches
-from treelm.grammar.chart import ChartParser, Decoding, ParserOptions, ScoredTree
-from treelm.grammar.estimate_lexicon import LexiconOptions, berkeley_lexicon, closed_lexicon
-from treelm.grammar.extract import extract_grammar
+from treelm.errors import EstimationError, ModelFileError, UnsupportedTask, UsageError
+from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
 from treelm.grammar.grammar import Grammar
-from treelm.grammar.lexicon import Lexicon, TaggedWords
+from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
+from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.scores import SentenceScore
-from treelm.models.words import Words, words_of
+from treelm.models.words import Words, portable, words_of
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
-from treelm.transforms.binarize import Binarize
-from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
-from treelm.transforms.transform import Pipeline, Transform
-from treelm.transforms.unary_chains import MergeUnaryChains
 
 #: Name of the counts in the file of tables.
 COUNTS = "unigram_counts"
 
 #: Sentences that are scored at once.
 _BATCH = 256
-
-
-class PcfgConfig(Config):
-    """What the rules of a treebank grammar remember, and how its lexicon is smoothed."""
-
-    binarization: Literal["left", "right", "head"] = "left"
-    """Way in which nodes of more than two children branch; head builds outward from the head."""
-    horizontal_order: int | None = Field(default=0, ge=0)
-    """Sisters that an intermediate node remembers; None for all."""
-    vertical_order: int = Field(default=1, ge=1, le=16)
-    """Ancestors that a label remembers, the node itself included; 2 is parent annotation."""
-    merge_unary: bool = False
-    """Whether unary chains become one node."""
-    lexicon: Literal["berkeley", "closed"] = "berkeley"
-    """berkeley for parsing any text, closed for probabilities that add up to one."""
-    rare: int = Field(default=20, ge=0)
-    """Words seen so often or less teach what unknown words look like."""
-    beta: float = Field(default=0.01, gt=0, lt=1)
-    """Share of the unigram model in the closed lexicon."""
-    decoding: Decoding = "max_rule_product"
-    """What the best tree makes as large as it can."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> PcfgConfig:
-        if self.binarization == "head" and self.horizontal_order is None:
-            raise ValueError("head binarization remembers a whole number of sisters")
-        return self
-
-    def pipeline(self) -> Pipeline:
-        """Return what is done to trees before the kernel makes them binary."""
-        steps: list[Transform] = []
-        if self.vertical_order > 1:
-            steps.append(AnnotateParents(vertical_order=self.vertical_order))
-        if self.merge_unary:
-            steps.append(MergeUnaryChains())
-        if self.binarization == "head":
-            steps.append(BinarizeHeadOutward(horizontal_order=self.horizontal_order))
-        elif self.horizontal_order != 0:
-            order = self.horizontal_order
-            steps.append(Binarize(direction=self.binarization, horizontal_order=order))
-        return Pipeline(tuple(steps))
-
-    def binary_trees(self, corpus: TreeCorpus) -> BinaryTrees:
-        """Return the trees of a corpus as the grammar sees them."""
-        return build_binary_trees(
-            transformed_batches(corpus, self.pipeline()),
-            branching="right" if self.binarization == "right" else "left",
-        )
 
 
 class PcfgModel(LanguageModel):
@@ -150,6 +88,8 @@ class PcfgModel(LanguageModel):
             UsageError: if the options are not those of a treebank grammar.
             EstimationError: ``E_NO_DATA`` without usable trees.
         """
+        from treelm.models.pcfg.train import train_pcfg
+
         del executor, progress
         if not isinstance(config, PcfgConfig) or not isinstance(corpus, TreeCorpus):
             raise UsageError("a treebank grammar needs trees and a PcfgConfig.")
@@ -157,18 +97,7 @@ class PcfgModel(LanguageModel):
             raise UsageError(
                 "the berkeley lexicon has its own vocabulary; give one with the closed one only."
             )
-        trees = config.binary_trees(corpus)
-        warn_about_skipped(trees)
-        grammar = extract_grammar(trees)
-        grammar.check_normalized()
-        lexicon, counts = _lexicon(trees, grammar, corpus, config, vocabulary)
-        record = TrainingCorpus(
-            name=" ".join(source_name(path) for path in corpus.paths)[:1000],
-            sha256=corpus.fingerprint.sha256,
-            sentences=corpus.fingerprint.sentences,
-            tokens=corpus.fingerprint.tokens,
-        )
-        return cls(grammar, lexicon, counts, config, [record])
+        return cast("Self", train_pcfg(corpus, config, vocabulary=vocabulary))
 
     # -- properties -------------------------------------------------------------------------
 
@@ -310,57 +239,6 @@ class PcfgModel(LanguageModel):
         return cls(grammar, lexicon, counts, config, folder.manifest.corpora)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.grammar, self.lexicon, self._unigram_counts, self._config, self._corpora)
+        lexicon = replace(self.lexicon, vocabulary=portable(self.vocabulary))
+        parts = (self.grammar, lexicon, self._unigram_counts, self._config, self._corpora)
         return type(self), parts
-
-
-def warn_about_skipped(trees: BinaryTrees) -> None:
-    """Say how many trees a grammar could not be read from."""
-    if trees.cycles:
-        warnings.warn(
-            f"{trees.cycles} trees have a unary chain that repeats a label (X over Y over X on the "
-            "same words) and were left out.",
-            TreelmWarning,
-            stacklevel=3,
-        )
-    if trees.bad_roots:
-        warnings.warn(
-            f"{trees.bad_roots} trees have no ROOT at the top, or another one inside, and were "
-            "left out.",
-            TreelmWarning,
-            stacklevel=3,
-        )
-
-
-def _lexicon(
-    trees: BinaryTrees,
-    grammar: Grammar,
-    corpus: TreeCorpus,
-    config: PcfgConfig,
-    vocabulary: Vocabulary | None,
-) -> tuple[Lexicon, npt.NDArray[np.uint64]]:
-    """Return the lexicon of the trees, and the counts of its words."""
-    options = LexiconOptions(rare=config.rare, beta=config.beta, profile=corpus.options.profile)
-    if config.lexicon == "berkeley":
-        tagged = TaggedWords.of(trees)
-        counts = tagged.tokens.astype(np.float64)
-        made = berkeley_lexicon(tagged, counts, grammar.phrasal, grammar.substates, options)
-    else:
-        vocabulary, text = encode_trees(corpus, vocabulary, training=vocabulary is not None)
-        starts = text.starts.astype(np.int64)
-        kept = [slice(starts[tree], starts[tree + 1]) for tree in trees.tree_source.tolist()]
-        ids = np.concatenate([text.ids[part] for part in kept])
-        tagged = TaggedWords.of(trees, words=vocabulary.symbols, leaf_words=ids)
-        made = closed_lexicon(
-            tagged,
-            tagged.tokens.astype(np.float64),
-            grammar.phrasal,
-            grammar.substates,
-            vocabulary=vocabulary,
-            options=options,
-        )
-    ids = made.vocabulary.ids_of(tagged.words)[tagged.pairs[:, 0]]
-    unigrams = np.zeros(len(made.vocabulary) + 1, dtype=np.uint64)
-    np.add.at(unigrams, ids, tagged.tokens.astype(np.uint64))
-    unigrams[-1] = len(trees)
-    return made, unigrams

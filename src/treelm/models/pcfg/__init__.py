@@ -1,0 +1,1 @@
+"""Treebank grammars."""
