@@ -81,7 +81,7 @@ def _lexicon(
         counts = tagged.tokens.astype(np.float64)
         made = berkeley_lexicon(tagged, counts, grammar.phrasal, grammar.substates, options)
     else:
-        vocabulary, text = _encoded(corpus, vocabulary)
+        vocabulary, text = encoded_words(corpus, vocabulary)
         starts = text.starts.astype(np.int64)
         kept = [slice(starts[tree], starts[tree + 1]) for tree in trees.tree_source.tolist()]
         ids = np.concatenate([text.ids[part] for part in kept])
@@ -101,7 +101,9 @@ def _lexicon(
     return made, unigrams
 
 
-def _encoded(corpus: TreeCorpus, vocabulary: Vocabulary | None) -> tuple[Vocabulary, EncodedText]:
+def encoded_words(
+    corpus: TreeCorpus, vocabulary: Vocabulary | None
+) -> tuple[Vocabulary, EncodedText]:
     """Return the words of trees as ids; replaced as the streaming rule did, if it read these."""
     if vocabulary is None:
         return encode_trees(corpus)

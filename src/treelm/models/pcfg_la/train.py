@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.encoder import encode_trees
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
@@ -19,6 +18,7 @@ from treelm.grammar.held_out import HeldOutTrees, LexiconMaker
 from treelm.grammar.latent_trees import LatentTrees, grammar_of
 from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
+from treelm.models.pcfg.train import encoded_words
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
@@ -124,7 +124,7 @@ def _words(
             )
 
         return latent, _Words(names[0], berkeley)
-    known, text = encode_trees(corpus, vocabulary, training=vocabulary is not None)
+    known, text = encoded_words(corpus, vocabulary)
     starts = text.starts.astype(np.int64)
     kept = [text.ids[starts[tree] : starts[tree + 1]] for tree in trees.tree_source.tolist()]
     ids = np.concatenate([*kept, np.zeros(0, dtype=np.uint32)])
