@@ -109,4 +109,4 @@ def test_pruning_never_raises_a_probability(pair: Pair, words: list[str]) -> Non
         assert parse is not None
         assert parse.tree.words == tuple(words)
         assert parse.is_fallback == bool(np.isneginf(exact))
-        assert parse.log_prob <= exact + 1e-5 * max(1.0, abs(exact)) or parse.is_fallback
+        assert parse.is_fallback or parse.log_prob <= exact + 1e-5 * max(1.0, abs(exact))
