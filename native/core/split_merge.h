@@ -10,15 +10,13 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "latent_rules.h"
+#include "latent_scores.h"
 #include "thread_pool.h"
 
 namespace treelm {
-
-inline constexpr std::uint32_t no_child = 0xFFFFFFFF;
 
 class LatentTrees {
  public:
@@ -52,21 +50,8 @@ class LatentTrees {
                                   std::span<const double> shares, ThreadPool& pool, const Interrupt& interrupt) const;
 
  private:
-  // Some trees whose scores are in memory at the same time. Nodes have slots, ordered by height, rule and
-  // number, so that the words come first and the instances of a rule at one height are neighbours.
-  struct Piece {
-    std::size_t first_tree = 0, last_tree = 0;
-    std::uint32_t words = 0;                                    // slots of words
-    std::vector<std::uint32_t> rule, left, right, tree;         // per slot; children as slots
-    std::vector<std::uint32_t> root;                            // per tree, its slot
-    std::vector<std::vector<std::uint32_t>> levels;             // per height, cuts of the slots into pieces of work
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> runs;  // slots of one rule and height, by rule
-    std::vector<std::uint32_t> rule_runs;                       // where the runs of a rule begin, for rules that occur
-  };
-  class Blocks;
-  class Scores;
-  struct Memory;
   // Large arrays are kept for the next call: giving them back and forth would cost as much as the work.
+  struct Memory;
   struct Lender;
 
   void check() const;
@@ -74,7 +59,7 @@ class LatentTrees {
 
   std::vector<LatentRule> rules_;
   std::vector<std::uint32_t> node_rule_, node_left_, node_right_, tree_start_;
-  std::vector<Piece> pieces_;
+  std::vector<TreePiece> pieces_;
   std::unique_ptr<Lender> lender_;
 };
 
