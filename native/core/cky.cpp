@@ -190,8 +190,7 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
                                               to - from, item.inside * scale);
     }
   }
-  for (const Item& item : own)
-    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) pair_[pair] = 0;
+  std::fill(pair_.begin(), pair_.end(), Real{0});
 }
 
 template class PlainChart<float>;

@@ -221,14 +221,18 @@ void RefinedChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t 
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
     const std::uint32_t pair = all[begin].pair;
     end = gather(grammar, all, begin, first, last, reference_);
-    values_.assign(index_.size(), 0);
+    values_.resize(index_.size());
     const std::size_t rows = lefts_.size(), columns = rights_.size();
     for (std::size_t e = 0; e < end - begin; ++e) {
       const Real* right = right_values_.data() + e * columns;
       for (std::size_t y = 0; y < rows; ++y) {
         const Real factor = left_values_[e * rows + y];
         Real* row = values_.data() + y * columns;
-        for (std::size_t z = 0; z < columns; ++z) row[z] += factor * right[z];
+        if (e == 0) {
+          for (std::size_t z = 0; z < columns; ++z) row[z] = factor * right[z];
+        } else {
+          for (std::size_t z = 0; z < columns; ++z) row[z] += factor * right[z];
+        }
       }
     }
     for (const ParentRule& rule : grammar.rules_of_pair(pair)) {
@@ -382,7 +386,7 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
     const std::uint32_t pair = all[begin].pair;
     end = gather(grammar, all, begin, first, last, exponent_[cell]);
     const std::size_t rows = lefts_.size(), columns = rights_.size();
-    values_.assign(index_.size(), 0);
+    values_.resize(index_.size());
     sums_.resize(index_.size());
     bool any = false;
     for (const ParentRule& rule : grammar.rules_of_pair(pair)) {
@@ -391,9 +395,13 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
       const Real* above = outside_.data() + parent.place;
       const std::uint32_t width = grammar.width(rule.parent);
       if (std::all_of(above, above + width, [](Real value) { return value == 0; })) continue;
-      any = true;
       dot_rows(sums_.data(), grammar.binary_block(rule), index_.data(), index_.size(), above, width);
-      for (std::size_t t = 0; t < index_.size(); ++t) values_[t] += sums_[t];
+      if (any) {
+        for (std::size_t t = 0; t < index_.size(); ++t) values_[t] += sums_[t];
+      } else {
+        std::copy(sums_.begin(), sums_.end(), values_.begin());
+      }
+      any = true;
       for (std::size_t e = begin; keep_rules && e < end; ++e) {
         const Real sum = bilinear(sums_.data(), left_values_.data() + (e - begin) * rows, rows,
                                   right_values_.data() + (e - begin) * columns, columns);
@@ -405,14 +413,14 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
       Real* left_outside = outside_.data() + items_[all[e].left].place;
       Real* right_outside = outside_.data() + items_[all[e].right].place;
       const Real* right = right_values_.data() + (e - begin) * columns;
-      here_.assign(columns, 0);
+      here_.resize(columns);
       for (std::size_t y = 0; y < rows; ++y) {
         const Real* row = values_.data() + y * columns;
         const Real factor = left_values_[(e - begin) * rows + y];
         Real sum = 0;
         for (std::size_t z = 0; z < columns; ++z) {
           sum += row[z] * right[z];
-          here_[z] += factor * row[z];
+          here_[z] = (y == 0 ? Real{0} : here_[z]) + factor * row[z];
         }
         left_outside[lefts_[y]] += scales_[e - begin] * sum;
       }

@@ -63,7 +63,7 @@ def grammars(
     draw: st.DrawFn, *, most_substates: int = 2, recursive: bool = True
 ) -> tuple[Grammar, Lexicon]:
     """Draw a grammar without unary cycles and a lexicon of the words a, b and c."""
-    phrasal = draw(st.integers(2, 4))
+    phrasal = draw(st.integers(2, 3))
     tags = draw(st.integers(1, 2))
     size = phrasal + tags
     substates = [1] + [draw(st.integers(1, most_substates)) for _ in range(size - 1)]

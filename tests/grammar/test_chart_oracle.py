@@ -21,7 +21,7 @@ from treelm.grammar.lexicon import Lexicon
 from treelm.trees.tree import Tree
 
 QUICK = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
@@ -109,4 +109,5 @@ def test_pruning_never_raises_a_probability(pair: Pair, words: list[str]) -> Non
         assert parse is not None
         assert parse.tree.words == tuple(words)
         assert parse.is_fallback == bool(np.isneginf(exact))
-        assert parse.is_fallback or parse.log_prob <= exact + 1e-5 * max(1.0, abs(exact))
+        if not parse.is_fallback:
+            assert parse.log_prob <= exact + 1e-5 * max(1.0, abs(exact))
