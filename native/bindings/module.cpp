@@ -42,6 +42,9 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_event_templates(module);
   treelm::bindings::bind_profile(module);
   treelm::bindings::bind_packed_trees(module);
+  treelm::bindings::bind_split_merge(module);
+  treelm::bindings::bind_binary_trees(module);
+  treelm::bindings::bind_chart(module);
   treelm::bindings::bind_tree_stream(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);

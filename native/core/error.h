@@ -30,9 +30,10 @@ enum class ErrorCode : std::uint8_t {
   reserved_symbol,
   bad_token,
   spill,
+  not_a_number,
 };
 
-inline constexpr int error_code_count = 21;
+inline constexpr int error_code_count = 22;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -58,6 +59,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::reserved_symbol: return "E_RESERVED_SYMBOL";
     case ErrorCode::bad_token: return "E_BAD_TOKEN";
     case ErrorCode::spill: return "E_TEMPORARY";
+    case ErrorCode::not_a_number: return "E_NAN";
   }
   return "E_FAILED";
 }
@@ -86,6 +88,7 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::reserved_symbol: return "a text holds <s> or </s> as a word";
     case ErrorCode::bad_token: return "a word is empty, holds white space, or is no valid Unicode";
     case ErrorCode::spill: return "temporary files cannot be written or read";
+    case ErrorCode::not_a_number: return "a sum is no finite number";
   }
   return "the kernel failed";
 }

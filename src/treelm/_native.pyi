@@ -102,6 +102,151 @@ class PackedTrees:
     def find_heads(self, profile: Profile) -> npt.NDArray[np.uint32]: ...
 
 @final
+class BinaryTrees:
+    def __len__(self) -> int: ...
+    @property
+    def symbols(self) -> list[str]: ...
+    @property
+    def phrasal(self) -> int: ...
+    @property
+    def words(self) -> list[str]: ...
+    @property
+    def cycles(self) -> int: ...
+    @property
+    def bad_roots(self) -> int: ...
+    @property
+    def node_symbol(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def node_left(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def node_right(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def node_word(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def tree_source(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def tree_start(self) -> npt.NDArray[np.uint32]: ...
+
+@final
+class BinaryTreeBuilder:
+    def __init__(self, *, left_branching: bool) -> None: ...
+    def add(self, trees: PackedTrees) -> None: ...
+    def finish(self) -> BinaryTrees: ...
+
+@final
+class ChartGrammar:
+    def __init__(
+        self,
+        *,
+        phrasal: int,
+        substates: npt.NDArray[np.int32],
+        unary_rules: npt.NDArray[np.int32],
+        binary_rules: npt.NDArray[np.int32],
+        unary_weights: npt.NDArray[np.float64],
+        binary_weights: npt.NDArray[np.float64],
+    ) -> None: ...
+
+@final
+class ExactGrammar:
+    def __init__(
+        self,
+        *,
+        phrasal: int,
+        substates: npt.NDArray[np.int32],
+        unary_rules: npt.NDArray[np.int32],
+        binary_rules: npt.NDArray[np.int32],
+        unary_weights: npt.NDArray[np.float64],
+        binary_weights: npt.NDArray[np.float64],
+    ) -> None: ...
+
+@final
+class ChartLexicon:
+    def __init__(
+        self,
+        *,
+        phrasal: int,
+        substates: npt.NDArray[np.int32],
+        entry_starts: npt.NDArray[np.int64],
+        entry_symbols: npt.NDArray[np.int32],
+        entry_scores: npt.NDArray[np.float64],
+        openness: npt.NDArray[np.float64],
+        open_scores: npt.NDArray[np.float64],
+    ) -> None: ...
+
+class Decoding(enum.Enum):
+    MAX_RULE_PRODUCT = 0
+    MAX_RULE_SUM = 1
+    VARIATIONAL = 2
+    VITERBI = 3
+
+@final
+class ChartParser:
+    def __init__(
+        self, levels: Sequence[tuple[ChartGrammar, ChartLexicon, Sequence[int]]]
+    ) -> None: ...
+    def parse(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        thresholds: list[float],
+        decoding: Decoding,
+        max_unary: int,
+        intermediate: npt.NDArray[np.uint8],
+        work_limit: int,
+        threads: int,
+    ) -> tuple[
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint64],
+    ]: ...
+
+@final
+class InsideScorer:
+    def __init__(
+        self,
+        grammar: ExactGrammar,
+        lexicon: ChartLexicon,
+        plain: ExactGrammar | None,
+        plain_lexicon: ChartLexicon | None,
+    ) -> None: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        work_limit: int,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def items(
+        self, words: npt.NDArray[np.uint32]
+    ) -> tuple[
+        float,
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+    ]: ...
+
+@final
+class PrefixScorer:
+    def __init__(self, grammar: ExactGrammar, lexicon: ChartLexicon) -> None: ...
+    def score(self, words: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.float64], float]: ...
+
+def best_weighted_tree(
+    *,
+    symbols: int,
+    rules: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    root_weights: npt.NDArray[np.float64],
+    tags: npt.NDArray[np.int32],
+    tag_weights: npt.NDArray[np.float64],
+    tag_starts: npt.NDArray[np.int64],
+) -> tuple[float, int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None: ...
+
+@final
 class TreeRecipe:
     def __init__(
         self,
@@ -475,3 +620,76 @@ class EventExtractor:
     def sentences(self) -> int: ...
     @property
     def tokens(self) -> int: ...
+
+@final
+class LatentTrees:
+    def __init__(
+        self,
+        rules: npt.NDArray[np.int32],
+        node_rule: npt.NDArray[np.uint32],
+        node_left: npt.NDArray[np.uint32],
+        node_right: npt.NDArray[np.uint32],
+        tree_start: npt.NDArray[np.uint32],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def expect(
+        self,
+        substates: npt.NDArray[np.int32],
+        weights: npt.NDArray[np.float64],
+        counts: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def log_probs(
+        self, substates: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], *, threads: int
+    ) -> npt.NDArray[np.float64]: ...
+    def merge_gains(
+        self,
+        substates: npt.NDArray[np.int32],
+        weights: npt.NDArray[np.float64],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+
+def split_rules(
+    rules: npt.NDArray[np.int32],
+    before: npt.NDArray[np.int32],
+    after: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    *,
+    noise: float,
+    seed: int,
+    stream: int,
+) -> npt.NDArray[np.float64]: ...
+def merge_rules(
+    rules: npt.NDArray[np.int32],
+    before: npt.NDArray[np.int32],
+    after: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    target: npt.NDArray[np.int32],
+    share: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...
+def normalize_rules(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float64],
+    previous: npt.NDArray[np.float64],
+    *,
+    rule_filter: float,
+    threads: int,
+) -> None: ...
+def smooth_rules(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    *,
+    phrasal_share: float,
+    lexical_share: float,
+    threads: int,
+) -> None: ...
+def substate_totals(
+    rules: npt.NDArray[np.int32],
+    substates: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...

@@ -19,6 +19,7 @@ _FAMILIES: dict[str, type[TreelmError]] = {
     "E_NO_DATA": EstimationError,
     "E_OVERFLOW": EstimationError,
     "E_ARGUMENT": EstimationError,
+    "E_NAN": EstimationError,
     "E_MODEL_TABLES": ModelFileError,
     "E_TEMPORARY": OutputFileError,
 }

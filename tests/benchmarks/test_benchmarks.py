@@ -45,3 +45,18 @@ def test_held_out_benchmark_prints_one_object(tmp_path: Path) -> None:
     assert found["train_tokens"] == 27 * 8
     assert found["held_out"]["tokens"] == 3 * 8
     assert 0 < found["held_out"]["bits_per_word"] < 3
+
+
+def test_split_merge_benchmark_prints_every_cycle(tmp_path: Path) -> None:
+    trees = tmp_path / "few.mrg"
+    trees.write_text("(S (NP (NN rain)) (VP (VB falls) (ADVP (RB today))))\n" * 20)
+    done = subprocess.run(
+        [sys.executable, SCRIPT.with_name("split_merge.py"), "--trees", trees, "--cycles", "2"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for figure in ("20 trees, 60 words", "cycle 2:", "expectation step, 2 threads:"):
+        assert figure in done.stdout

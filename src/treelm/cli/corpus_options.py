@@ -38,3 +38,10 @@ def corpus_of(
         pass  # a quick pass of the kernel, to say what is malformed
     settle_reading(report, common, " ".join(map(source_name, trees or ())))
     return corpus
+
+
+def trees_of(trees: list[str], reading: TreeOptions, common: CommonOptions) -> TreeCorpus:
+    """Return the corpus of files of trees; malformed ones are reported."""
+    corpus = corpus_of(None, trees, reading, common)
+    assert isinstance(corpus, TreeCorpus)
+    return corpus

@@ -10,6 +10,11 @@ from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.inspect import inspect_file
+from treelm.tasks.inspect_grammar import (
+    inspect_subcategories,
+    subcategory_lines,
+    subcategory_record,
+)
 from treelm.tasks.inspect_model import inspect_model, is_model_folder
 
 
@@ -20,6 +25,7 @@ def inspect(
     json: bool = False,
     raw: bool = False,
     verify: bool = False,
+    subcategories: str | None = None,
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -31,10 +37,19 @@ def inspect(
         json: One JSON object instead of lines.
         raw: Count labels and empty elements as they are written.
         verify: Models: read everything and compare checksums.
+        subcategories: Grammars: say what the subcategories of this label have learned.
         trees: Reading.
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
+    if subcategories is not None:
+        found_parts = inspect_subcategories(path, subcategories)
+        if json:
+            write_record(subcategory_record(found_parts), as_json=True)
+            return
+        for line in subcategory_lines(found_parts):
+            sys.stdout.write(printable(line) + "\n")
+        return
     if is_model_folder(path):
         write_record(inspect_model(path, verify=verify), as_json=json)
         return

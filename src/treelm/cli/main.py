@@ -79,6 +79,11 @@ COMMANDS = {
         "Write the surprisal of each word, in bits, as a table.",
         "treelm surprisal -m model stimuli.txt > surprisal.tsv",
     ),
+    "parse": _Command(
+        "treelm.cli.parse:parse",
+        "Write the best tree of each sentence.",
+        "treelm parse -m model < sentences.txt > parsed.mrg",
+    ),
     "sample": _Command(
         "treelm.cli.sample:sample",
         "Draw sentences from a model.",

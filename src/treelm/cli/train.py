@@ -6,15 +6,24 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.corpus_options import corpus_of
+from treelm.cli.corpus_options import corpus_of, trees_of
 from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
+from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.models.model import Config
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
-from treelm.tasks.train import train_counted_model, train_mixture, train_ngram_model
+from treelm.models.pcfg.model import PcfgModel
+from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.tasks.train import (
+    train_counted_model,
+    train_grammar,
+    train_latent_grammar,
+    train_mixture,
+    train_ngram_model,
+)
 
 #: The folder of the model that is made.
 NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
@@ -149,6 +158,144 @@ def _check_measure(config: Config, measure: str | None, *, no_measure: bool) -> 
             "--measure and --no-measure are about what --min-count and --bits cost; give one of "
             "these. `treelm evaluate perplexity` measures any model."
         )
+
+
+@train.command(help_epilogue="Example: `treelm train pcfg --trees train.mrg -o model`")
+def pcfg(
+    *,
+    trees: list[str],
+    output: NewModel,
+    binarization: Literal["left", "right", "head"] = "left",
+    horizontal_order: int = 0,
+    vertical_order: int = 1,
+    merge_unary: bool = False,
+    lexicon: Literal["berkeley", "closed"] = "berkeley",
+    rare: int = 20,
+    vocabulary: str | None = None,
+    json: bool = False,
+    reading: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Read a grammar off a treebank.
+
+    Args:
+        trees: Files of trees.
+        output: Model folder to write.
+        binarization: Way in which nodes of more than two children branch; head: outward from it.
+        horizontal_order: Sisters that an intermediate node remembers.
+        vertical_order: Ancestors that a label remembers, the node itself included.
+        merge_unary: Make one node of every unary chain.
+        lexicon: berkeley for parsing any text, closed for probabilities that add up to one.
+        rare: Words seen so often or less teach what unknown words look like.
+        vocabulary: Vocabulary file for the closed lexicon; default: all words of the trees.
+        json: One JSON object instead of lines.
+        reading: Reading.
+        common: Common.
+    """
+    reading, common = reading or TreeOptions(), common or CommonOptions()
+    config = PcfgModel.make_config(
+        {
+            "binarization": binarization,
+            "horizontal_order": horizontal_order,
+            "vertical_order": vertical_order,
+            "merge_unary": merge_unary,
+            "lexicon": lexicon,
+            "rare": rare,
+        }
+    )
+    corpus = corpus_of(None, trees, reading, common)
+    model = train_grammar(corpus, output, config, vocabulary=vocabulary)
+    write_record(
+        {
+            "system": model.system,
+            "symbols": len(model.grammar.symbols),
+            "rules": len(model.grammar.unary_rules) + len(model.grammar.binary_rules),
+            "words": len(model.vocabulary) - 1,
+            "sentences": sum(record.sentences for record in model.corpora),
+            "tokens": sum(record.tokens for record in model.corpora),
+        },
+        as_json=json,
+    )
+
+
+@train.command(
+    name="pcfg-la",
+    help_epilogue="Example: `treelm train pcfg-la --trees train.mrg --cycles 5 --seed 1 -o model`",
+)
+def pcfg_la(
+    *,
+    trees: list[str],
+    output: NewModel,
+    seed: int,
+    cycles: int = 6,
+    held_out: list[str] | None = None,
+    resume: bool = False,
+    lexicon: Literal["berkeley", "closed"] = "berkeley",
+    rare: int = 20,
+    vocabulary: str | None = None,
+    split_iterations: int = 50,
+    merge_iterations: int = 20,
+    smooth_iterations: int = 10,
+    merge_fraction: float = 0.5,
+    json: bool = False,
+    reading: TreeOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Learn the subcategories of a treebank grammar by splitting and merging.
+
+    Args:
+        trees: Files of trees.
+        output: Model folder to write; OUTPUT.training beside it keeps the last complete cycle.
+        seed: Seed of the noise that tells the halves of a split apart.
+        cycles: Cycles of splitting and merging; 5 are enough for small treebanks.
+        held_out: Trees on which the best grammar of each phase is chosen; default: the last one.
+        resume: Go on after the last complete cycle of an interrupted training.
+        lexicon: berkeley for parsing any text, closed for probabilities that add up to one.
+        rare: Words seen so often or less teach what unknown words look like.
+        vocabulary: Vocabulary file for the closed lexicon; default: all words of the trees.
+        split_iterations: Iterations of expectation-maximization after a split.
+        merge_iterations: Iterations after a merge.
+        smooth_iterations: Iterations with smoothing.
+        merge_fraction: Share of the splits that is undone.
+        json: One JSON object instead of lines.
+        reading: Reading.
+        common: Common.
+    """
+    reading, common = reading or TreeOptions(), common or CommonOptions()
+    config = PcfgLaModel.make_config(
+        {
+            "seed": seed,
+            "cycles": cycles,
+            "lexicon": lexicon,
+            "rare": rare,
+            "split_iterations": split_iterations,
+            "merge_iterations": merge_iterations,
+            "smooth_iterations": smooth_iterations,
+            "merge_fraction": merge_fraction,
+        }
+    )
+    model = train_latent_grammar(
+        trees_of(trees, reading, common),
+        output,
+        config,
+        vocabulary=vocabulary,
+        held_out=None if held_out is None else trees_of(held_out, reading, common),
+        resume=resume,
+        threads=reading.thread_count,
+        watch=latent_watch(config, common),
+    )
+    write_record(
+        {
+            "system": model.system,
+            "symbols": len(model.grammar.symbols),
+            "subcategories": model.grammar.total_substates,
+            "rules": len(model.grammar.unary_rules) + len(model.grammar.binary_rules),
+            "words": len(model.vocabulary) - 1,
+            "sentences": sum(record.sentences for record in model.corpora),
+            "tokens": sum(record.tokens for record in model.corpora),
+        },
+        as_json=json,
+    )
 
 
 @train.command(

@@ -17,6 +17,8 @@ from treelm.store.folder import ModelFolder, open_folder
 #: Name of a system -> where its class is; imported when it is used.
 SYSTEMS = {
     "ngram": "treelm.models.ngram.model:NgramModel",
+    "pcfg": "treelm.models.pcfg.model:PcfgModel",
+    "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }

@@ -20,6 +20,11 @@ from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_on_counts
+from treelm.models.pcfg.model import PcfgModel
+from treelm.models.pcfg_la.checkpoint import Checkpoint
+from treelm.models.pcfg_la.config import PcfgLaConfig
+from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.pcfg_la.train import TrainingWatch, train_pcfg_la
 from treelm.models.registry import load
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
@@ -110,6 +115,27 @@ def train_counted_model(
         threads=threads,
         memory=memory,
         progress=progress,
+
+
+def train_grammar(
+    corpus: TextCorpus | TreeCorpus,
+    target: Source,
+    config: Config,
+    *,
+    vocabulary: Source | None = None,
+) -> PcfgModel:
+    """Read a grammar off a treebank and save it.
+
+    Args:
+        corpus: Trees.
+        target: Model folder to write; looked at before the work begins.
+        config: Options.
+        vocabulary: Vocabulary file for the closed lexicon.
+    """
+    check_target(target)
+    check_texts(corpus.paths)
+    model = PcfgModel.train(
+        corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
     )
     model.save(target)
     return model
@@ -119,6 +145,52 @@ def _measured_corpus(
     corpus: TextCorpus | TreeCorpus, measure: Source | None
 ) -> TextCorpus | TreeCorpus:
     return corpus if measure is None else TextCorpus((measure,))
+
+
+def train_latent_grammar(
+    corpus: TreeCorpus,
+    target: Source,
+    config: Config,
+    *,
+    vocabulary: Source | None = None,
+    held_out: TreeCorpus | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    watch: TrainingWatch | None = None,
+) -> PcfgLaModel:
+    """Train a grammar with latent annotations and save it.
+
+    After each cycle the grammar is kept in the folder ``TARGET.training``, which goes when the
+    model is saved.
+
+    Args:
+        corpus: Trees.
+        target: Model folder to write; looked at before the work begins.
+        config: Options, a `PcfgLaConfig`.
+        vocabulary: Vocabulary file for the closed lexicon.
+        held_out: Trees that choose the best grammar of each phase.
+        resume: Go on after the last complete cycle of an interrupted training.
+        threads: Kernel threads; results do not depend on it.
+        watch: Told what happens.
+    """
+    if not isinstance(config, PcfgLaConfig):
+        raise UsageError("a grammar with latent annotations needs a PcfgLaConfig.")
+    check_target(target)
+    check_texts([*corpus.paths, *(held_out.paths if held_out is not None else ())])
+    checkpoint = Checkpoint.beside(target)
+    model = train_pcfg_la(
+        corpus,
+        config,
+        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
+        held_out=held_out,
+        threads=threads,
+        checkpoint=checkpoint,
+        resume=resume,
+        watch=watch,
+    )
+    model.save(target)
+    checkpoint.remove()
+    return model
 
 
 def train_mixture(

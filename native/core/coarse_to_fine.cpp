@@ -1,0 +1,164 @@
+#include "coarse_to_fine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "error.h"
+#include "thread_pool.h"
+
+namespace treelm {
+
+namespace {
+
+// So many sentences are parsed between two looks at whether to go on.
+constexpr std::size_t sentences_at_once = 64;
+
+constexpr double loosening = 4.0;
+
+// Items below this share of a threshold hand no outside scores down: what they would add to others
+// is far below the threshold itself.
+constexpr double handed_down = 1e-3;
+
+void refine(const Survivors& from, const ChartGrammar<float>& next, std::span<const std::uint32_t> parent,
+            const ChartGrammar<float>& here, Survivors& out) {
+  out.clear();
+  for (std::size_t cell = 0; cell + 1 < from.first.size(); ++cell) {
+    for (std::uint32_t i = from.first[cell]; i < from.first[cell + 1]; ++i) {
+      const std::uint32_t symbol = from.symbol[i];
+      for (std::uint32_t x = 0; x < next.count(symbol); ++x)
+        out.alive.push_back(from.alive[from.start[i] + parent[next.number(symbol) + x] - here.number(symbol)]);
+      out.end_item(symbol);
+    }
+    out.end_cell();
+  }
+}
+
+}  // namespace
+
+ChartParser::ChartParser(std::vector<ParserLevel> levels) : levels_(std::move(levels)) {
+  const auto need = [](bool fits, const char* what) {
+    if (!fits) throw Error(ErrorCode::argument, what);
+  };
+  need(!levels_.empty() && levels_.size() <= 64, "a parser needs at least one grammar");
+  need(levels_[0].grammar && levels_[0].grammar->is_plain(), "the coarsest grammar has subcategories");
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    need(levels_[i].grammar && levels_[i].lexicon, "a level has no grammar or no lexicon");
+    const ChartGrammar<float>& grammar = *levels_[i].grammar;
+    const std::vector<std::uint32_t>& counts = levels_[i].lexicon->counts();
+    need(counts.size() == grammar.symbols() && levels_[i].lexicon->phrasal() == grammar.phrasal() &&
+             levels_[i].lexicon->words() == levels_[0].lexicon->words(),
+         "a lexicon and its grammar have other symbols");
+    for (std::uint32_t symbol = 0; symbol < grammar.symbols(); ++symbol)
+      need(counts[symbol] == grammar.count(symbol), "a lexicon and its grammar have other subcategories");
+    if (i == 0) continue;
+    const ChartGrammar<float>& before = *levels_[i - 1].grammar;
+    need(grammar.symbols() == before.symbols() && levels_[i].parent.size() == grammar.numbers(),
+         "two levels do not have the same symbols");
+    for (std::uint32_t symbol = 0; symbol < grammar.symbols(); ++symbol)
+      for (std::uint32_t n = grammar.number(symbol); n < grammar.number(symbol) + grammar.count(symbol); ++n)
+        need(levels_[i].parent[n] >= before.number(symbol) &&
+                 levels_[i].parent[n] < before.number(symbol) + before.count(symbol),
+             "a subcategory comes from another symbol's");
+  }
+}
+
+bool ChartParser::decode(const ParserOptions& options, Workspace& workspace, Parse& out) const {
+  const ChartGrammar<float>& grammar = *levels_.back().grammar;
+  out.log_prob = workspace.refined.log_prob();
+  if (options.decoding == Decoding::viterbi) {
+    if (!workspace.viterbi.decode(workspace.refined, grammar, workspace.words.back(), out.tree)) return false;
+    out.score = workspace.viterbi.score();
+    return true;
+  }
+  const Objective objective = options.decoding == Decoding::max_rule_sum  ? Objective::sum
+                              : options.decoding == Decoding::variational ? Objective::variational
+                                                                          : Objective::product;
+  workspace.refined.outside(grammar, true);
+  bool found = workspace.decoder.decode(workspace.refined, grammar, objective, options.max_unary, out.tree);
+  // Chains longer than asked for are better than no tree.
+  if (!found && options.max_unary < grammar.phrasal())
+    found = workspace.decoder.decode(workspace.refined, grammar, objective, grammar.phrasal(), out.tree);
+  out.score = workspace.decoder.score();
+  return found;
+}
+
+ChartOutcome ChartParser::attempt(const ParserOptions& options, double shift, Workspace& workspace, Parse& out) const {
+  const auto least = [&](std::size_t level) { return static_cast<float>(std::exp(options.thresholds[level] + shift)); };
+  const ChartGrammar<float>& coarsest = *levels_[0].grammar;
+  PlainChart<float>& plain = workspace.plain;
+  ChartOutcome outcome = plain.inside(coarsest, workspace.words[0], options.limits);
+  if (outcome != ChartOutcome::parsed) return outcome;
+  const std::size_t second = std::min<std::size_t>(1, levels_.size() - 1);
+  if (least(0) > 0) plain.outside(coarsest, least(0) * static_cast<float>(handed_down));
+  survivors_of(plain, least(0), *levels_[second].grammar, workspace.survivors);
+  for (std::size_t level = second; level < levels_.size(); ++level) {
+    const ChartGrammar<float>& grammar = *levels_[level].grammar;
+    RefinedChart<float>& chart = workspace.refined;
+    outcome = chart.inside(grammar, workspace.words[level], workspace.survivors, options.limits);
+    const bool is_last = level + 1 == levels_.size();
+    if (is_last) {
+      if (outcome != ChartOutcome::parsed) return outcome;
+      return decode(options, workspace, out) ? ChartOutcome::parsed : ChartOutcome::no_parse;
+    }
+    const ChartGrammar<float>& next = *levels_[level + 1].grammar;
+    if (outcome == ChartOutcome::parsed) {
+      if (least(level) > 0) chart.outside(grammar, false);
+      chart.prune(grammar, least(level), next, levels_[level + 1].parent, workspace.next);
+    } else {
+      refine(workspace.survivors, next, levels_[level + 1].parent, grammar, workspace.next);
+    }
+    std::swap(workspace.survivors, workspace.next);
+  }
+  return ChartOutcome::no_parse;
+}
+
+Parse ChartParser::parse(std::span<const std::uint32_t> words, const ParserOptions& options,
+                         Workspace& workspace) const {
+  if (options.thresholds.size() != levels_.size())
+    throw Error(ErrorCode::argument, "there is not one threshold for each level");
+  Parse out;
+  workspace.words.resize(levels_.size());
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    workspace.words[level].resize(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] >= levels_[level].lexicon->words()) throw Error(ErrorCode::argument, "a word id is not known");
+      levels_[level].lexicon->look_up(words[i], workspace.words[level][i]);
+    }
+  }
+  if (words.empty()) return out;
+  constexpr double without = -std::numeric_limits<double>::infinity();
+  const std::pair<double, ParseStatus> attempts[] = {
+      {0.0, ParseStatus::parsed}, {-loosening, ParseStatus::loosened}, {without, ParseStatus::unpruned}};
+  for (const auto& [shift, status] : attempts) {
+    if (attempt(options, shift, workspace, out) != ChartOutcome::parsed) continue;
+    out.status = status;
+    return out;
+  }
+  out.tree.clear();
+  return out;
+}
+
+std::vector<Parse> ChartParser::parse_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
+                                          const ParserOptions& options, std::size_t threads,
+                                          const std::function<void()>& check) const {
+  if (starts.empty() || starts.front() != 0 || starts.back() != words.size() ||
+      !std::is_sorted(starts.begin(), starts.end()))
+    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
+  const std::size_t count = starts.size() - 1;
+  std::vector<Parse> parses(count);
+  ThreadPool pool(threads);
+  std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
+  for (std::size_t first = 0; first < count; first += sentences_at_once) {
+    const std::size_t size = std::min(sentences_at_once, count - first);
+    pool.map(size, [&](std::size_t index, std::size_t worker) {
+      const std::size_t sentence = first + index;
+      parses[sentence] =
+          parse(words.subspan(starts[sentence], starts[sentence + 1] - starts[sentence]), options, workspaces[worker]);
+    });
+    check();
+  }
+  return parses;
+}
+
+}  // namespace treelm

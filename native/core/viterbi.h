@@ -1,0 +1,42 @@
+// The most probable derivation, subcategories and all, over the items and edges of a refined chart.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "max_rule.h"
+#include "refined_chart.h"
+
+namespace treelm {
+
+template <class Real>
+class ViterbiDecoder {
+ public:
+  // After `RefinedChart::inside`; false if there is no derivation.
+  bool decode(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
+              DecodedTree& out);
+  // Natural logarithm of the probability of the derivation.
+  double score() const { return score_; }
+
+ private:
+  void fill_cell(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar,
+                 const std::vector<TagScores>& words, std::size_t first, std::size_t last);
+  void close_cell(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, std::size_t cell);
+  bool build(const RefinedChart<Real>& chart, DecodedTree& out);
+
+  // How a subcategory is best made: by a binary rule of two children, by a unary rule of one, by a word.
+  struct Way {
+    std::uint32_t left, right;      // items; right is none for a unary rule, both for a word
+    std::uint16_t left_x, right_x;  // their subcategories
+  };
+  std::vector<double> best_;  // per place of the chart's items
+  std::vector<Way> way_;
+  std::vector<int> exponent_;  // per cell
+  std::vector<std::uint32_t> slot_;
+  double score_ = 0;
+};
+
+extern template class ViterbiDecoder<float>;
+extern template class ViterbiDecoder<double>;
+
+}  // namespace treelm

@@ -1,0 +1,1 @@
+"""Context-free machinery: grammars, lexicons, charts."""

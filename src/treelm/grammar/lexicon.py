@@ -1,0 +1,234 @@
+"""Lexicons: how well every tag, and every subcategory of a tag, explains a word.
+
+Every id of the vocabulary - a word, the signature of unknown words, ``<unk>`` - has scores of its
+own for the tags it was seen with. For all other tags it has one number, its openness: their scores
+are the openness times `Lexicon.open_scores`. That is what both lexicons here come down to, and it
+keeps a table of all words and all subcategories out of memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import EstimationError, ModelFileError
+from treelm.grammar.binary_trees import BinaryTrees
+from treelm.grammar.grammar import FloatArray, IntArray
+
+LongArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Scores ``e(A_x -> w)`` of words.
+
+    Args:
+        vocabulary: Words, signatures and ``<unk>``; its ids are those of the tables.
+        phrasal: The first symbol that is a tag.
+        substates: Subcategories of all symbols, as in the grammar.
+        entry_starts: Where the entries of every id begin, and their number at the end.
+        entry_symbols: Tag of every entry, ascending within an id.
+        entry_scores: Scores of the entries' subcategories, one block after the other.
+        openness: Per id, what `open_scores` are multiplied with for tags that are no entries.
+        open_scores: Per subcategory of all tags, one after the other; zero for a closed class.
+        normalized: Whether the scores of a subcategory add up to one over the vocabulary.
+
+    Raises:
+        ModelFileError: ``E_LEXICON`` if the arrays do not fit together.
+    """
+
+    vocabulary: Vocabulary
+    phrasal: int
+    substates: IntArray
+    entry_starts: LongArray
+    entry_symbols: IntArray
+    entry_scores: FloatArray
+    openness: FloatArray
+    open_scores: FloatArray
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        starts, symbols = self.entry_starts, self.entry_symbols
+        ids, tags = len(self.vocabulary), int(self.substates[self.phrasal :].sum())
+        if starts.dtype != np.int64 or starts.shape != (ids + 1,) or symbols.ndim != 1:
+            raise _wrong("it does not have one list of entries for each word")
+        if starts[0] != 0 or starts[-1] != len(symbols) or (np.diff(starts) < 0).any():
+            raise _wrong("the lists of entries do not follow each other")
+        if symbols.dtype != np.int32 or (
+            len(symbols) and (symbols.min() < self.phrasal or symbols.max() >= len(self.substates))
+        ):
+            raise _wrong("an entry names something that is no tag")
+        firsts = np.zeros(len(symbols) + 1, dtype=np.bool_)
+        firsts[starts] = True
+        if not (firsts[1:-1] | (np.diff(symbols) > 0)).all():
+            raise _wrong("the tags of a word are not in ascending order, or one stands twice")
+        for array, size, name in (
+            (self.entry_scores, int(self.score_starts[-1]), "scores of entries"),
+            (self.openness, ids, "openness of words"),
+            (self.open_scores, tags, "scores of open tags"),
+        ):
+            if array.dtype != np.float64 or array.shape != (size,):
+                raise _wrong(f"the {name} have another number than there should be")
+            if not (np.isfinite(array).all() and (array >= 0).all()):
+                raise _wrong(f"the {name} hold a negative number or none at all")
+
+    @cached_property
+    def score_starts(self) -> LongArray:
+        """Where the scores of every entry begin, and their number at the end."""
+        return block_starts(self.substates[self.entry_symbols])
+
+    @cached_property
+    def tag_starts(self) -> LongArray:
+        """Where the subcategories of every tag begin in `open_scores`, and their number."""
+        return block_starts(self.substates[self.phrasal :])
+
+    def scores(self, word_id: int) -> list[tuple[int, FloatArray]]:
+        """Return the tags of a word of the vocabulary, each with the scores of its subcategories.
+
+        Args:
+            word_id: An id; ``vocabulary.encode`` gives those of a sentence.
+        """
+        known = range(int(self.entry_starts[word_id]), int(self.entry_starts[word_id + 1]))
+        own = {
+            int(self.entry_symbols[entry]): self.entry_scores[
+                self.score_starts[entry] : self.score_starts[entry + 1]
+            ]
+            for entry in known
+        }
+        found = []
+        for tag, (first, last) in enumerate(
+            zip(self.tag_starts[:-1].tolist(), self.tag_starts[1:].tolist(), strict=True)
+        ):
+            symbol = self.phrasal + tag
+            values = own.get(symbol)
+            if values is None:
+                values = self.openness[word_id] * self.open_scores[first:last]
+            if values.any():
+                found.append((symbol, values))
+        return found
+
+    def check_normalized(self, tolerance: float = 1e-6) -> None:
+        """Refuse a lexicon that says it is normalized, and is not.
+
+        Raises:
+            EstimationError: ``E_NOT_NORMALIZED``.
+        """
+        if not self.normalized:
+            return
+        sums = self.openness.sum() * self.open_scores
+        owner = np.repeat(np.arange(len(self.vocabulary)), np.diff(self.entry_starts))
+        sizes = np.diff(self.score_starts)
+        place = np.repeat(
+            self.tag_starts[self.entry_symbols - self.phrasal] - self.score_starts[:-1], sizes
+        ) + np.arange(len(self.entry_scores))
+        extra = self.entry_scores - np.repeat(self.openness[owner], sizes) * self.open_scores[place]
+        np.add.at(sums, place, extra)
+        if len(sums) and not np.abs(sums - 1.0).max() <= tolerance:
+            worst = int(np.abs(sums - 1.0).argmax())
+            raise EstimationError(
+                f"the words of tag subcategory {worst} add up to {sums[worst]:.9g}, not to 1. Was "
+                "the lexicon edited? Train it again.",
+                code="E_NOT_NORMALIZED",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedWords:
+    """The distinct pairs of word and tag in trees, and how often each occurs.
+
+    Args:
+        words: The words.
+        pairs: Rows (word, tag), ascending.
+        tokens: How often each pair occurs.
+        first_tokens: How often it does so at the beginning of a sentence.
+        leaf_pairs: The pair of every leaf of the trees, in the order of the text.
+    """
+
+    words: tuple[str, ...]
+    pairs: IntArray
+    tokens: LongArray
+    first_tokens: LongArray
+    leaf_pairs: LongArray
+
+    @classmethod
+    def of(
+        cls,
+        trees: BinaryTrees,
+        *,
+        words: tuple[str, ...] | None = None,
+        leaf_words: npt.NDArray[np.uint32] | None = None,
+    ) -> TaggedWords:
+        """Return the pairs of word and tag of trees.
+
+        Args:
+            trees: The trees.
+            words: Other words than those of the trees, such as a vocabulary's.
+            leaf_words: With `words`, that of every leaf in the order of the text.
+        """
+        size = len(trees.symbols)
+        leaves = trees.leaves
+        if words is None or leaf_words is None:
+            words, leaf_words = trees.words, trees.node_word[leaves]
+        keys = leaf_words.astype(np.int64) * size + trees.node_symbol[leaves]
+        found, leaf_pairs, tokens = np.unique(keys, return_inverse=True, return_counts=True)
+        firsts = leaf_pairs[trees.leaf_starts[:-1]]
+        return cls(
+            words,
+            np.stack([found // size, found % size], axis=1).astype(np.int32),
+            tokens,
+            np.bincount(firsts, minlength=len(found)),
+            leaf_pairs,
+        )
+
+    def starts(self, substates: IntArray) -> LongArray:
+        """Return where the subcategories of every pair begin, and their number at the end."""
+        return block_starts(substates[self.pairs[:, 1]])
+
+    def check_counts(self, counts: FloatArray, substates: IntArray) -> None:
+        """Refuse expected counts that do not fit the pairs.
+
+        Raises:
+            EstimationError: ``E_EXPECTED_COUNTS``.
+        """
+        if counts.shape != (int(self.starts(substates)[-1]),):
+            raise EstimationError(
+                "there is not one expected count for each subcategory of each tagged word.",
+                code="E_EXPECTED_COUNTS",
+            )
+        if not (np.isfinite(counts).all() and (counts >= 0).all()):
+            at = int(np.flatnonzero(~(np.isfinite(counts) & (counts >= 0)))[0])
+            pair = int(np.searchsorted(self.starts(substates), at, side="right")) - 1
+            raise EstimationError(
+                f'the expected count of "{self.words[self.pairs[pair, 0]]}" under a tag is '
+                f"{counts[at]}. A tree with a probability of zero may be the cause.",
+                code="E_EXPECTED_COUNTS",
+            )
+
+
+def block_starts(sizes: npt.NDArray[np.signedinteger[Any]]) -> LongArray:
+    """Return where blocks of these sizes begin, and the number of all at the end."""
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def smooth_subcategories(scores: FloatArray, starts: LongArray, alpha: float) -> FloatArray:
+    """Return scores moved towards the mean of their block by `alpha` (equation 6.1)."""
+    if not len(scores) or not alpha:
+        return scores
+    sizes = np.diff(starts)
+    means = np.add.reduceat(scores, starts[:-1]) / sizes
+    smoothed: FloatArray = (1 - alpha) * scores + alpha * np.repeat(means, sizes)
+    return smoothed
+
+
+def _wrong(what: str) -> ModelFileError:
+    return ModelFileError(
+        f"this is no lexicon: {what}. Is a model folder damaged? Train the model again.",
+        code="E_LEXICON",
+    )

@@ -1,0 +1,64 @@
+"""Options of treebank grammars."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from treelm.corpus.corpus import TreeCorpus
+from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees, transformed_batches
+from treelm.grammar.chart import Decoding
+from treelm.models.model import Config
+from treelm.transforms.binarize import Binarize
+from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
+from treelm.transforms.transform import Pipeline, Transform
+from treelm.transforms.unary_chains import MergeUnaryChains
+
+
+class PcfgConfig(Config):
+    """What the rules of a treebank grammar remember, and how its lexicon is smoothed."""
+
+    binarization: Literal["left", "right", "head"] = "left"
+    """Way in which nodes of more than two children branch; head builds outward from the head."""
+    horizontal_order: int | None = Field(default=0, ge=0)
+    """Sisters that an intermediate node remembers; None for all."""
+    vertical_order: int = Field(default=1, ge=1, le=16)
+    """Ancestors that a label remembers, the node itself included; 2 is parent annotation."""
+    merge_unary: bool = False
+    """Whether unary chains become one node."""
+    lexicon: Literal["berkeley", "closed"] = "berkeley"
+    """berkeley for parsing any text, closed for probabilities that add up to one."""
+    rare: int = Field(default=20, ge=0)
+    """Words seen so often or less teach what unknown words look like."""
+    beta: float = Field(default=0.01, gt=0, lt=1)
+    """Share of the unigram model in the closed lexicon."""
+    decoding: Decoding = "max_rule_product"
+    """What the best tree makes as large as it can."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> PcfgConfig:
+        if self.binarization == "head" and self.horizontal_order is None:
+            raise ValueError("head binarization remembers a whole number of sisters")
+        return self
+
+    def pipeline(self) -> Pipeline:
+        """Return what is done to trees before the kernel makes them binary."""
+        steps: list[Transform] = []
+        if self.vertical_order > 1:
+            steps.append(AnnotateParents(vertical_order=self.vertical_order))
+        if self.merge_unary:
+            steps.append(MergeUnaryChains())
+        if self.binarization == "head":
+            steps.append(BinarizeHeadOutward(horizontal_order=self.horizontal_order))
+        elif self.horizontal_order != 0:
+            order = self.horizontal_order
+            steps.append(Binarize(direction=self.binarization, horizontal_order=order))
+        return Pipeline(tuple(steps))
+
+    def binary_trees(self, corpus: TreeCorpus) -> BinaryTrees:
+        """Return the trees of a corpus as the grammar sees them."""
+        return build_binary_trees(
+            transformed_batches(corpus, self.pipeline()),
+            branching="right" if self.binarization == "right" else "left",
+        )

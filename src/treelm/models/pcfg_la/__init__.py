@@ -1,0 +1,1 @@
+"""Grammars with latent annotations, trained by splitting and merging."""

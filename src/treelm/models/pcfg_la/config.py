@@ -1,0 +1,80 @@
+"""Options of grammars with latent annotations."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from treelm.grammar.estimate_lexicon import LexiconOptions
+from treelm.grammar.split_merge import SplitMergeOptions
+from treelm.models.model import Config
+from treelm.trees.profile import ProfileSource
+
+#: Subcategories double in a cycle: more would not fit into any memory.
+MOST_CYCLES = 8
+
+
+class PcfgLaConfig(Config):
+    """How a grammar is split, merged and smoothed; defaults are those of Petrov et al. (2006).
+
+    Examples:
+        >>> PcfgLaConfig(seed=1).cycles
+        6
+    """
+
+    cycles: int = Field(default=6, ge=0, le=MOST_CYCLES)
+    """Cycles of splitting and merging; 5 are enough for small treebanks."""
+    split_iterations: int = Field(default=50, ge=0, le=10_000)
+    """Iterations of expectation-maximization after a split."""
+    merge_iterations: int = Field(default=20, ge=0, le=10_000)
+    """Iterations after a merge."""
+    smooth_iterations: int = Field(default=10, ge=0, le=10_000)
+    """Iterations with smoothing."""
+    merge_fraction: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Share of the splits that is undone."""
+    noise: float = Field(default=0.01, ge=0.0, lt=1.0)
+    """Largest relative change of a weight when it is split."""
+    rule_smoothing: float = Field(default=0.01, ge=0.0, lt=1.0)
+    """How far rules are moved towards the mean over subcategories."""
+    lexical_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """The same for words under tags."""
+    rule_filter: float = Field(default=1e-30, ge=0.0, lt=1e-3)
+    """Rules with smaller weights are dropped."""
+    lexicon: Literal["berkeley", "closed"] = "berkeley"
+    """berkeley for parsing any text, closed for probabilities that add up to one."""
+    beta: float = Field(default=0.01, gt=0.0, lt=1.0)
+    """Share of the unigram model in the closed lexicon."""
+    rare: int = Field(default=20, ge=0)
+    """Words seen so often or less teach what unknown words look like."""
+    unknown_smoothing: float = Field(default=0.5, ge=0.0)
+    """Weight of rare words in general against those of one signature."""
+    known_smoothing: float = Field(default=0.1, ge=0.0)
+    """Weight of rare words in general against a word itself."""
+    seed: int = Field(ge=0, lt=1 << 63)
+    """Seed of the noise."""
+
+    def training(self) -> SplitMergeOptions:
+        """Return the constants of the training."""
+        return SplitMergeOptions(
+            split_iterations=self.split_iterations,
+            merge_iterations=self.merge_iterations,
+            smooth_iterations=self.smooth_iterations,
+            merge_fraction=self.merge_fraction,
+            noise=self.noise,
+            rule_smoothing=self.rule_smoothing,
+            lexical_smoothing=self.lexical_smoothing,
+            rule_filter=self.rule_filter,
+            seed=self.seed,
+        )
+
+    def lexicon_options(self, profile: ProfileSource) -> LexiconOptions:
+        """Return the constants of the lexicon; the profile is that of the signatures."""
+        return LexiconOptions(
+            rare=self.rare,
+            unknown_smoothing=self.unknown_smoothing,
+            known_smoothing=self.known_smoothing,
+            alpha=self.lexical_smoothing,
+            beta=self.beta,
+            profile=profile,
+        )

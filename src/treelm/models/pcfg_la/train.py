@@ -1,0 +1,198 @@
+"""How a grammar with latent annotations is trained: split, learn, merge, smooth, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.files import source_name
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import UsageError
+from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
+from treelm.grammar.estimate_lexicon import berkeley_lexicon, closed_lexicon, lexicon_names
+from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.grammar.held_out import HeldOutTrees, LexiconMaker
+from treelm.grammar.latent_trees import LatentTrees, grammar_of
+from treelm.grammar.lexicon import Lexicon, TaggedWords
+from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
+from treelm.models.pcfg.train import encoded_words
+from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
+from treelm.models.pcfg_la.config import PcfgLaConfig
+from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.manifest import TrainingCorpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingWatch:
+    """What a training tells while it runs.
+
+    Args:
+        progress: Told how far it is.
+        iteration: Called after every iteration.
+        note: Called with what people should know, such as trees that were left out.
+    """
+
+    progress: Progress = SILENT
+    iteration: Callable[[Iteration], None] = lambda _: None
+    note: Callable[[str], None] = lambda _: None
+
+
+def train_pcfg_la(
+    corpus: TreeCorpus,
+    config: PcfgLaConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    held_out: TreeCorpus | None = None,
+    threads: int = 1,
+    checkpoint: Checkpoint | None = None,
+    resume: bool = False,
+    watch: TrainingWatch | None = None,
+) -> PcfgLaModel:
+    """Return a grammar with latent annotations of a treebank.
+
+    Args:
+        corpus: The trees.
+        config: Options.
+        vocabulary: The words of the closed lexicon; by default all words of the trees.
+        held_out: Trees that choose the best grammar of each phase; by default the last is taken.
+        threads: Kernel threads; results do not depend on it.
+        checkpoint: Where the grammar is kept after each cycle.
+        resume: Go on from the checkpoint, if there is one.
+        watch: Told what happens.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` without trees, ``E_IMPOSSIBLE_TREES`` or ``E_NAN`` if
+            training goes wrong.
+        UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
+    """
+    watch = watch or TrainingWatch()
+    trees, words = _words(_binary_trees(corpus, "trees", watch), corpus, config, vocabulary)
+    judge = None
+    if held_out is not None:
+        unseen = _binary_trees(held_out, "held-out trees", watch)
+        judge = HeldOutTrees(unseen, trees, words.vocabulary, words.lexicon, threads=threads)
+        if judge.left_out:
+            watch.note(
+                f"{judge.left_out} of {len(unseen)} held-out trees have rules or tagged words that "
+                "the training trees do not allow; they are left out."
+            )
+    training = SplitMerge(trees, config.training(), threads, judge)
+    state, done = unsplit_weights(trees), 0
+    key = training_key(trees, config, None if held_out is None else held_out.fingerprint.sha256)
+    if checkpoint is not None and resume:
+        found = checkpoint.load(trees, config.cycles, key)
+        if found is not None:
+            state, done = found
+            watch.note(f"going on after cycle {done}.")
+    elif checkpoint is not None:
+        checkpoint.remove()
+    for cycle in range(done + 1, config.cycles + 1):
+        state = _run_cycle(training, state, cycle, watch)
+        if checkpoint is not None:
+            checkpoint.save(state, cycle, key)
+    return _model(corpus, config, training, state, words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a training, and the lexicon that counts of them give."""
+
+    vocabulary: Vocabulary
+    lexicon: LexiconMaker
+
+
+def _words(
+    trees: BinaryTrees, corpus: TreeCorpus, config: PcfgLaConfig, vocabulary: Vocabulary | None
+) -> tuple[LatentTrees, _Words]:
+    """Return the trees with the words that they are trained with."""
+    options = config.lexicon_options(corpus.options.profile)
+    if config.lexicon == "berkeley":
+        if vocabulary is not None:
+            raise UsageError(
+                "the berkeley lexicon has its own vocabulary; give one with the closed one only."
+            )
+        latent = LatentTrees(trees)
+        names = lexicon_names(latent.tagged, trees.phrasal, len(trees.symbols), options)
+
+        def berkeley(counts: FloatArray, substates: IntArray) -> Lexicon:
+            return berkeley_lexicon(
+                latent.tagged, counts, trees.phrasal, substates, options, names=names
+            )
+
+        return latent, _Words(names[0], berkeley)
+    known, text = encoded_words(corpus, vocabulary)
+    starts = text.starts.astype(np.int64)
+    kept = [text.ids[starts[tree] : starts[tree + 1]] for tree in trees.tree_source.tolist()]
+    ids = np.concatenate([*kept, np.zeros(0, dtype=np.uint32)])
+    tagged = TaggedWords.of(trees, words=known.symbols, leaf_words=ids) if len(trees) else None
+    latent = LatentTrees(trees, tagged)
+
+    def closed(counts: FloatArray, substates: IntArray) -> Lexicon:
+        return closed_lexicon(
+            latent.tagged, counts, trees.phrasal, substates, vocabulary=known, options=options
+        )
+
+    return latent, _Words(known, closed)
+
+
+def _binary_trees(corpus: TreeCorpus, what: str, watch: TrainingWatch) -> BinaryTrees:
+    trees = build_binary_trees(corpus.batches())
+    if trees.cycles or trees.bad_roots:
+        watch.note(
+            f"{what}: {trees.cycles} with a unary chain that repeats a label and "
+            f"{trees.bad_roots} without ROOT at the top are left out."
+        )
+    return trees
+
+
+def _run_cycle(
+    training: SplitMerge, state: LatentWeights, cycle: int, watch: TrainingWatch
+) -> LatentWeights:
+    options = training.options
+    total = options.split_iterations + options.merge_iterations + options.smooth_iterations
+    steps = training.run_cycle(state, cycle)
+    impossible = 0
+    with watch.progress.step(f"cycle {cycle}", total=total, unit="iterations") as step:
+        while True:
+            try:
+                done = next(steps)
+            except StopIteration as end:
+                after: LatentWeights = end.value
+                break
+            impossible = max(impossible, done.impossible)
+            note = f"cycle {cycle}, {done.phase}: log likelihood {done.log_likelihood:.1f}"
+            step.advance(1, note=note)
+            watch.iteration(done)
+    if impossible:
+        watch.note(f"cycle {cycle}: up to {impossible} trees had a probability of zero.")
+    return after
+
+
+def _model(
+    corpus: TreeCorpus,
+    config: PcfgLaConfig,
+    training: SplitMerge,
+    state: LatentWeights,
+    words: _Words,
+) -> PcfgLaModel:
+    trees, rules, tagged = training.trees.trees, training.trees.rules, training.trees.tagged
+    counts = training.expect(state).counts
+    lexicon = words.lexicon(rules.split_weights(state.substates, counts)[2].copy(), state.substates)
+    grammar = grammar_of(trees, rules, state.substates, state.weights, state.split_tree)
+    grammar.check_normalized()
+    unigrams = np.zeros(len(words.vocabulary) + 1, dtype=np.uint64)
+    ids = words.vocabulary.ids_of(tagged.words)[tagged.pairs[:, 0]]
+    np.add.at(unigrams, ids, tagged.tokens.astype(np.uint64))
+    unigrams[-1] = len(trees)
+    fingerprint = corpus.fingerprint
+    record = TrainingCorpus(
+        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        sha256=fingerprint.sha256,
+        sentences=fingerprint.sentences,
+        tokens=fingerprint.tokens,
+    )
+    return PcfgLaModel(grammar, lexicon, unigrams, config, [record])

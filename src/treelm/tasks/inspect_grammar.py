@@ -1,0 +1,57 @@
+"""What the subcategories of a grammar have learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from treelm.corpus.files import Source
+from treelm.errors import UnsupportedTask
+from treelm.grammar.subcategories import Subcategory, Typical, describe_subcategories
+from treelm.models.registry import load
+
+
+def inspect_subcategories(path: Source, symbol: str, *, limit: int = 8) -> list[Subcategory]:
+    """Return the subcategories of a symbol, the most frequent first.
+
+    Args:
+        path: A model folder with a grammar.
+        symbol: A label, such as ``NP``.
+        limit: Most words and most rules of each.
+
+    Raises:
+        UnsupportedTask: if the model has no grammar.
+        UsageError: if its grammar has no such symbol.
+    """
+    from treelm.models.pcfg.model import PcfgModel
+    from treelm.models.pcfg_la.model import PcfgLaModel
+
+    model = load(Path(path))
+    if not isinstance(model, (PcfgModel, PcfgLaModel)):
+        raise UnsupportedTask(
+            f"a model of the system {model.system} has no subcategories. Train one with "
+            "`treelm train pcfg-la`."
+        )
+    return describe_subcategories(model.grammar, model.lexicon, symbol, limit=limit)
+
+
+def subcategory_record(items: list[Subcategory]) -> dict[str, object]:
+    """Return subcategories as one JSON object can say them."""
+    return {"subcategories": [asdict(item) for item in items]}
+
+
+def subcategory_lines(items: list[Subcategory]) -> Iterator[str]:
+    """Yield subcategories as lines for people."""
+    for item in items:
+        yield f"{item.name}  {item.share:.1%}"
+        if item.words:
+            yield f"  {'begins with' if item.last_words else 'words'}: {_shown(item.words)}"
+        if item.last_words:
+            yield f"  ends with: {_shown(item.last_words)}"
+        for rule in item.rules:
+            yield f"  {rule.share:7.2%}  {item.name} -> {rule.name}"
+
+
+def _shown(items: tuple[Typical, ...]) -> str:
+    return ", ".join(f"{item.name} {item.share:.1%}" for item in items)

@@ -1,0 +1,58 @@
+"""`treelm train pcfg` and `treelm parse`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.command_line import assert_fine, assert_refused, treelm
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, sample_file: Path) -> Path:
+    path = tmp_path_factory.mktemp("models") / "pcfg"
+    done = treelm("train", "pcfg", "--trees", sample_file, "-o", path, "--json")
+    assert json.loads(assert_fine(done))["system"] == "pcfg"
+    return path
+
+
+def test_parse_writes_one_tree_a_line(folder: Path) -> None:
+    text = b"The old ferry left .\n\n   \nfrumious\n"
+    lines = assert_fine(treelm("parse", "-m", folder, stdin=text)).decode().splitlines()
+    assert [line == "" for line in lines] == [False, True, True, False]
+    assert lines[0].startswith("(ROOT (S ")
+    assert lines[0].count("(") == lines[0].count(")")
+    for option in ("--fast", "--accurate", "--line-buffered"):
+        done = treelm("parse", "-m", folder, option, "--threads", "2", stdin=text)
+        assert len(assert_fine(done).decode().splitlines()) == 4
+
+
+def test_parse_output_can_be_evaluated(folder: Path, sample_file: Path, tmp_path: Path) -> None:
+    from treelm.corpus.brackets import read_trees
+
+    text = tmp_path / "text"
+    text.write_text("".join(" ".join(tree.words) + "\n" for tree in read_trees(sample_file)))
+    parsed = tmp_path / "parsed.mrg"
+    assert_fine(treelm("parse", text, "-m", folder, "-o", parsed))
+    done = treelm("evaluate", "parses", sample_file, parsed, "--json")
+    assert json.loads(assert_fine(done))["labelled_f1"] > 0.75
+
+
+def test_sentences_without_a_tree_are_named(tmp_path: Path) -> None:
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(ROOT (S (A a) (B b)))\n" * 3)
+    assert_fine(treelm("train", "pcfg", "--trees", trees, "-o", tmp_path / "model"))
+    done = treelm("parse", "-m", tmp_path / "model", stdin=b"a b\n\nb a b\n" + b"a " * 201 + b"\n")
+    assert done.returncode == 0
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "(ROOT (S (A a) (B b)))"
+    assert lines[2] == "(ROOT (B b) (A a) (B b))"
+    assert b":3: no tree was found" in done.stderr
+    assert b":4: the sentence is too long" in done.stderr
+
+
+def test_wrong_use_of_parse_is_refused(folder: Path, ngram_folder: Path) -> None:
+    assert_refused(treelm("parse", "-m", folder, "--fast", "--accurate"), 2, "choose one")
+    assert_refused(treelm("parse", "-m", ngram_folder, stdin=b"a\n"), 2, "cannot do this: parse")
+    assert_refused(treelm("parse", "-m", folder, stdin=b"a\n<s> b\n"), 3, ":2:")

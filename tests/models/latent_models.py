@@ -1,0 +1,22 @@
+"""Small grammars with latent annotations of the packaged treebank."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.sample_treebank import sample_path
+from treelm.models.pcfg_la.config import PcfgLaConfig
+from treelm.models.pcfg_la.model import PcfgLaModel
+
+#: Few iterations: what is learned does not matter here.
+QUICK = {"split_iterations": 25, "merge_iterations": 3, "smooth_iterations": 2, "cycles": 2}
+
+
+def sample_corpus() -> TreeCorpus:
+    return TreeCorpus((sample_path(),))
+
+
+@cache
+def small_latent() -> PcfgLaModel:
+    return PcfgLaModel.train(sample_corpus(), PcfgLaConfig(seed=1, **QUICK))  # type: ignore[arg-type]
