@@ -27,7 +27,7 @@ Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
 #: Natural logarithms of the smallest expected number of an item that survives each level.
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "fast": (-9.75, -10.0, -9.6, -9.66, -8.01, -7.4, -10.0),
-    "default": (-11.0, -11.0, -10.5, -11.0, -10.0, -10.5, -12.0),
+    "default": (-10.25, -10.5, -10.0, -10.25, -9.0, -9.0, -11.0),
     "accurate": (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0),
     "none": (-np.inf,),
 }
