@@ -3,8 +3,9 @@
     python benchmarks/ngram.py --kenlm FOLDER [--text FILE] [--order 5] [--memory 4G] [--cores 0]
 
 FOLDER holds KenLM's programs lmplz, build_binary and query. Both sides are pinned to the same
-cores with taskset. Training is timed from the text to a model that can be loaded; scoring is timed
-without loading. If the package kenlm is installed, its `score` is timed too.
+cores with taskset, and get the same --memory. Training is timed from the text to a model that can
+be loaded; scoring is timed without loading. If the package kenlm is installed, its `score` is timed
+beside our `score_many`, both from Python strings. --share 0.25 takes a quarter of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from treelm.corpus.encoder import encode_text
@@ -54,19 +55,32 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def train_ours(text: Path, folder: Path, order: int, cores: str) -> dict[str, float]:
+def train_ours(
+    text: Path, folder: Path, *, order: int, cores: str, memory: str
+) -> dict[str, float]:
     """Train with treelm and return seconds, size and the seconds until the model is ready."""
     model = folder / "treelm-model"
     threads = str(len(cores.split(",")))
     command = [Path(sys.executable).with_name("treelm"), "train", "ngram", "--order", str(order)]
     command += ["--smoothing", "mkn", "--text", text, "-o", model, "--threads", threads]
+    command += ["--memory", memory]
     seconds = run(command, cores)
-    start = time.perf_counter()
-    load(model)
+    peak = peak_megabytes()
+    ready = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        load(model)
+        ready.append(time.perf_counter() - start)
+    small = folder / "treelm-8-bits"
+    program = Path(sys.executable).with_name("treelm")
+    quantizing = run([program, "convert", model, "-o", small, "--bits", "8"], cores)
     return {
         "train_seconds": seconds,
+        "peak_megabytes": peak,
         "megabytes": folder_bytes(model) / 1e6,
-        "ready_seconds": time.perf_counter() - start,
+        "megabytes_8_bits": folder_bytes(small) / 1e6,
+        "quantizing_seconds": quantizing,
+        "ready_seconds": min(ready),
     }
 
 
@@ -78,8 +92,12 @@ def train_kenlm(
     lmplz = [programs / "lmplz", "-o", str(order), "--discount_fallback", "-S", memory]
     seconds = run([*lmplz, "-T", folder, "--text", text, "--arpa", arpa], cores)
     building = run([programs / "build_binary", "-T", folder, "probing", arpa, binary], cores)
+    trie = folder / "kenlm.trie"
+    build = [programs / "build_binary", "-T", folder, "-q", "8", "-b", "8", "trie", arpa, trie]
+    run(build, cores)
     arpa.unlink()
     return {
+        "megabytes_8_bits": trie.stat().st_size / 1e6,
         "train_seconds": seconds + building,
         "lmplz_seconds": seconds,
         "megabytes": binary.stat().st_size / 1e6,
@@ -110,18 +128,28 @@ def score_kenlm(programs: Path, binary: Path, text: Path, events: float, cores: 
     return events / (min(run(query, cores, stdin=text) for _ in range(REPEATS)) - loading)
 
 
-def score_kenlm_python(binary: Path, text: Path, events: float) -> float | None:
-    """Return what the Python package kenlm does in a second, if it is installed."""
+def score_python(
+    ours: NgramModel, binary: Path, text: Path, events: float
+) -> dict[str, float | None]:
+    """Return what `score_many`, and the package kenlm if it is installed, do in a second."""
+    lines = list(read_lines(text))
+
+    def best(score: Callable[[], float]) -> float:
+        seconds = []
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            score()
+            seconds.append(time.perf_counter() - start)
+        return events / min(seconds)
+
+    many = best(lambda: sum(score.log_prob for score in ours.score_many(lines)))
     try:
         import kenlm
     except ImportError:
-        return None
-    model = kenlm.Model(str(binary))
-    lines = list(read_lines(text))
-    start = time.perf_counter()
-    for line in lines:
-        model.score(line)
-    return events / (time.perf_counter() - start)
+        return {"treelm_score_many": many, "kenlm_score": None, "ratio": None}
+    theirs = kenlm.Model(str(binary))
+    single = best(lambda: sum(map(theirs.score, lines)))
+    return {"treelm_score_many": many, "kenlm_score": single, "ratio": many / single}
 
 
 def main() -> None:
@@ -130,16 +158,25 @@ def main() -> None:
     parser.add_argument("--kenlm", type=Path, required=True)
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT)
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--memory", default="4G", help="KenLM's -S")
+    parser.add_argument("--memory", default="4G", help="for both sides")
+    parser.add_argument("--share", type=float, default=1.0, help="of the lines of the text")
     parser.add_argument("--cores", default="0", help="cores for both, such as 0 or 0,1")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = folder / "text.txt"
         with plain.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in read_lines(arguments.text) if line.strip())
-        ours = train_ours(plain, folder, arguments.order, arguments.cores)
-        ours["peak_megabytes"] = peak_megabytes()
+            lines = [line for line in read_lines(arguments.text) if line.strip()]
+            lines = lines[: round(len(lines) * arguments.share)]
+            file.writelines(f"{line}\n" for line in lines)
+            del lines
+        ours = train_ours(
+            plain,
+            folder,
+            order=arguments.order,
+            cores=arguments.cores,
+            memory=arguments.memory,
+        )
         theirs = train_kenlm(
             arguments.kenlm,
             plain,
@@ -156,7 +193,7 @@ def main() -> None:
         binary = folder / "kenlm.bin"
         core = arguments.cores.split(",")[0]
         theirs["score_text_per_second"] = score_kenlm(arguments.kenlm, binary, plain, events, core)
-        through_python = score_kenlm_python(binary, plain, events)
+        through_python = score_python(model, binary, plain, events)
     shared = [key for key in ours if key in theirs]
     print(
         json.dumps(
@@ -164,7 +201,7 @@ def main() -> None:
                 "tokens": model.corpora[0].tokens,
                 "treelm": ours,
                 "kenlm": theirs,
-                "kenlm_python_score_per_second": through_python,
+                "python_scores_per_second": through_python,
                 "treelm_over_kenlm": {key: ours[key] / theirs[key] for key in shared},
             },
             indent=1,

@@ -158,8 +158,6 @@ void bind_counts(nb::module_& module) {
                      const auto& self = nb::cast<const SortedEvents&>(handle);
                      return Array<std::uint32_t>(self.counts(), {self.rows()}, handle);
                    })
-      .def_static("from_arrays", &from_arrays, nb::arg("bits"), nb::arg("keys"), nb::arg("counts"), nb::kw_only(),
-                  nb::arg("total"), nb::arg("largest"))
       .def("unpacked", &unpacked, nb::arg("first"), nb::arg("last"));
   nb::class_<EventCounter>(module, "EventCounter")
       .def(
@@ -261,6 +259,8 @@ void bind_counts(nb::module_& module) {
             return self.counts_of_counts(level);
           },
           nb::arg("level"));
+  module.def("event_counts", &from_arrays, nb::arg("bits"), nb::arg("keys"), nb::arg("counts"), nb::kw_only(),
+             nb::arg("total"), nb::arg("largest"));
   module.def(
       "memory_to_estimate",
       [](const SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,

@@ -376,15 +376,6 @@ class EventCounts:
     def keys(self) -> npt.NDArray[np.uint64]: ...
     @property
     def counts(self) -> npt.NDArray[np.uint32]: ...
-    @staticmethod
-    def from_arrays(
-        bits: list[int],
-        keys: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.uint32],
-        *,
-        total: int,
-        largest: list[int],
-    ) -> EventCounts: ...
     def unpacked(self, first: int, last: int) -> npt.NDArray[np.uint32]: ...
 
 @final
@@ -445,6 +436,14 @@ class StreamedCounts:
     def size(self, level: int) -> int: ...
     def counts_of_counts(self, level: int) -> list[int]: ...
 
+def event_counts(
+    bits: list[int],
+    keys: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.uint32],
+    *,
+    total: int,
+    largest: list[int],
+) -> EventCounts: ...
 def memory_to_estimate(
     events: EventCounts, *, widths: list[int], pads: list[int], keep_tokens: bool
 ) -> int: ...

@@ -116,7 +116,7 @@ class EventCounts:
             arrays[name] = np.ascontiguousarray(array)
         *bits, total = [int(number) for number in arrays["bits"][:1000]] or [0]
         with kernel_errors(f'opening the counts "{prefix}"'):
-            native = _native.EventCounts.from_arrays(
+            native = _native.event_counts(
                 [min(width, _LARGEST_ID) for width in bits],
                 arrays["keys"],
                 arrays["counts"],

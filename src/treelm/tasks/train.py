@@ -115,6 +115,9 @@ def train_counted_model(
         threads=threads,
         memory=memory,
         progress=progress,
+    )
+    model.save(target)
+    return model
 
 
 def train_grammar(
