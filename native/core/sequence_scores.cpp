@@ -11,7 +11,7 @@ namespace treelm {
 namespace {
 
 // Sentences that are read side by side, so that many memory accesses are under way at once.
-constexpr std::size_t lanes = 32;
+constexpr std::size_t lanes = 40;
 
 // What a lane waits for.
 enum class Awaited : std::uint8_t {

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from operator import attrgetter
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,48 @@ class VocabularyEntry:
     entry: Entry | None = None
 
 
+class PlainEntries(Sequence[VocabularyEntry]):
+    """Entries of words known from their first occurrence on; made one by one when asked for.
+
+    Args:
+        symbols: Words and signatures.
+        counts: The count of each.
+        signatures: Which of them are signatures.
+    """
+
+    def __init__(
+        self, symbols: Sequence[str], counts: Sequence[int], signatures: Sequence[bool]
+    ) -> None:
+        self.symbols = tuple(symbols)
+        self.counts = counts
+        self.signatures = bytes(signatures)
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    @overload
+    def __getitem__(self, index: int) -> VocabularyEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[VocabularyEntry, ...]: ...
+    def __getitem__(self, index: int | slice) -> VocabularyEntry | tuple[VocabularyEntry, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        signature = bool(self.signatures[index])
+        return VocabularyEntry(self.symbols[index], self.counts[index], is_signature=signature)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PlainEntries):
+            mine, theirs = (
+                (entries.symbols, list(entries.counts), entries.signatures)
+                for entries in (self, other)
+            )
+            return mine == theirs
+        return tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """Symbols and their ids; ``<unk>`` has id 0, the others follow by falling count.
@@ -68,7 +111,7 @@ class Vocabulary:
         ('the', 'UNK-LC-s', '<unk>')
     """
 
-    entries: tuple[VocabularyEntry, ...]
+    entries: Sequence[VocabularyEntry]
     profile: ProfileSource = "english"
     style: SignatureStyle = "full"
     source: Mapping[str, object] = field(default_factory=dict, compare=False)
@@ -136,12 +179,23 @@ class Vocabulary:
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The symbols in the order of their ids."""
+        if isinstance(self.entries, PlainEntries):
+            return self.entries.symbols
         return tuple(map(attrgetter("symbol"), self.entries))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.uint64]:
         """The count of every symbol in the training text, by id."""
+        if isinstance(self.entries, PlainEntries):
+            return np.array(self.entries.counts, dtype=np.uint64)
         return np.array([item.count for item in self.entries], dtype=np.uint64)
+
+    @cached_property
+    def signature_marks(self) -> bytes:
+        """Which symbols are signatures: one byte each, by id."""
+        if isinstance(self.entries, PlainEntries):
+            return self.entries.signatures
+        return bytes(item.is_signature for item in self.entries)
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -157,7 +211,7 @@ class Vocabulary:
 
     @cached_property
     def _has_signatures(self) -> bool:
-        return any(item.is_signature for item in self.entries)
+        return any(self.signature_marks)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -173,14 +227,11 @@ class Vocabulary:
     @cached_property
     def encoder(self) -> _native.WordEncoder:
         """The kernel that gives words their ids, as `symbol` and `replace` define them."""
-        late = [
-            (index, *item.entry)
-            for index, item in enumerate(self.entries)
-            if item.entry is not None
-        ]
+        entries = () if isinstance(self.entries, PlainEntries) else self.entries
+        late = [(i, *item.entry) for i, item in enumerate(entries) if item.entry is not None]
         return _native.WordEncoder(
             list(self.symbols),
-            bytes(item.is_signature for item in self.entries),
+            self.signature_marks,
             late,
             self._signatures.rules if self._has_signatures else None,
         )

@@ -12,7 +12,6 @@ earlier occurrences were replaced. Lines are in the order of ids.
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator
 
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from treelm.corpus.files import Source, lines_of, read_blocks, source_name, write_atomically
 from treelm.corpus.unknown_words import SignatureStyle
-from treelm.corpus.vocabulary import Vocabulary, VocabularyEntry
+from treelm.corpus.vocabulary import PlainEntries, Vocabulary, VocabularyEntry
 from treelm.errors import CorpusFormatError, ProfileError, VocabularyError
 from treelm.trees.profile import load_profile, packaged_profiles
 
@@ -103,7 +102,7 @@ def _read_header(line: str, path: Source) -> _Header:
         raise _malformed(path, 1, f"the first line is damaged ({reason})") from error
 
 
-def _plain_entries(content: bytes) -> tuple[VocabularyEntry, ...] | None:
+def _plain_entries(content: bytes) -> PlainEntries | None:
     """Return all entries at once; None if a line is not plain and `_entries` has to look at it."""
     try:
         text = content.decode().partition("\n")[2]
@@ -120,14 +119,7 @@ def _plain_entries(content: bytes) -> tuple[VocabularyEntry, ...] | None:
         or not 1 <= len(min(counts, key=len)) <= len(max(counts, key=len)) <= _MOST_DIGITS
     ):
         return None
-    was_on = gc.isenabled()
-    gc.disable()  # it would look at all the entries so far again and again
-    try:
-        signatures = map(_KINDS.__getitem__, kinds)
-        return tuple(map(VocabularyEntry, symbols, map(int, counts), signatures))
-    finally:
-        if was_on:
-            gc.enable()
+    return PlainEntries(symbols, list(map(int, counts)), list(map(_KINDS.__getitem__, kinds)))
 
 
 def _entries(lines: Iterator[str], path: Source) -> Iterator[VocabularyEntry]:

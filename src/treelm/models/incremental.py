@@ -24,7 +24,7 @@ from treelm.models.words import Word, WordIds, Words, words_of
 from treelm.seeds import random_uniform
 
 #: Sentences that are scored at once.
-BATCH = 1024
+BATCH = 4096
 #: A sample is cut after so many words.
 LONGEST_SAMPLE = 1000
 
@@ -179,11 +179,15 @@ class IncrementalModel(LanguageModel):
     ) -> BatchScores:
         """Return scores with where sentences begin among them and which words are not known."""
         with_ends = starts.astype(np.int64) + np.arange(len(starts))
-        is_word = np.ones(len(log_probs), dtype=np.bool_)
-        is_word[with_ends[1:] - 1] = False
-        oov = np.zeros(len(log_probs), dtype=np.bool_)
-        oov[is_word] = self.word_ids.is_oov[ids]
-        return BatchScores(log_probs, with_ends, oov)
+
+        def mark_oov() -> npt.NDArray[np.bool_]:
+            is_word = np.ones(len(log_probs), dtype=np.bool_)
+            is_word[with_ends[1:] - 1] = False
+            oov = np.zeros(len(log_probs), dtype=np.bool_)
+            oov[is_word] = self.word_ids.is_oov[ids]
+            return oov
+
+        return BatchScores(log_probs, with_ends, mark_oov)
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""

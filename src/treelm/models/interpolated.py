@@ -284,7 +284,7 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the log probability of every word and end of sentences that are ids already."""
         scores = [part.score_ids(ids, starts, threads=threads) for part in self._parts]
         mixed = self._mix(np.stack([score.log_probs for score in scores], axis=-1))
-        return BatchScores(mixed, scores[0].starts, scores[0].oov)
+        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov)
 
     def _state(self, states: Iterable[State]) -> MixtureState:
         return MixtureState(tuple(states), self.fingerprint)

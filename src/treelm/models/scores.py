@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, repeat
 from typing import NamedTuple, overload
 
@@ -124,19 +125,24 @@ class Sample(NamedTuple):
     """False if it was cut at the largest number of words."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BatchScores:
     """Word scores of many sentences in flat arrays: the words of each, then its end.
 
     Args:
         log_probs: Natural logarithms, one a word and one for the end of each sentence.
         starts: Where each sentence begins, and the total; one more than there are sentences.
-        oov: Which words the model does not know; never the end.
+        mark_oov: Tells which words the model does not know, when somebody asks.
     """
 
     log_probs: npt.NDArray[np.float64]
     starts: npt.NDArray[np.int64]
-    oov: npt.NDArray[np.bool_]
+    mark_oov: Callable[[], npt.NDArray[np.bool_]]
+
+    @cached_property
+    def oov(self) -> npt.NDArray[np.bool_]:
+        """Which words the model does not know; never the end."""
+        return self.mark_oov()
 
     def __len__(self) -> int:
         return len(self.starts) - 1

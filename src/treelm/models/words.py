@@ -48,17 +48,13 @@ class WordIds:
         self.end = len(vocabulary)
         self.start = len(vocabulary) + 1
         self._all = {symbol: index for index, symbol in enumerate(vocabulary.symbols)}
-        self._known = {
-            item.symbol: index
-            for index, item in enumerate(vocabulary.entries)
-            if not item.is_signature
-        }
+        marks = vocabulary.signature_marks
+        self._known = {symbol: index for symbol, index in self._all.items() if not marks[index]}
         #: Whether the first word of a sentence may become another symbol than the same word later.
         self.position_matters = len(self._known) < len(self._all)
         #: By id, the end of the sentence included: whether it stands for words that are not known.
         self.is_oov: npt.NDArray[np.bool_] = np.array(
-            [index == 0 or item.is_signature for index, item in enumerate(vocabulary.entries)]
-            + [False]
+            [index == 0 or bool(mark) for index, mark in enumerate(marks)] + [False]
         )
 
     def word(self, word: Word, *, first: bool) -> int:
