@@ -3,9 +3,9 @@
 //   treelm_fuzz_X -runs=20000 -seed=1 -max_len=4096 -artifact_prefix=FOLDER/ [FOLDER or FILE ...]
 //
 // Folders hold inputs to start from, beside those of the target; what reaches something new is added
-// to the first. Files are run once each, and nothing else is. Findings are crashes, what a sanitizer reports,
-// exceptions that are no treelm::Error, and inputs that take more than two seconds of the processor or a minute of
-// waiting. The input is then written to FOLDER/ and the exit code is 77.
+// to the first. Files are run once each, and nothing else is. Findings are crashes, what a sanitizer
+// reports, exceptions that are no treelm::Error, and inputs that take more than two seconds of the
+// processor or a minute of waiting. The input is then written to FOLDER/, and the exit code is not 0.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +40,13 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" {
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+// The undefined-behaviour sanitizer of GCC knows of no callback; a signal says that it ended us.
+__attribute__((visibility("default"))) const char* __ubsan_default_options();
+const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
+}
 
 namespace {
 
