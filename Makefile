@@ -6,10 +6,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(shell find native CMakeLists.txt -type f)
 SOURCES := $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*') pyproject.toml README.md LICENSE
 CMAKE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD_PROJECT_VERSION=0 \
-	-DTREELM_PYTHON=OFF -DTREELM_TESTS=ON -DTREELM_WERROR=ON
+	-DTREELM_PYTHON=OFF -DTREELM_WERROR=ON
+NATIVE_READERS := brackets arpa tables
+PYTHON_READERS := manifest safetensors
+EXECUTIONS ?= 20000
+SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-native lint format sanitize docs bench clean
+.PHONY: help install demo test test-native lint format sanitize fuzz docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,7 +37,7 @@ test: install test-native ## Run the whole test suite, native tests included
 	$(BIN)/python -m pytest -n auto
 
 test-native: $(VENV)/.tools ## Run the C++ unit tests
-	$(BIN)/cmake -S . -B build/native $(CMAKE_OPTIONS) -DCMAKE_BUILD_TYPE=Release
+	$(BIN)/cmake -S . -B build/native $(CMAKE_OPTIONS) -DTREELM_TESTS=ON -DCMAKE_BUILD_TYPE=Release
 	$(BIN)/cmake --build build/native
 	build/native/native/tests/treelm_tests
 
@@ -53,11 +57,25 @@ sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the a
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitized-package \
 		--config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=RelWithDebInfo \
 		--config-settings=cmake.define.TREELM_SANITIZE=ON --config-settings=cmake.define.TREELM_TESTS=ON \
-		--config-settings=cmake.define.TREELM_WERROR=ON --config-settings=install.strip=false .
+		--config-settings=cmake.define.TREELM_FUZZ=ON --config-settings=cmake.define.TREELM_WERROR=ON \
+		--config-settings=install.strip=false .
 	build/sanitize/native/tests/treelm_tests
+	set -e; for reader in $(NATIVE_READERS); do \
+		build/sanitize/native/fuzz/treelm_fuzz_$$reader -runs=3000 -artifact_prefix=build/sanitize/; done
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
 		$(BIN)/python -m pytest tests/hostile -q -n auto
+
+fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs each, SEED=1
+	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo
+	$(BIN)/cmake --build build/fuzz
+	set -e; mkdir -p build/fuzz/findings; \
+	options="-runs=$(EXECUTIONS) -seed=$(SEED) -artifact_prefix=build/fuzz/findings/"; \
+	for reader in $(NATIVE_READERS); do \
+		mkdir -p build/fuzz/corpus/$$reader; \
+		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
+	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
 
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs

@@ -13,10 +13,11 @@ namespace {
 constexpr std::string_view unknown_word = "<unk>", start_word = "<s>", end_word = "</s>";
 constexpr std::size_t longest_line = std::size_t{64} << 20;
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+// A carriage return as well, wherever it stands: a word that ended with one could not be written.
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (is_blank(text.back()) || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
 }

@@ -104,7 +104,7 @@ class BackoffTable {
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
 
-  // Calls visit(position, context, last, slot) for every row of a region, by position.
+  // Calls visit(position, context, last, slot) for every row of a region, by position, once.
   template <class Visit>
   void each_row(const Region& region, const Visit& visit) const;
   // Calls visit(position, context, outcome, probability, next) for every entry of a level; `next` is
@@ -189,10 +189,11 @@ void BackoffTable::each_row(const Region& region, const Visit& visit) const {
       visit(i, static_cast<std::uint32_t>(region.first_context), static_cast<std::uint32_t>(i), slot(region, i));
     return;
   }
+  std::uint64_t i = 0;  // buckets that overlap would list a row many times
   for (std::uint64_t bucket = 0; bucket < region.buckets; ++bucket) {
     const auto [from, to] = bucket_rows(region, bucket);
     const std::uint64_t lowest = region.lowest(bucket);
-    for (std::uint64_t i = from; i < to; ++i) {
+    for (i = std::max(i, from); i < to; ++i) {
       const std::uint8_t* at = slot(region, i);
       const std::uint64_t hash = lowest + region.check(region.check_of(region.head(at)) - lowest);
       if (hash > Region::low_bits(region.key_bits())) continue;

@@ -1,6 +1,7 @@
 // Tables whose slots are not what they should be: whatever they hold, nothing outside the array is
 // read, every search ends, and every outcome drawn is one. Arrays are as long as their tables, so the
 // address sanitizer sees a read beyond them.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -232,6 +233,26 @@ TEST("forged tables: a search looks at few rows of a bucket without end") {
   }
   CHECK_EQ(sum, 0.0);
   CHECK(clock.seconds() < 10);  // looking at all of them would take hours
+}
+
+TEST("forged tables: buckets that overlap list no row twice") {
+  TableShape shape;
+  shape.widths = {1, 0};
+  shape.outcomes = shape.base_size = 4;
+  shape.sequence = true;
+  shape.pad = 3;
+  const std::uint64_t rows = 1000, buckets = 100000;
+  shape.entries = {{rows, buckets, 2}, {4, 0, 0}};
+  const auto memory = memory_for(shape);
+  for (std::uint64_t b = 0; b <= buckets; ++b) memory->index[b] = b % 2 == 0 ? 0 : rows;
+  const auto table = over(shape, memory);
+  std::vector<int> visited(rows, 0);
+  table->each_row(table->layout().entries[0],
+                  [&](std::uint64_t i, std::uint32_t, std::uint32_t, const std::uint8_t*) { ++visited[i]; });
+  CHECK_EQ(*std::max_element(visited.begin(), visited.end()), 1);
+  const Clock clock;
+  const ChainSampler sampler(table, {});
+  CHECK(clock.seconds() < 5);  // all rows of all buckets would take gigabytes
 }
 
 TEST("forged tables: shapes that no table has are refused") {
