@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.command_line import assert_fine, assert_refused, finish, start_treelm, treelm
 
 
