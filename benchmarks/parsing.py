@@ -1,0 +1,159 @@
+"""Latent grammars side by side with the Berkeley parser: training, accuracy, speed; one run.
+
+    python benchmarks/parsing.py --treebank FOLDER [--berkeley JAR] [--cycles 5] [--work FOLDER]
+
+FOLDER holds train.mrg, dev.mrg and test.mrg. Both are trained on the same file, one thread each,
+and parse the words of the same trees. Times are processor seconds. The Berkeley parser's start and
+the warming up of its machine are taken off: it parses each set once and three times over, and the
+difference counts. Then: tokens a second by length, and speed against accuracy by threshold. Models
+are kept in --work, and are not trained again if they are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from treelm.corpus.brackets import read_trees
+from treelm.grammar.chart import ParserOptions, Pruning
+from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.registry import load
+from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
+
+SETS = ("dev", "test")
+LENGTHS = (10, 20, 40, 80)
+PRUNINGS: tuple[Pruning, ...] = ("fast", "default", "accurate")
+
+
+def processor_seconds(command: Sequence[str | Path], log: Path) -> float:
+    """Run a program on one core and return its processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with log.open("ab") as file:
+        subprocess.run(list(map(str, command)), stdout=file, stderr=file, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def train_ours(train: Path, work: Path, cycles: int) -> float | None:
+    """Train with treelm and return processor seconds; None if the model is there."""
+    if (work / "treelm").exists():
+        return None
+    program = Path(sys.executable).with_name("treelm")
+    command = [program, "train", "pcfg-la", "--trees", train, "--cycles", str(cycles)]
+    command += ["--seed", "1", "--threads", "1", "--quiet", "-o", work / "treelm"]
+    return processor_seconds(command, work / "log")
+
+
+def java(jar: Path, name: str) -> list[str]:
+    """Return how a program of the Berkeley parser is started."""
+    options = ["-server", "-Xmx3g", "-XX:+UseSerialGC", "-cp", str(jar)]
+    return ["java", *options, f"edu.berkeley.nlp.PCFGLA.{name}"]
+
+
+def train_berkeley(jar: Path, train: Path, work: Path, cycles: int) -> float | None:
+    """Train the Berkeley parser and return processor seconds; None if the grammar is there."""
+    if (work / "berkeley.gr").exists():
+        return None
+    command = [*java(jar, "GrammarTrainer"), "-treebank", "SINGLEFILE", "-path", train]
+    command += ["-out", work / "berkeley.gr", "-SMcycles", str(cycles)]
+    return processor_seconds(command, work / "log")
+
+
+def accuracy(gold: Path, guess: Path) -> float:
+    """Return labelled F1 in per cent."""
+    return 100 * evaluate_parses(read_trees(gold), read_trees(guess)).labelled_f1
+
+
+def parse_ours(
+    model: PcfgLaModel, sentences: list[tuple[str, ...]], pruning: Pruning, out: Path
+) -> float:
+    """Parse on one thread, write the trees, and return sentences a processor second."""
+    options = ParserOptions(pruning=pruning)
+    model.parse_many(sentences[:1], options=options)
+    start = time.process_time()
+    parsed = model.parse_many(sentences, options=options)
+    seconds = time.process_time() - start
+    trees = "".join(f"{best.tree}\n" for best in parsed if best is not None)
+    out.write_text(trees, encoding="utf-8")
+    return len(sentences) / seconds
+
+
+def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out: Path) -> float:
+    """Parse once and three times over; return sentences a processor second, start taken off."""
+    lines = "".join(" ".join(words) + "\n" for words in sentences)
+    seconds = []
+    for times in (1, 3):
+        text, parsed = work / f"words{times}.txt", work / f"parsed{times}.mrg"
+        text.write_text(lines * times, encoding="utf-8")
+        command = [*java(jar, "BerkeleyParser"), "-gr", work / "berkeley.gr"]
+        command += ["-inputFile", text, "-outputFile", parsed]
+        seconds.append(processor_seconds(command, work / "log"))
+    out.write_bytes((work / "parsed1.mrg").read_bytes())
+    return 2 * len(sentences) / (seconds[1] - seconds[0])
+
+
+def by_length(model: PcfgLaModel, sentences: list[tuple[str, ...]]) -> dict[int, float]:
+    """Return tokens a processor second for sentences of about some lengths."""
+    words = [word for sentence in sentences for word in sentence]
+    found = {}
+    for length in LENGTHS:
+        exact = [s for s in sentences if abs(len(s) - length) <= length // 10][:100]
+        # Too few sentences are that long: words of several make some.
+        while len(exact) < 20:
+            first = len(exact) * length % (len(words) - length)
+            exact.append(tuple(words[first : first + length]))
+        start = time.process_time()
+        model.parse_many(exact)
+        found[length] = sum(map(len, exact)) / (time.process_time() - start)
+    return found
+
+
+def main() -> None:
+    """Measure both and print one JSON object with ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--treebank", type=Path, required=True)
+    parser.add_argument("--berkeley", type=Path)
+    parser.add_argument("--berkeley-train", type=Path, help="where it needs another training file")
+    parser.add_argument("--cycles", type=int, default=5)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--core", type=int, default=0)
+    arguments = parser.parse_args()
+    os.sched_setaffinity(0, {arguments.core})
+    work = arguments.work or Path(tempfile.mkdtemp())
+    work.mkdir(exist_ok=True)
+    train = arguments.treebank / "train.mrg"
+    result: dict[str, object] = {"treelm_training": train_ours(train, work, arguments.cycles)}
+    if arguments.berkeley:
+        result["berkeley_training"] = train_berkeley(
+            arguments.berkeley, arguments.berkeley_train or train, work, arguments.cycles
+        )
+    model = load(work / "treelm")
+    assert isinstance(model, PcfgLaModel)
+    for name in SETS:
+        gold = arguments.treebank / f"{name}.mrg"
+        sentences = [tree.words for tree in read_trees(gold)]
+        row: dict[str, object] = {"sentences": len(sentences)}
+        for pruning in PRUNINGS:
+            guess = work / f"{name}.{pruning}.mrg"
+            speed = parse_ours(model, sentences, pruning, guess)
+            row[pruning] = {"sentences_per_second": speed, "f1": accuracy(gold, guess)}
+        if arguments.berkeley:
+            guess = work / f"{name}.berkeley.mrg"
+            speed = parse_berkeley(arguments.berkeley, work, sentences, guess)
+            row["berkeley"] = {"sentences_per_second": speed, "f1": accuracy(gold, guess)}
+        result[name] = row
+    dev = [tree.words for tree in read_trees(arguments.treebank / "dev.mrg")]
+    result["tokens_per_second_by_length"] = by_length(model, dev)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
