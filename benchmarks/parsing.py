@@ -47,7 +47,15 @@ def train_ours(train: Path, work: Path, cycles: int) -> float | None:
     if (work / "treelm").exists():
         return None
     program = Path(sys.executable).with_name("treelm")
-    command = [program, "train", "pcfg-la", "--trees", train, "--cycles", str(cycles)]
+    command: list[str | Path] = [
+        program,
+        "train",
+        "pcfg-la",
+        "--trees",
+        train,
+        "--cycles",
+        str(cycles),
+    ]
     command += ["--seed", "1", "--threads", "1", "--quiet", "-o", work / "treelm"]
     return processor_seconds(command, work / "log")
 
@@ -62,7 +70,13 @@ def train_berkeley(jar: Path, train: Path, work: Path, cycles: int) -> float | N
     """Train the Berkeley parser and return processor seconds; None if the grammar is there."""
     if (work / "berkeley.gr").exists():
         return None
-    command = [*java(jar, "GrammarTrainer"), "-treebank", "SINGLEFILE", "-path", train]
+    command: list[str | Path] = [
+        *java(jar, "GrammarTrainer"),
+        "-treebank",
+        "SINGLEFILE",
+        "-path",
+        train,
+    ]
     command += ["-out", work / "berkeley.gr", "-SMcycles", str(cycles)]
     return processor_seconds(command, work / "log")
 
@@ -93,7 +107,7 @@ def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out:
     for times in (1, 3):
         text, parsed = work / f"words{times}.txt", work / f"parsed{times}.mrg"
         text.write_text(lines * times, encoding="utf-8")
-        command = [*java(jar, "BerkeleyParser"), "-gr", work / "berkeley.gr"]
+        command: list[str | Path] = [*java(jar, "BerkeleyParser"), "-gr", work / "berkeley.gr"]
         command += ["-inputFile", text, "-outputFile", parsed]
         seconds.append(processor_seconds(command, work / "log"))
     out.write_bytes((work / "parsed1.mrg").read_bytes())
