@@ -196,3 +196,103 @@ def test_evaluate_parses_pairs_wrapped_trees_by_their_order(tmp_path: Path) -> N
     done = treelm("evaluate", "parses", gold, system, "--json")
     score = json.loads(done.stdout)
     assert (score["labelled_f1"], score["unparsed"], score["sentences"]) == (1.0, 0, 2)
+
+
+TWO_GOLD = f"{GOLD}\n(S (NP (A f) (B g)))\n"
+TWO_PARSES = "(S (NP (X a) (Q b)) (NP (X c) (NP (X d) (X e))))\n(S (A f) (B g))\n"
+ALL_TABLES = ("--by-label", "--by-length", "--intervals")
+
+
+def test_evaluate_parses_writes_no_more_than_asked(tmp_path: Path) -> None:
+    plain = evaluate(tmp_path, TWO_GOLD, TWO_PARSES)
+    assert not {"by_label", "by_length", "intervals", "comparison", "seed"} & set(plain)
+    full = evaluate(tmp_path, TWO_GOLD, TWO_PARSES, *ALL_TABLES, "--against", "gold.mrg")
+    assert plain.items() <= full.items()
+    assert set(full) - set(plain) == {
+        *("by_label", "by_length", "intervals", "comparison", "rounds", "seed")
+    }
+
+
+def test_evaluate_parses_tables_in_json(tmp_path: Path) -> None:
+    # Gold: S NP VP NP and S NP; parses: S NP NP NP and S. The second NP over "c d e" is wrong.
+    record = evaluate(tmp_path, TWO_GOLD, TWO_PARSES, *ALL_TABLES)
+    rows = [
+        (row["label"], row["gold"], row["guessed"], row["matched"]) for row in record["by_label"]
+    ]
+    assert rows == [("NP", 3, 3, 2), ("S", 2, 2, 2), ("VP", 1, 0, 0)]
+    (row,) = record["by_length"]
+    assert (row["words"], row["sentences"], row["exact_match"]) == ("1-10", 2, 0)
+    assert row["f1"] == record["labelled_f1"] == pytest.approx(8 / 11)
+    # Drawn are sentence 1 twice (3/4), both (8/11), or sentence 2 twice (2/3).
+    assert record["intervals"]["labelled_f1"] == pytest.approx([2 / 3, 3 / 4])
+    assert record["intervals"]["exact_match"] == [0, 0]
+    assert (record["rounds"], record["seed"]) == (10000, 0)
+
+
+def test_evaluate_parses_tables_for_people(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(TWO_GOLD)
+    (tmp_path / "system").write_text(TWO_PARSES)
+    done = treelm("evaluate", "parses", "gold", "system", *ALL_TABLES, cwd=tmp_path)
+    scores, labels, lengths = assert_fine(done).decode().split("\n\n")
+    assert "labelled f1           0.7273 [0.6667, 0.7500]\n" in scores
+    assert "\nseed                  0\n" in scores
+    assert labels.splitlines() == [
+        "label  gold  guessed  matched  precision  recall      f1",
+        "NP        3        3        2     0.6667  0.6667  0.6667",
+        "S         2        2        2     1.0000  1.0000  1.0000",
+        "VP        1        0        0     0.0000  0.0000  0.0000",
+    ]
+    assert lengths.splitlines() == [
+        "words  sentences  precision  recall      f1  exact match",
+        "1-10           2     0.8000  0.6667  0.7273       0.0000",
+    ]
+
+
+def test_evaluate_parses_seed_and_rounds(sample_file: Path, tmp_path: Path) -> None:
+    lines = sample_file.read_text().splitlines(keepends=True)
+    system = tmp_path / "system"
+    system.write_text("".join("\n" if at % 3 == 0 else line for at, line in enumerate(lines)))
+    arguments = ("evaluate", "parses", sample_file, system, "--intervals", "--json")
+    first, again, other, fewer = (
+        assert_fine(treelm(*arguments, *options))
+        for options in (
+            ("--rounds", "200", "--threads", "1"),
+            ("--rounds", "200", "--threads", "2", "--seed", "0"),
+            ("--rounds", "200", "--seed", "1"),
+            ("--rounds", "100"),
+        )
+    )
+    assert first == again
+    assert json.loads(other)["seed"] == 1
+    assert json.loads(fewer)["rounds"] == 100
+    intervals = [json.loads(each)["intervals"] for each in (first, other, fewer)]
+    assert intervals[0] != intervals[1]
+    assert intervals[0] != intervals[2]
+
+
+def test_evaluate_parses_against_another_parser(tmp_path: Path) -> None:
+    (tmp_path / "system").write_text(f"{GOLD}\n" * 12)
+    (tmp_path / "other").write_text(f"{GOLD}\n\n" * 6)
+    # The gold trees come from standard input, which can be read once only.
+    arguments = ("evaluate", "parses", "-", "system", "--against", "other")
+    gold = f"{GOLD}\n".encode() * 12
+    done = treelm(*arguments, "--json", stdin=gold, cwd=tmp_path)
+    record = json.loads(assert_fine(done))
+    found = record["comparison"]
+    assert (record["labelled_f1"], record["unparsed"]) == (1, 0)
+    assert (found["a"], found["b"], found["better"], found["n"]) == (
+        1,
+        pytest.approx(2 / 3),
+        "A",
+        12,
+    )
+    assert found["labelled_recall_b"] == 0.5
+    shown = assert_fine(treelm(*arguments, stdin=gold, cwd=tmp_path)).decode()
+    assert "\n\ncompared              labelled_f1\n" in shown
+
+
+def test_evaluate_parses_rounds_must_be_positive(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(GOLD)
+    for option in (("--intervals",), ("--against", "gold")):
+        done = treelm("evaluate", "parses", "gold", "gold", *option, "--rounds", "0", cwd=tmp_path)
+        assert_refused(done, 2, "rounds")

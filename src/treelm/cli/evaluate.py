@@ -15,6 +15,7 @@ from treelm.cli.options import (
     TreeOptions,
     note_problems,
 )
+from treelm.cli.parse_scores import write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.score_files import read_scores, write_outcomes
@@ -24,6 +25,7 @@ from treelm.tasks.evaluate.classify_texts import (
     evaluate_classification,
     evaluate_scored_classification,
 )
+from treelm.tasks.evaluate.comparison import compare_parses
 from treelm.tasks.evaluate.measured_text import MeasuredText, read_measured_text
 from treelm.tasks.evaluate.pair_accuracy import (
     PairResults,
@@ -31,8 +33,12 @@ from treelm.tasks.evaluate.pair_accuracy import (
     evaluate_scored_pairs,
 )
 from treelm.tasks.evaluate.pair_files import Tokenizing, read_json_pairs, read_pair_files
-from treelm.tasks.evaluate.parse_files import evaluate_parse_files
+from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
+from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
+from treelm.tasks.evaluate.parse_files import evaluate_systems
+from treelm.tasks.evaluate.parse_intervals import parse_intervals
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
+from treelm.tasks.evaluate.resampling import ROUNDS, check_rounds
 from treelm.tasks.evaluate.slr import Measure
 
 #: A model folder, where score files may stand in for one.
@@ -53,6 +59,12 @@ def parses(
     system: InputFile,
     /,
     *,
+    by_label: bool = False,
+    by_length: bool = False,
+    intervals: bool = False,
+    against: str | None = None,
+    rounds: int = ROUNDS,
+    seed: int = 0,
     json: bool = False,
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,
@@ -64,31 +76,39 @@ def parses(
     Args:
         gold: File of the right trees.
         system: File of the parser's trees, in the same order.
+        by_label: Also a table of the labels, the most frequent first.
+        by_length: Also a table of sentences of 1-10, 11-20, 21-30, 31-40 and 41 or more words.
+        intervals: Also 95 % intervals, by drawing sentences again.
+        against: File of another parser's trees; also test the difference in F1 (paired bootstrap).
+        rounds: How often sentences are drawn for --intervals and --against.
+        seed: Seed of the random numbers for --intervals and --against.
         json: One JSON object instead of lines.
         trees: Reading.
         common: Common.
     """
     trees, common = trees or TreeOptions(), common or CommonOptions()
-    found = evaluate_parse_files(
-        gold, system, trees.read_options(), on_error=trees.on_error, threads=trees.thread_count
+    if intervals or against is not None:
+        check_rounds(rounds)
+    found = evaluate_systems(
+        gold,
+        [system] if against is None else [system, against],
+        trees.read_options(),
+        on_error=trees.on_error,
+        threads=trees.thread_count,
     )
-    note_problems(found.gold_problems, "gold tree left out", common)
-    note_problems(found.system_problems, "counted as no parse", common)
-    score = found.accuracy
-    write_record(
-        {
-            "labelled_precision": score.labelled_precision,
-            "labelled_recall": score.labelled_recall,
-            "labelled_f1": score.labelled_f1,
-            "unlabelled_precision": score.unlabelled_precision,
-            "unlabelled_recall": score.unlabelled_recall,
-            "unlabelled_f1": score.unlabelled_f1,
-            "exact_match": score.exact_match,
-            "tagging_accuracy": score.tagging_accuracy,
-            "sentences": score.sentences,
-            "unparsed": score.unparsed,
-            "signature": score.signature,
-        },
+    note_problems(found[0].gold_problems, "gold tree left out", common)
+    for each in found:
+        note_problems(each.system_problems, "counted as no parse", common)
+    score = found[0].accuracy
+    write_parse_accuracy(
+        score,
+        intervals=parse_intervals(score, seed=seed, rounds=rounds) if intervals else None,
+        drawing={"rounds": rounds, "seed": seed},
+        labels=scores_by_label(score) if by_label else None,
+        lengths=scores_by_length(score) if by_length else None,
+        comparison=compare_parses(score, found[1].accuracy, seed=seed, rounds=rounds)
+        if against is not None
+        else None,
         as_json=json,
     )
 

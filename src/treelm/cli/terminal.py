@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -82,6 +82,15 @@ def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
     width = max(map(len, record), default=0)
     for name, value in record.items():
         sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {_shown(value)}\n")
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a table to standard output: the first column flush left, the others flush right."""
+    lines = [tuple(columns), *(tuple(map(_shown, row)) for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for first, *others in lines:
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        sys.stdout.write("  ".join([f"{first:<{widths[0]}}", *cells]) + "\n")
 
 
 def _is_infinite(value: object) -> bool:

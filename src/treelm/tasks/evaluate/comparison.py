@@ -12,11 +12,14 @@ import numpy.typing as npt
 from treelm.errors import CorpusFormatError
 from treelm.signature import signature
 from treelm.tasks.evaluate.average_precision import average_precision
+from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy
+from treelm.tasks.evaluate.parse_intervals import bracket_shares
 from treelm.tasks.evaluate.resampling import ROUNDS, Numbers
 from treelm.tasks.evaluate.significance import (
     LEVEL,
     Difference,
     approximate_randomization,
+    bootstrap_sums,
     mcnemar,
     paired_bootstrap,
     paired_bootstrap_average_precision,
@@ -225,6 +228,58 @@ def compare_rankings(
         "average_precision_b": values[1],
     }
     return _comparison(found, "paired bootstrap within classes", values, "sentences", details)
+
+
+# -- parses ---------------------------------------------------------------------------------
+
+
+def compare_parses(
+    a: ParseAccuracy, b: ParseAccuracy, *, seed: int, rounds: int = ROUNDS
+) -> Comparison:
+    """Compare the labelled F1 of two parsers by a paired bootstrap over sentences.
+
+    Args:
+        a: Scores of parser A.
+        b: Scores of parser B, on the same gold trees in the same order.
+        seed: Seed of the random numbers.
+        rounds: How often the sentences are drawn.
+
+    Raises:
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if the sentences are not the same, ``E_NO_DATA``
+            if there are none.
+    """
+    counts = [
+        np.array([(each.matched, each.guessed, each.gold) for each in scores.per_sentence])
+        for scores in (a, b)
+    ]
+    if not len(counts[0]):
+        raise CorpusFormatError("parses: there is nothing to compare.", code="E_NO_DATA")
+    if len(counts[0]) != len(counts[1]) or (counts[0][:, 2] != counts[1][:, 2]).any():
+        raise CorpusFormatError(
+            f"the scores of {len(counts[0])} and {len(counts[1])} sentences are not about the same "
+            "gold trees in the same order.",
+            code="E_LENGTH_MISMATCH",
+        )
+
+    def difference(sums: Numbers) -> Numbers:
+        matched_a, guessed_a, matched_b, guessed_b, gold = sums.T
+        f1_a = bracket_shares(matched_a, guessed_a, gold)[2]
+        return f1_a - bracket_shares(matched_b, guessed_b, gold)[2]
+
+    found = bootstrap_sums(
+        np.concatenate([counts[0][:, :2], counts[1]], axis=1).astype(np.float64),
+        difference,
+        statistic="labelled_f1",
+        seed=seed,
+        rounds=rounds,
+    )
+    details: dict[str, object] = {
+        f"{name}_{system}": getattr(scores, name)
+        for name in ("labelled_precision", "labelled_recall", "exact_match", "tagging_accuracy")
+        for system, scores in (("a", a), ("b", b))
+    }
+    values = [a.labelled_f1, b.labelled_f1]
+    return _comparison(found, "paired bootstrap", values, "sentences", details)
 
 
 def _comparison(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from treelm.characters import visible
 from treelm.errors import CorpusFormatError
@@ -20,9 +21,29 @@ from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
 
+class LabelCounts(NamedTuple):
+    """Constituents of one label."""
+
+    label: str
+    gold: int
+    guessed: int
+    matched: int
+
+
 @dataclass(frozen=True, slots=True)
 class SentenceParseScore:
-    """Counts of one sentence; sums of them give the corpus score."""
+    """Counts of one sentence; sums of them give the corpus score.
+
+    Args:
+        gold: Constituents of the gold tree.
+        guessed: Constituents of the parse.
+        matched: Those in both.
+        unlabelled_matched: Those in both, with all labels made equal.
+        tokens: Words that count.
+        correct_tags: Of these, words with the right tag.
+        parsed: Whether there is a parse.
+        labels: The first three numbers for each label that occurs, sorted by label.
+    """
 
     gold: int
     guessed: int
@@ -31,6 +52,7 @@ class SentenceParseScore:
     tokens: int
     correct_tags: int
     parsed: bool
+    labels: tuple[LabelCounts, ...] = field(default=(), repr=False)
 
     @property
     def exact(self) -> bool:
@@ -82,7 +104,9 @@ def score_parse(
     total = gold_spans.total()
     kept = [i for i in range(len(gold.words)) if i not in ignored]
     if guess is None:
-        return SentenceParseScore(total, 0, 0, 0, len(kept), 0, parsed=False)
+        return SentenceParseScore(
+            total, 0, 0, 0, len(kept), 0, parsed=False, labels=_label_counts(gold_spans, Counter())
+        )
     _check_words(gold, guess)
     spans = _spans(guess, ignored, rules)
     gold_tags, tags = gold.tags, guess.tags
@@ -94,6 +118,7 @@ def score_parse(
         tokens=len(kept),
         correct_tags=sum(gold_tags[i].base == tags[i].base for i in kept),
         parsed=True,
+        labels=_label_counts(gold_spans, spans),
     )
 
 
@@ -175,6 +200,18 @@ def _unlabelled(spans: Counter[Constituent]) -> Counter[tuple[int, int]]:
     for (_, start, end), count in spans.items():
         bare[start, end] += count
     return bare
+
+
+def _label_counts(
+    gold: Counter[Constituent], guessed: Counter[Constituent]
+) -> tuple[LabelCounts, ...]:
+    sums: list[Counter[str]] = []
+    for spans in (gold, guessed, gold & guessed):
+        sums.append(Counter())
+        for (label, _, _), count in spans.items():
+            sums[-1][label] += count
+    labels = sorted(sums[0].keys() | sums[1].keys())
+    return tuple(LabelCounts(label, *(each[label] for each in sums)) for label in labels)
 
 
 def _check_words(gold: Tree, guess: Tree) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy, score_parse, summarize
-from treelm.trees.profile import load_profile
+from treelm.trees.profile import Profile, load_profile
 from treelm.trees.tree import Tree
 
 
@@ -60,9 +60,27 @@ def evaluate_parse_files(
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not pair up,
             ``E_YIELD_MISMATCH`` if a pair has different words.
     """
+    return evaluate_systems(gold, [system], options, on_error=on_error, threads=threads)[0]
+
+
+def evaluate_systems(
+    gold: Source,
+    systems: Sequence[Source],
+    options: ReadOptions,
+    *,
+    on_error: OnError = "skip",
+    threads: int = 1,
+) -> list[ParseFileAccuracy]:
+    """Return the bracket scores of several files of parses of the same sentences.
+
+    The gold trees are read once. Sentence by sentence the scores are about the same gold trees.
+    """
     right = _read(gold, options, on_error, threads)
-    guess = _read(system, options, on_error, threads)
     profile = load_profile(options.profile)
+    return [_score(right, _read(each, options, on_error, threads), profile) for each in systems]
+
+
+def _score(right: _TreeFile, guess: _TreeFile, profile: Profile) -> ParseFileAccuracy:
     scores = []
     for place, gold_tree, tree in _pairs(right, guess):
         try:
