@@ -68,7 +68,7 @@ struct TableArrays {
   const std::uint32_t* index = nullptr;
   const float* codebooks = nullptr;
   std::shared_ptr<const void> owner;
-  std::function<void()> forget;  // lets what was read leave the memory, if it can come back from a file
+  std::function<void()> forget = nullptr;  // lets what was read leave the memory, if it can come back from a file
 };
 
 class BackoffTable {
