@@ -67,7 +67,7 @@ sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the a
 		$(BIN)/python -m pytest tests/hostile -q -n auto
 
 fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs each, SEED=1
-	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
+	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_TESTS=OFF -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
 		-DCMAKE_BUILD_TYPE=RelWithDebInfo
 	$(BIN)/cmake --build build/fuzz
 	set -e; mkdir -p build/fuzz/findings; \
