@@ -24,8 +24,10 @@ $(VENV)/.tools: pyproject.toml
 	$(PIP) install --group dev
 	@touch $@
 
+# The native tests come with the same build, so that nothing is compiled twice.
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
-	$(PIP) install --no-build-isolation --config-settings=cmake.define.TREELM_WERROR=ON .
+	$(PIP) install --no-build-isolation --config-settings=build-dir=build/release \
+		--config-settings=cmake.define.TREELM_TESTS=ON --config-settings=cmake.define.TREELM_WERROR=ON .
 	@touch $@
 
 install: $(VENV)/.installed ## Create .venv and build treelm into it
@@ -36,10 +38,8 @@ demo: install ## Show what treelm does
 test: install test-native ## Run the whole test suite, native tests included
 	$(BIN)/python -m pytest -n auto
 
-test-native: $(VENV)/.tools ## Run the C++ unit tests
-	$(BIN)/cmake -S . -B build/native $(CMAKE_OPTIONS) -DTREELM_TESTS=ON -DCMAKE_BUILD_TYPE=Release
-	$(BIN)/cmake --build build/native
-	build/native/native/tests/treelm_tests
+test-native: install ## Run the C++ unit tests
+	build/release/native/tests/treelm_tests
 
 lint: install ## Check format, lint and types, Python and C++
 	$(BIN)/ruff format --check .

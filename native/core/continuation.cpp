@@ -125,7 +125,13 @@ LevelContexts ChainCounts::contexts(std::size_t j) const {
   const KeyLayout& layout = events_->layout();
   const unsigned bits = layout.prefix(1 + shape_.widths[j]) - layout.prefix(1);
   return with_key_words(layout.words(), [&]<std::size_t W>() {
-    return with_key_words((bits + 63) / 64, [&]<std::size_t V>() { return group<W, V>(j); });
+    return with_key_words((bits + 63) / 64, [&]<std::size_t V>() {
+      // A context is shorter than its entries.
+      if constexpr (V <= W)
+        return group<W, V>(j);
+      else
+        return LevelContexts();
+    });
   });
 }
 
