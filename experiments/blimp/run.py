@@ -65,7 +65,8 @@ def split_documents(source: Path, folder: Path, every: int) -> SplitText:
 def score_pairs(model: LanguageModel, pairs: MinimalPairs, threads: int) -> PairScores:
     """Return the scores of all sentences."""
     good, bad = (
-        score_sentences(model, text.sentences, threads=threads) for text in (pairs.good, pairs.bad)
+        score_sentences(model, text.sentences, with_unigram=True, threads=threads)
+        for text in (pairs.good, pairs.bad)
     )
     return PairScores(good, bad)
 

@@ -16,7 +16,7 @@ NewFolder = Annotated[str, Parameter(name=["--output", "-o"])]
 
 counts = App(
     name="counts",
-    help="Count n-grams, here or on several machines, and merge the counts.",
+    help="Count n-grams, and merge the counts of several machines.",
     help_epilogue="Example: `treelm counts build --text part1.txt --order 5 -o part1.counts`",
     default_parameter=Parameter(negative=(), consume_multiple=True),
     version_flags=[],

@@ -80,7 +80,7 @@ def parses(
         by_length: Also a table of sentences of 1-10, 11-20, 21-30, 31-40 and 41 or more words.
         intervals: Also 95 % intervals, by drawing sentences again.
         against: File of another parser's trees; also test the difference in F1 (paired bootstrap).
-        rounds: How often sentences are drawn for --intervals and --against.
+        rounds: How often sentences are drawn for intervals and comparisons.
         seed: Seed of the random numbers for --intervals and --against.
         json: One JSON object instead of lines.
         trees: Reading.

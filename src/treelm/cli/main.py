@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "counts": _Command(
         "treelm.cli.counts:counts",
-        "Count n-grams, here or on several machines, and merge the counts.",
+        "Count n-grams, and merge the counts of several machines.",
         "treelm counts build --text part1.txt --order 5 -o part1.counts",
     ),
     "train": _Command(
