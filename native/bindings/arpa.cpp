@@ -37,7 +37,7 @@ void bind_arpa(nb::module_& module) {
         const nb::gil_scoped_release release;
         write_arpa(table, words, [&](std::string_view bytes) {
           const nb::gil_scoped_acquire acquire;
-          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+          hear_signals();
           write(nb::bytes(bytes.data(), bytes.size()));
         });
       },

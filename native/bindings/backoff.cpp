@@ -177,14 +177,6 @@ nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) 
   return nb::make_tuple(give_rows(std::move(found), width + 1), give(std::move(probability)), give(std::move(backoff)));
 }
 
-ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
-  return [&progress](std::uint64_t done, std::uint64_t all) {
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (progress) (*progress)(done, all);
-  };
-}
-
 template <class Counts>
 std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const TableShape& shape,
                                                    const std::vector<std::array<double, 3>>& discounts,

@@ -5,11 +5,13 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "../core/error.h"
+#include "../core/progress.h"
 
 namespace nb = nanobind;
 
@@ -61,6 +63,21 @@ Array<T> give(std::vector<T> values) {
 template <typename T>
 std::vector<T> copy(const Array<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+// Ctrl-C stops the work of the thread that calls this, with or without the interpreter's lock.
+inline void hear_signals() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Tells `progress`, which lives at least as long, and hears Ctrl-C.
+inline ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
+  return [&progress](std::uint64_t done, std::uint64_t all) {
+    const nb::gil_scoped_acquire acquire;
+    hear_signals();
+    if (progress) (*progress)(done, all);
+  };
 }
 
 void bind_arpa(nb::module_& module);

@@ -60,11 +60,6 @@ struct LexiconHandle {
   std::shared_ptr<ChartLexicon> lexicon;
 };
 
-void check_signals() {
-  const nb::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 // Trees in preorder without intermediate nodes: per node its symbol and its number of children.
 struct FlatTrees {
   std::vector<std::uint32_t> symbol, children;
@@ -105,7 +100,7 @@ nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, 
     throw Error(ErrorCode::argument, "there is not one mark for each symbol of the grammar");
   {
     const nb::gil_scoped_release release;
-    const std::vector<Parse> parses = self.parse_all(span_of(words), span_of(starts), options, threads, check_signals);
+    const std::vector<Parse> parses = self.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);
     for (const Parse& parse : parses) {
       status.push_back(static_cast<std::uint8_t>(parse.status));
       log_prob.push_back(parse.log_prob);
@@ -207,7 +202,7 @@ void bind_chart(nb::module_& module) {
             std::vector<double> scores;
             {
               const nb::gil_scoped_release release;
-              scores = self.score_all(span_of(words), span_of(starts), limits, threads, check_signals);
+              scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
             }
             return give(std::move(scores));
           },

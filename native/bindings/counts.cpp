@@ -195,11 +195,14 @@ void bind_counts(nb::module_& module) {
             self.merge(other);
           },
           nb::arg("counts"))
-      .def("finish",
-           [](EventCounter& self) {
-             const nb::gil_scoped_release release;
-             return std::make_shared<SortedEvents>(self.finish());
-           })
+      .def(
+          "finish",
+          [](EventCounter& self, const std::optional<nb::callable>& progress) {
+            const ProgressCallback report = interruptible(progress);
+            const nb::gil_scoped_release release;
+            return std::make_shared<SortedEvents>(self.finish(report));
+          },
+          nb::arg("progress").none())
       .def_prop_ro("total", &EventCounter::total);
   nb::class_<ChainCounts>(module, "ChainCounts")
       .def(
@@ -236,14 +239,15 @@ void bind_counts(nb::module_& module) {
           "__init__",
           [](StreamedCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
              std::vector<std::uint32_t> pads, bool token_counts, std::size_t threads, std::size_t memory,
-             std::string folder) {
+             std::string folder, const std::optional<nb::callable>& progress) {
             check_threads(threads);
+            const ProgressCallback report = interruptible(progress);
             const nb::gil_scoped_release release;
             new (self) StreamedCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads,
-                                      {memory, std::move(folder)});
+                                      {memory, std::move(folder)}, report);
           },
           nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"),
-          nb::arg("threads"), nb::arg("memory"), nb::arg("folder"))
+          nb::arg("threads"), nb::arg("memory"), nb::arg("folder"), nb::arg("progress").none())
       .def_prop_ro("levels", &StreamedCounts::levels)
       .def(
           "size",

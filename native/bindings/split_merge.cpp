@@ -16,12 +16,6 @@ std::vector<LatentRule> rules_of(const Matrix<std::int32_t>& rows) {
   return rules;
 }
 
-// Ctrl-C is answered by the thread that waits, between pieces of work.
-void look_for_interrupt() {
-  const nb::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 using Counts = Array<std::int32_t>;
 using Numbers = Array<double>;
 // An array that a kernel fills or changes.
@@ -40,7 +34,7 @@ Numbers expect(const LatentTrees& self, const Counts& substates, const Numbers& 
   return give(unlocked([&] {
     ThreadPool pool(threads);
     return self.expect(span_of(substates), span_of(weights), std::span(counts.data(), counts.size()), pool,
-                       look_for_interrupt);
+                       hear_signals);
   }));
 }
 
@@ -48,7 +42,7 @@ Numbers log_probs(const LatentTrees& self, const Counts& substates, const Number
   check_threads(threads);
   return give(unlocked([&] {
     ThreadPool pool(threads);
-    return self.log_probs(span_of(substates), span_of(weights), pool, look_for_interrupt);
+    return self.log_probs(span_of(substates), span_of(weights), pool, hear_signals);
   }));
 }
 
@@ -57,7 +51,7 @@ Numbers merge_gains(const LatentTrees& self, const Counts& substates, const Numb
   check_threads(threads);
   return give(unlocked([&] {
     ThreadPool pool(threads);
-    return self.merge_gains(span_of(substates), span_of(weights), span_of(shares), pool, look_for_interrupt);
+    return self.merge_gains(span_of(substates), span_of(weights), span_of(shares), pool, hear_signals);
   }));
 }
 

@@ -22,11 +22,7 @@ Change numbers_of(const ValueChange& change) { return {change.values, change.sum
 std::tuple<std::shared_ptr<const BackoffTable>, Change, Change> quantize_table(
     const BackoffTable& table, unsigned bits, std::size_t threads, const std::optional<nb::callable>& progress) {
   check_threads(threads);
-  const auto report = [&progress](std::uint64_t done, std::uint64_t all) {
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (progress) (*progress)(done, all);
-  };
+  const ProgressCallback report = interruptible(progress);
   const nb::gil_scoped_release release;
   QuantizedTable made = quantize(table, bits, threads, report);
   return {std::move(made.table), numbers_of(made.probabilities), numbers_of(made.weights)};

@@ -11,6 +11,7 @@
 
 #include "backoff_table.h"
 #include "continuation.h"
+#include "progress.h"
 #include "table_builder.h"
 
 namespace treelm {
@@ -62,9 +63,6 @@ struct EstimatePlan {
   TableShape shape;              // without its regions
   std::span<const double> base;  // per entry of the last level, where the base is not uniform
 };
-
-// `progress(done, all)` is called now and then with entries; it may throw to stop the work.
-using ProgressCallback = std::function<void(std::uint64_t, std::uint64_t)>;
 
 // Throws Error unless the plan fits the counts.
 template <class Counts>

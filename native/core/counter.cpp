@@ -267,7 +267,7 @@ void EventCounter::close_run() {
   pending_.clear();
 }
 
-SortedEvents EventCounter::finish() {
+SortedEvents EventCounter::finish(const ProgressCallback& progress) {
   close_run();
   LargeVector<std::uint64_t>().swap(pending_);
   total_ = 0;
@@ -279,7 +279,7 @@ SortedEvents EventCounter::finish() {
     on_disk = on_disk || each.mapped();
   }
   on_disk = on_disk || (limit_.bytes != 0 && 2 * held > limit_.bytes);
-  return merge_sorted(std::exchange(runs_, {}), on_disk ? limit_.folder : std::string());
+  return merge_sorted(std::exchange(runs_, {}), on_disk ? limit_.folder : std::string(), progress);
 }
 
 void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& largest) {
@@ -309,7 +309,7 @@ SortedEvents spilled(const SortedEvents& events, const std::string& folder) {
   return {events.layout(), events.total(), keys.finish(), counts.finish()};
 }
 
-SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder) {
+SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder, const ProgressCallback& progress) {
   if (runs.size() == 1 && (folder.empty() || runs.front().mapped())) return std::move(runs.front());
   const KeyLayout layout = runs.front().layout();
   // Room for all rows: what is not used in the end is never touched.
@@ -326,7 +326,9 @@ SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& fol
     for (std::size_t r = 0; r < runs.size(); ++r)
       if (runs[r].rows() != 0) heads.push({runs[r].template keys_as<W>()[0], r});
     SortedEventsWriter<W> writer(layout, most, folder);
+    std::uint64_t done = 0;
     while (!heads.empty()) {
+      if (++done % 1000000 == 0) progress(done, most);
       const Head head = heads.top();
       heads.pop();
       SortedEvents& run = runs[head.run];
@@ -338,6 +340,7 @@ SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& fol
       else
         run = SortedEvents();
     }
+    progress(most, most);
     return writer.finish();
   });
 }

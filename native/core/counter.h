@@ -11,6 +11,7 @@
 #include "byte_store.h"
 #include "large_vector.h"
 #include "packed_keys.h"
+#include "progress.h"
 #include "thread_pool.h"
 
 namespace treelm {
@@ -90,8 +91,8 @@ class EventCounter {
                      std::uint32_t pad);
   // Adds what another counter has counted.
   void merge(const SortedEvents& other);
-  // Everything counted; the counter is empty then.
-  SortedEvents finish();
+  // Everything counted; the counter is empty then. Progress is told in rows.
+  SortedEvents finish(const ProgressCallback& progress = no_progress);
   std::uint64_t total() const { return total_; }
 
  private:
@@ -115,7 +116,7 @@ class EventCounter {
 void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& largest);
 
 // Merges sorted events of one layout.
-SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder);
+SortedEvents merge_sorted(std::vector<SortedEvents> runs, const std::string& folder, const ProgressCallback& progress);
 // The same events in a file.
 SortedEvents spilled(const SortedEvents& events, const std::string& folder);
 

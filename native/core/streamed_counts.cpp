@@ -60,7 +60,7 @@ template class LevelCursor<4>;
 template class LevelCursor<max_key_words>;
 
 StreamedCounts::StreamedCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts,
-                               std::size_t threads, MemoryLimit limit)
+                               std::size_t threads, MemoryLimit limit, const ProgressCallback& progress)
     : events_(std::move(events)),
       shape_(std::move(shape)),
       token_counts_(token_counts),
@@ -70,9 +70,14 @@ StreamedCounts::StreamedCounts(std::shared_ptr<const SortedEvents> events, Chain
   sizes_.assign(levels(), 0);
   counts_of_counts_.assign(levels(), {});
   with_key_words(events_->layout().words(), [&]<std::size_t W>() {
-    for (std::size_t j = 0; j < levels(); ++j)
-      for (LevelCursor<W> cursor(*events_, shape_, token_counts_, j); cursor.next(); ++sizes_[j])
+    const std::uint64_t rows = events_->rows(), all = rows * levels();
+    for (std::size_t j = 0; j < levels(); ++j) {
+      for (LevelCursor<W> cursor(*events_, shape_, token_counts_, j); cursor.next(); ++sizes_[j]) {
         if (cursor.count() >= 1 && cursor.count() <= 4) ++counts_of_counts_[j][cursor.count() - 1];
+        if (cursor.rank() % 1000000 == 999999) progress(j * rows + cursor.rank(), all);
+      }
+      progress((j + 1) * rows, all);
+    }
   });
 }
 

@@ -44,7 +44,7 @@ class LevelCursor {
 class StreamedCounts {
  public:
   StreamedCounts(std::shared_ptr<const SortedEvents> events, ChainShape shape, bool token_counts, std::size_t threads,
-                 MemoryLimit limit);
+                 MemoryLimit limit, const ProgressCallback& progress = no_progress);
 
   const ChainShape& shape() const { return shape_; }
   const SortedEvents& events() const { return *events_; }

@@ -18,8 +18,6 @@ namespace treelm {
 
 namespace {
 
-using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
-
 constexpr std::uint64_t piece_rows = std::uint64_t{1} << 16;
 constexpr std::uint64_t pieces_a_round = 64;  // between rounds an interruption is heard
 
@@ -206,7 +204,7 @@ class Codebook {
 
 class Quantizer {
  public:
-  Quantizer(const BackoffTable& table, unsigned bits, std::size_t threads, const Progress& progress)
+  Quantizer(const BackoffTable& table, unsigned bits, std::size_t threads, const ProgressCallback& progress)
       : table_(table), bits_(bits), pool_(threads), progress_(progress), shape_(table.shape()) {
     shape_.value_bits = bits;
     layout_ = TableLayout(shape_);
@@ -311,7 +309,7 @@ class Quantizer {
   const BackoffTable& table_;
   unsigned bits_;
   ThreadPool pool_;
-  const Progress& progress_;
+  const ProgressCallback& progress_;
   TableShape shape_;
   TableLayout layout_;
   std::uint64_t rows_ = 0, done_ = 0;
@@ -321,7 +319,8 @@ class Quantizer {
 
 }  // namespace
 
-QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads, const Progress& progress) {
+QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads,
+                        const ProgressCallback& progress) {
   if (bits != 8 && bits != 16) throw Error(ErrorCode::argument, "codes have 8 or 16 bits");
   if (table.shape().coded()) throw Error(ErrorCode::argument, "the values of the table are codes already");
   return Quantizer(table, bits, threads, progress).run();

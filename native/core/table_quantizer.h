@@ -9,10 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "backoff_table.h"
+#include "progress.h"
 
 namespace treelm {
 
@@ -28,8 +28,8 @@ struct QuantizedTable {
 };
 
 // Returns the table with codes of 8 or 16 bits. The result does not depend on `threads`;
-// `progress(done, all)` is called now and then with rows and may throw to stop the work.
+// Progress is told in rows.
 QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads,
-                        const std::function<void(std::uint64_t, std::uint64_t)>& progress);
+                        const ProgressCallback& progress);
 
 }  // namespace treelm

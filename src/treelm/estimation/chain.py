@@ -134,6 +134,7 @@ class ChainCounts:
                     threads=threads,
                     memory=memory.share,
                     folder=str(memory.folder),
+                    progress=None,
                 )
                 return
             self.native = _native.ChainCounts(

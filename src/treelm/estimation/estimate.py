@@ -21,7 +21,7 @@ from treelm.estimation.kneser_ney import (
     modified_discounts,
 )
 from treelm.kernel_errors import kernel_errors
-from treelm.parallel.progress import SILENT, Progress
+from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 Precision = Literal["single", "double"]
 
@@ -182,25 +182,20 @@ def estimate(
         empty_weight=1.0,
     )
     total = sum(counts.size(level) for level in range(levels))
-    with progress.step("estimating", total=total, unit="entries") as step:
-        done = 0
-
-        def report(now: int, _all: int) -> None:
-            nonlocal done
-            step.advance(now - done)
-            done = now
-
-        with kernel_errors("estimating a back-off table"):
-            native = _native.estimate_table(
-                counts.native,
-                shape,
-                discounts=list(smoothing.discounts),
-                weights=[list(weights) for weights in smoothing.weights] or [[]] * levels,
-                by_ratio=smoothing.by_ratio,
-                min_counts=_per_level(smoothing.min_counts, levels),
-                base=given,
-                progress=report,
-            )
+    with (
+        progress.step("estimating", total=total, unit="entries") as step,
+        kernel_errors("estimating a back-off table"),
+    ):
+        native = _native.estimate_table(
+            counts.native,
+            shape,
+            discounts=list(smoothing.discounts),
+            weights=[list(weights) for weights in smoothing.weights] or [[]] * levels,
+            by_ratio=smoothing.by_ratio,
+            min_counts=_per_level(smoothing.min_counts, levels),
+            base=given,
+            progress=kernel_report(step),
+        )
     return BackoffTable(native)
 
 

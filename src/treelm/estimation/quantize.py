@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from treelm import _native
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.kernel_errors import kernel_errors
-from treelm.parallel.progress import SILENT, Progress
+from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 #: Sizes of codes.
 CodeBits = Literal[8, 16]
@@ -50,18 +50,16 @@ def quantize(
         EstimationError: ``E_ARGUMENT`` if the table has codes already, or codes cannot have so many
             bits.
     """
-    with progress.step("quantising", total=1.0) as step:
-        done = 0.0
-
-        def report(now: int, of: int) -> None:
-            nonlocal done
-            step.advance(now / of - done)
-            done = now / of
-
-        with kernel_errors("quantising a table"):
-            native, probabilities, weights = _native.quantize_table(
-                table.native, bits=bits, threads=threads, progress=report
-            )
+    shape = table.shape
+    # Rows are looked at once for the codebooks and once for the codes.
+    total = 2 * sum(region[0] for region in (*shape.entries, *shape.contexts))
+    with (
+        progress.step("quantising", total=total, unit="rows") as step,
+        kernel_errors("quantising a table"),
+    ):
+        native, probabilities, weights = _native.quantize_table(
+            table.native, bits=bits, threads=threads, progress=kernel_report(step)
+        )
     return QuantizedTable(BackoffTable(native), _change(probabilities), _change(weights))
 
 

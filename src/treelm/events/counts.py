@@ -17,6 +17,7 @@ from treelm import _native
 from treelm.errors import EstimationError, ModelFileError
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
@@ -187,10 +188,13 @@ class EventCounter:
         with kernel_errors("merging counts"):
             self._native.merge(counts.native)
 
-    def finish(self) -> EventCounts:
-        """Return everything counted; the counter is empty then."""
-        with kernel_errors("counting events"):
-            return EventCounts(self._native.finish())
+    def finish(self, progress: Progress = SILENT) -> EventCounts:
+        """Return everything counted, sorted runs merged; the counter is empty then."""
+        with (
+            progress.step("merging counts", total=self._native.total, unit="events") as step,
+            kernel_errors("counting events"),
+        ):
+            return EventCounts(self._native.finish(kernel_report(step)))
 
 
 def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:

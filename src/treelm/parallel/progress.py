@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
@@ -24,6 +24,23 @@ class Progress(Protocol):
     ) -> AbstractContextManager[Step]:
         """Open a piece of work of `total` units (None: unknown)."""
         ...
+
+
+def kernel_report(step: Step) -> Callable[[int, int], None]:
+    """Return what a kernel calls with the units done so far and all of them.
+
+    Examples:
+        >>> with SILENT.step("sorting", total=9) as step:
+        ...     kernel_report(step)(9, 9)
+    """
+    before = 0
+
+    def report(done: int, _all: int) -> None:
+        nonlocal before
+        step.advance(done - before)
+        before = done
+
+    return report
 
 
 class _SilentStep:

@@ -86,4 +86,4 @@ def count_ngrams(
             starts = text.starts[first : first + PIECE + 1]
             counter.add_sequences(text.ids, starts, end=space.end, pad=space.start)
             step.advance(len(starts) - 1)
-    return counter.finish()
+    return counter.finish(progress)
