@@ -16,6 +16,7 @@ bool ViterbiDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
     places = last.place + grammar.width(last.symbol);
   }
   best_.assign(places, 0);
+  base_.assign(places, 0);
   way_.assign(places, {none, none, 0, 0});
   exponent_.assign(cells_of(chart.words()), 0);
   slot_.assign(grammar.symbols(), 0);
@@ -75,6 +76,9 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
       }
     }
   }
+  for (std::size_t i = begin; i < end; ++i)
+    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x)
+      base_[chart.item(i).place + x] = best_[chart.item(i).place + x];
   close_cell(chart, grammar, cell);
   double largest = 0;
   for (std::size_t i = begin; i < end; ++i)
@@ -83,8 +87,11 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
   const int shift = largest > 0 ? -std::ilogb(largest) : 0;
   exponent_[cell] = reference - shift;
   for (std::size_t i = begin; i < end; ++i) {
-    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x)
-      best_[chart.item(i).place + x] = std::ldexp(best_[chart.item(i).place + x], shift);
+    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x) {
+      const std::size_t place = chart.item(i).place + x;
+      best_[place] = std::ldexp(best_[place], shift);
+      base_[place] = std::ldexp(base_[place], shift);
+    }
     slot_[chart.item(i).symbol] = 0;
   }
 }
