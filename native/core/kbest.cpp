@@ -333,18 +333,16 @@ bool KBestFinder::advance(std::uint32_t node) {
     } else {
       pop(node);
     }
-    if (is_root && ++steps_ > limits_.pops) is_limited_ = true;
+    if (is_root && !count_step()) return true;
     nodes_[node].last = candidate;
     const Kind kind = nodes_[node].kind;
     nodes_[node].pending = kind == Kind::plain ? (candidate.right == 0 ? 3 : 2) : 1;
-    if (kind == Kind::chain && repeats_symbol(node, candidate)) {
-      if (++steps_ > limits_.pops) is_limited_ = true;
-      continue;
+    if (kind != Kind::chain || !repeats_symbol(node, candidate)) {
+      append(node, derive(node, candidate));
+      if (kind == Kind::chain || is_new(node)) return true;
+      --nodes_[node].list.size;
     }
-    append(node, derive(node, candidate));
-    if (kind == Kind::chain || is_new(node)) return true;
-    --nodes_[node].list.size;
-    if (!is_root && ++steps_ > limits_.pops) is_limited_ = true;
+    if (!is_root && !count_step()) return true;
   }
   return true;
 }

@@ -51,7 +51,8 @@ void check_visible_labels(const VisibleLabels& visible, std::uint32_t symbols, s
 struct KBestLimits {
   std::uint32_t trees = 1;
   std::uint32_t max_unary = 4;  // longest chain of unary rules, that of the root not counted
-  // After so many steps that found a tree, or one again, the list ends.
+  // After so many steps the list ends: a tree of the sentence found, a tree of any part found again, or
+  // a chain that goes round.
   std::uint64_t pops = 20;
   bool is_sum = false;  // scores are added up, not multiplied
 };
@@ -159,6 +160,10 @@ class KBestFinder {
     return normalized(weight * a.value, a.exponent);
   }
   std::uint64_t power(std::uint32_t exponent);
+  bool count_step() {
+    if (steps_ >= limits_.pops) is_limited_ = true;
+    return ++steps_ <= limits_.pops;
+  }
 
   ForestSource* source_ = nullptr;
   const VisibleLabels* visible_ = nullptr;

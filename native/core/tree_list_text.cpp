@@ -89,7 +89,7 @@ std::string write_tree_lists(const TreeLists& lists, bool scores) {
       }
       out.push_back('\n');
     }
-    if (scores) out.push_back('\n');
+    if (scores || lists.list_start[sentence] == lists.list_start[sentence + 1]) out.push_back('\n');
   }
   return out;
 }

@@ -25,7 +25,7 @@ struct TreeLists {
 void check_tree_lists(const TreeLists& lists);
 
 // One tree a line: with `scores` its score, a tab, and the tree, and a blank line behind every
-// sentence; else trees alone. The arrays must have been checked.
+// sentence; else trees alone, and a blank line for an empty list. The arrays must have been checked.
 std::string write_tree_lists(const TreeLists& lists, bool scores);
 
 }  // namespace treelm

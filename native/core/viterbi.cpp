@@ -135,8 +135,7 @@ bool ViterbiDecoder<Real>::build(const RefinedChart<Real>& chart, DecodedTree& o
   if (root == chart.first_item(top + 1) || chart.item(root).symbol != 0) return false;
   const double value = best_[chart.item(root).place];
   if (value == 0) return false;
-  constexpr double log_2 = 0.693147180559945309417232121458;
-  score_ = std::log(value) + exponent_[top] * log_2;
+  score_ = long_score(value, exponent_[top]).log();
   struct Piece {
     std::uint32_t item, x, parent;
     bool is_right;

@@ -152,8 +152,8 @@ class KBestParser:
         numbers: dict[str, int] = {}
         starts, labels = [0], []
         for symbol, name in enumerate(parser.grammar.symbols):
-            for label in self._labels(symbol, name):
-                labels.append(numbers.setdefault(label, len(numbers)))
+            shown = self._labels(symbol, name)
+            labels += [numbers.setdefault(label, len(numbers)) for label in shown]
             starts.append(len(labels))
         self.labels = tuple(numbers)
         self._visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
@@ -230,36 +230,48 @@ class KBestParser:
         )
 
 
-def text_of(lists: Sequence[KBest | None], *, scores: bool = True) -> bytes:
+def text_of(
+    lists: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]], *, scores: bool = True
+) -> bytes:
     """Return lists as text: a line ``score TAB tree`` each, and a blank line behind every list.
 
     Args:
-        lists: The lists; None gives an empty one.
-        scores: False for lines of trees alone, without blank lines.
+        lists: The lists, as arrays or not; None is an empty one.
+        scores: False for lines of trees alone, and a blank line for an empty list.
     """
-    shown = [found for found in lists if found is not None]
-    labels = _one_numbering(shown)
-    nodes = _starts(len(found.node_label) for found in shown)
-    begins = [found.tree_start[1:] + first for found, first in zip(shown, nodes, strict=False)]
+    arrays = [found for found in lists if isinstance(found, KBest)]
+    if len(arrays) < sum(map(bool, lists)):
+        return "".join(_plain_text(found or (), scores=scores) for found in lists).encode()
+    labels = _one_numbering(arrays)
+    nodes = _starts(len(found.node_label) for found in arrays)
+    begins = [found.tree_start[1:] + first for found, first in zip(arrays, nodes, strict=False)]
     with kernel_errors("writing trees"):
         return _native.write_tree_lists(
             labels=list(labels),
-            words=[word for found in shown for word in found.words],
-            word_start=_starts(0 if found is None else len(found.words) for found in lists),
-            list_start=_starts(0 if found is None else len(found) for found in lists),
-            score=np.concatenate([np.zeros(0), *(found.scores for found in shown)]),
+            words=[word for found in arrays for word in found.words],
+            word_start=_starts(
+                len(found.words) if isinstance(found, KBest) else 0 for found in lists
+            ),
+            list_start=_starts(len(found or ()) for found in lists),
+            score=np.concatenate([np.zeros(0), *(found.scores for found in arrays)]),
             tree_start=np.concatenate([np.zeros(1, dtype=np.uint64), *begins]),
             label=_joined(
                 found.node_label
-                if found.labels is shown[0].labels
+                if found.labels is arrays[0].labels
                 else np.array([labels[name] for name in found.labels], dtype=np.uint32)[
                     found.node_label
                 ]
-                for found in shown
+                for found in arrays
             ),
-            size=_joined(found.node_size for found in shown),
+            size=_joined(found.node_size for found in arrays),
             scores=scores,
         )
+
+
+def _plain_text(trees: Sequence[ScoredTree], *, scores: bool) -> str:
+    if not scores:
+        return "".join(f"{found.tree}\n" for found in trees) or "\n"
+    return "".join(f"{float(found.score)!r}\t{found.tree}\n" for found in trees) + "\n"
 
 
 def _one_numbering(lists: Iterable[KBest]) -> dict[str, int]:
