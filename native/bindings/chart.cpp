@@ -179,9 +179,9 @@ void bind_chart(nb::module_& module) {
             new (self) ChartParser(std::move(made));
           },
           nb::arg("levels"))
-      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"), nb::arg("thresholds"),
-           nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"), nb::arg("work_limit"),
-           nb::arg("threads"));
+      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"),
+           nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"),
+           nb::arg("work_limit"), nb::arg("threads"));
 
   nb::class_<InsideScorer>(module, "InsideScorer")
       .def(

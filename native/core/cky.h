@@ -34,8 +34,8 @@ class PlainChart {
   // Words are given by their tags and scores.
   // Items whose inside score times how often their symbol occurs is below `beam` of the largest such
   // number of their cell are dropped; 0 drops none.
-  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                      const ChartLimits& limits, Real beam = 0);
+  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words, const ChartLimits& limits,
+                      Real beam = 0);
   // Natural logarithm of the probability of the words, after `inside`.
   double log_prob() const;
   // Fills outside scores such that inside times outside is the expected number of an item; items whose

@@ -388,7 +388,8 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
       if (sums_.size() < rows_) sums_.resize(rows_);
       dot_rows(sums_.data(), grammar.binary_block(rule), index_.data(), rows_, above, width);
       if (!any)
-        for (const std::uint32_t y : lefts_) std::fill_n(weights_.data() + std::size_t{y} * columns_, columns_, Real{0});
+        for (const std::uint32_t y : lefts_)
+          std::fill_n(weights_.data() + std::size_t{y} * columns_, columns_, Real{0});
       any = true;
       for (std::size_t t = 0; t < rows_; ++t) weights_[picked_[t]] += sums_[t];
       if (keep_rules) keep(all.subspan(begin, end - begin), slot_[rule.parent] - 1);
