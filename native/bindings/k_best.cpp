@@ -13,12 +13,12 @@ namespace {
 // Lists of all sentences: status, log probability, whether the list was cut short, starts of lists;
 // scores and starts of trees; labels and sizes of nodes.
 nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-                       std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
+                       double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
                        const Array<std::uint32_t>& visible_start, const Array<std::uint32_t>& visible_label,
                        std::uint32_t k, std::uint64_t k_max_pops, std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
   if (k < 1) throw Error(ErrorCode::argument, "a list has at least one tree");
-  ParserOptions options{std::move(thresholds), decoding, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   options.k = k;
   options.k_max_pops = k_max_pops;
@@ -72,8 +72,9 @@ nb::bytes text_of_lists(const std::vector<std::string_view>& labels, const std::
 
 void bind_k_best(nb::module_& module) {
   module.def("parse_k_best", &parse_k_best, nb::arg("parser"), nb::arg("words"), nb::arg("starts"), nb::kw_only(),
-             nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("visible_start"),
-             nb::arg("visible_label"), nb::arg("k"), nb::arg("k_max_pops"), nb::arg("work_limit"), nb::arg("threads"));
+             nb::arg("beam"), nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"),
+             nb::arg("visible_start"), nb::arg("visible_label"), nb::arg("k"), nb::arg("k_max_pops"),
+             nb::arg("work_limit"), nb::arg("threads"));
   module.def("write_tree_lists", &text_of_lists, nb::kw_only(), nb::arg("labels"), nb::arg("words"),
              nb::arg("word_start"), nb::arg("list_start"), nb::arg("score"), nb::arg("tree_start"), nb::arg("label"),
              nb::arg("size"), nb::arg("scores"));

@@ -83,14 +83,15 @@ void ViterbiForest::list_binary(std::uint32_t slot, std::vector<ForestEdge>& out
     const auto rule = std::find_if(rules.begin(), rules.end(), [&](const ParentRule& r) { return r.parent == parent; });
     if (rule == rules.end()) continue;
     const auto &left = chart_->item(edge.left), &right = chart_->item(edge.right);
-    const std::uint32_t rights = grammar_->count(right.symbol), width = grammar_->width(parent);
+    const std::uint32_t width = grammar_->width(parent);
     const float* block = grammar_->binary_block(*rule);
+    const std::uint32_t *starts = grammar_->row_starts(*rule), *right_of = grammar_->row_rights(*rule, left.symbol);
     for (std::uint32_t y = 0; y < grammar_->count(left.symbol); ++y) {
       if (!(chart_->inside_of(left)[y] > 0)) continue;
-      for (std::uint32_t z = 0; z < rights; ++z) {
-        const float weight = block[std::size_t{y * rights + z} * width + x];
-        if (weight > 0 && chart_->inside_of(right)[z] > 0)
-          out.push_back({left.place + y, right.place + z, static_cast<double>(weight)});
+      for (std::uint32_t t = starts[y]; t < starts[y + 1]; ++t) {
+        const float weight = block[std::size_t{t} * width + x];
+        if (weight > 0 && chart_->inside_of(right)[right_of[t]] > 0)
+          out.push_back({left.place + y, right.place + right_of[t], static_cast<double>(weight)});
       }
     }
   }

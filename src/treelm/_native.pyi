@@ -210,6 +210,7 @@ def parse_k_best(
     words: npt.NDArray[np.uint32],
     starts: npt.NDArray[np.uint64],
     *,
+    beam: float,
     thresholds: list[float],
     decoding: Decoding,
     max_unary: int,

@@ -287,6 +287,7 @@ class ChartParser:
                 self._kernel,
                 ids,
                 starts,
+                beam=THRESHOLDS[self.options.pruning].beam,
                 thresholds=self._thresholds,
                 decoding=_DECODING[self.options.decoding],
                 max_unary=self.options.max_unary,
