@@ -17,6 +17,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
 from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
 from treelm.grammar.grammar import Grammar
+from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
@@ -24,6 +25,7 @@ from treelm.models.scores import SentenceScore
 from treelm.models.words import Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
+from treelm.trees.tree import Tree
 
 #: Name of the counts in the file of tables.
 COUNTS = "unigram_counts"
@@ -62,6 +64,7 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         self._config = config
         self._corpora = tuple(corpora)
         self._parsers = lru_cache(maxsize=8)(self._parser)
+        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -100,15 +103,44 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         return ChartParser(self.grammar, self.lexicon, options)
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return the best tree of a sentence; nothing for no words.
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words."""
+        return self.parse_k_best_many([words_of(sentence)], k)[0]
 
-        Raises:
-            UnsupportedTask: for more than one tree.
-        """
-        if k != 1:
-            raise UnsupportedTask(f"a {self.kind} gives the best tree of a sentence, not {k}.")
-        found = self.parse_many([words_of(sentence)])[0]
-        return [] if found is None else [found]
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
+        lists = self.k_best_many(sentences, k, options=options, threads=threads)
+        return [[] if found is None else found[:] for found in lists]
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return the same as arrays, without an object for every tree; None for no words."""
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parser.parse(sentences, k, threads=threads)
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions()
+
+    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
+        return KBestParser(self._parsers(options), self._restored)
+
+    def _restored(self, tree: Tree) -> Tree:
+        """Return a tree of the grammar as the treebank would have it."""
+        return tree
 
     def parse_many(
         self,
@@ -118,7 +150,7 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or ParserOptions()).parse(sentences, threads=threads)
+        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
 
     # -- scores -----------------------------------------------------------------------------
 
