@@ -21,7 +21,7 @@ constexpr double loosening = 4.0;
 
 // Items below this share of a threshold hand no outside scores down: what they would add to others
 // is far below the threshold itself.
-constexpr double handed_down = 1e-3;
+constexpr double handed_down = 0.03;
 
 void refine(const Survivors& from, const ChartGrammar<float>& next, std::span<const std::uint32_t> parent,
             const ChartGrammar<float>& here, Survivors& out) {

@@ -733,6 +733,8 @@ def smooth_rules(
     substates: npt.NDArray[np.int32],
     weights: npt.NDArray[np.float64],
     *,
+    groups: npt.NDArray[np.int32],
+    others: bool,
     phrasal_share: float,
     lexical_share: float,
     threads: int,

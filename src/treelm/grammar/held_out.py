@@ -13,17 +13,17 @@ from treelm import _native
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import NONE, BinaryTrees
-from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.grammar.grammar import FloatArray
 from treelm.grammar.latent_trees import LatentRules, LatentTrees
 from treelm.grammar.lexicon import Lexicon, block_starts
-from treelm.grammar.split_merge import unsplit_weights
+from treelm.grammar.split_merge import LatentWeights, unsplit_weights
 from treelm.kernel_errors import kernel_errors
 
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-#: Makes a lexicon of expected counts of tagged words and subcategories of all symbols.
-LexiconMaker = Callable[[FloatArray, IntArray], Lexicon]
+#: Makes a lexicon of expected counts of tagged words, for a grammar in training.
+LexiconMaker = Callable[[FloatArray, LatentWeights], Lexicon]
 
 #: Share of the treebank grammar in the mixture that is judged.
 FLOOR_SHARE = 0.001
@@ -84,7 +84,7 @@ class HeldOutTrees:
             self._native = _native.LatentTrees(rules.rows, *_chosen(trees, rule, kept))
         plain = unsplit_weights(training)
         tokens = training.tagged.tokens.astype(np.float64)
-        self._floor = self._log_probs(plain.substates, plain.weights, tokens)
+        self._floor = self._log_probs(plain, tokens)
         self._possible = ~np.isneginf(self._floor)
         self.left_out += int((~self._possible).sum())
 
@@ -118,26 +118,23 @@ class HeldOutTrees:
         encoded = [encode(words[first:last]) for first, last in pairwise(starts)]
         return np.concatenate(encoded).astype(np.int64)
 
-    def __call__(self, substates: IntArray, weights: FloatArray, counts: FloatArray) -> float:
+    def __call__(self, state: LatentWeights, counts: FloatArray) -> float:
         """Return the log likelihood of the trees.
 
         Args:
-            substates: Subcategories of all symbols.
-            weights: Weights of the training's rules.
+            state: The grammar in training.
             counts: Expected counts of the training's tagged words.
         """
-        found = self._log_probs(substates, weights, counts)[self._possible]
+        found = self._log_probs(state, counts)[self._possible]
         floor = self._floor[self._possible] + math.log(FLOOR_SHARE)
         return float(np.logaddexp(found + math.log1p(-FLOOR_SHARE), floor).sum())
 
-    def _log_probs(
-        self, substates: IntArray, weights: FloatArray, counts: FloatArray
-    ) -> FloatArray:
-        binary, unary, _ = self._training.rules.split_weights(substates, weights)
-        scores = pair_scores(self._lexicon(counts, substates), self._pairs)
+    def _log_probs(self, state: LatentWeights, counts: FloatArray) -> FloatArray:
+        binary, unary, _ = self._training.rules.split_weights(state.substates, state.weights)
+        scores = pair_scores(self._lexicon(counts, state), self._pairs)
         with kernel_errors("judging held-out trees"):
             return self._native.log_probs(
-                substates, np.concatenate([binary, unary, scores]), threads=self._threads
+                state.substates, np.concatenate([binary, unary, scores]), threads=self._threads
             )
 
 
