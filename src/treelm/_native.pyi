@@ -189,6 +189,7 @@ class ChartParser:
         words: npt.NDArray[np.uint32],
         starts: npt.NDArray[np.uint64],
         *,
+        beam: float,
         thresholds: list[float],
         decoding: Decoding,
         max_unary: int,
