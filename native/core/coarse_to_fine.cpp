@@ -66,6 +66,7 @@ ChartParser::ChartParser(std::vector<ParserLevel> levels) : levels_(std::move(le
 bool ChartParser::decode(const ParserOptions& options, Workspace& workspace, Parse& out) const {
   const ChartGrammar<float>& grammar = *levels_.back().grammar;
   out.log_prob = workspace.refined.log_prob();
+  if (options.decoding == Decoding::none) return true;
   if (options.decoding == Decoding::viterbi) {
     if (!workspace.viterbi.decode(workspace.refined, grammar, workspace.words.back(), out.tree)) return false;
     out.score = workspace.viterbi.score();

@@ -178,6 +178,7 @@ class Decoding(enum.Enum):
     MAX_RULE_SUM = 1
     VARIATIONAL = 2
     VITERBI = 3
+    NONE = 4
 
 @final
 class ChartParser:

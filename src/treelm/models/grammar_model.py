@@ -194,6 +194,12 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         check_lengths(values, list(map(len, given)))
         return values
 
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+    ) -> FloatArray:
+        """Return the log probabilities of sentences in what pruning leaves of their charts."""
+        return self._parsers(options).lower_bounds(sentences, threads=threads)
+
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
         """Return the model as one that scores sentences faster, by lower bounds.
 
