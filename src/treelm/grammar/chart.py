@@ -349,10 +349,35 @@ class ChartParser:
         with kernel_errors("scoring sentences"):
             return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
 
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the natural log probability of every sentence in what pruning leaves of its chart.
+
+        It is minus infinity without a parse, and where even an unpruned chart would be too large.
+        """
+        ids, starts = self._encode(sentences)
+        with kernel_errors("scoring sentences"):
+            status, log_prob, *_ = self._kernel.parse(
+                ids,
+                starts,
+                beam=THRESHOLDS[self.options.pruning].beam,
+                thresholds=self._thresholds,
+                decoding=_native.Decoding.NONE,
+                max_unary=self.options.max_unary,
+                intermediate=self._intermediate,
+                work_limit=WORK_LIMIT,
+                threads=threads,
+            )
+        return np.where(status >= ParseStatus.FAILED, -np.inf, log_prob)
+
     def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""
+        ids = self.lexicon.vocabulary.encode(words)
+        starts = np.array([0, len(ids)], dtype=np.uint64)
         with kernel_errors("scoring prefixes"):
-            return self.prefixes.score(self.lexicon.vocabulary.encode(words))
+            found = self.prefixes.score(ids, starts, work_limit=WORK_LIMIT, threads=1)
+        return found[:-1], float(found[-1])
 
 
 def _rules(grammar: Grammar) -> dict[str, Any]:
