@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
+from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +44,25 @@ class TextOptions:
         if self.limit is not None and self.limit < 0:
             raise UsageError("--limit must be 0 or more.")
         return islice(items, self.limit)
+
+    def first_lines(self, files: Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield files with their lines, of all files together as many as --limit allows."""
+        left = -1 if self.limit is None else self.limit
+        if left < -1 or (left == -1 and self.limit is not None):
+            raise UsageError("--limit must be 0 or more.")
+
+        def lines(file: str) -> Iterator[str]:
+            nonlocal left
+            if left == 0:
+                return
+            for line in read_lines(file):
+                left -= 1
+                yield line
+                if left == 0:
+                    return
+
+        for file in files:
+            yield file, lines(file)
 
 
 @Parameter(name="*")

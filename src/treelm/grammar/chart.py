@@ -94,6 +94,7 @@ class ParserOptions:
         max_words: Sentences longer than this are not tried.
         levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
+        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
     """
 
     pruning: Pruning = "default"
@@ -101,12 +102,15 @@ class ParserOptions:
     max_unary: int = 4
     max_words: int = 200
     levels: tuple[int, ...] | None = None
+    k_max_pops: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("pruning", self.pruning, THRESHOLDS)
         check_choice("decoding", self.decoding, _DECODING)
         if self.max_unary < 0:
             raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
+        if self.k_max_pops is not None and self.k_max_pops < 1:
+            raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
 
 
 class ChartParser:
@@ -250,12 +254,50 @@ class ChartParser:
                 continue
             found = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
             if found >= ParseStatus.FAILED:
-                parses.append(ScoredTree(self._flat_tree(words), -np.inf, -np.inf, found))
+                parses.append(ScoredTree(self.flat_tree(words), -np.inf, -np.inf, found))
                 continue
             nodes = slice(begins[index], begins[index + 1])
             tree = self._tree(labels[nodes], counts[nodes], words)
             parses.append(ScoredTree(tree, float(score[index]), float(log_prob[index]), found))
         return parses
+
+    def k_best_arrays(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        visible_start: npt.NDArray[np.uint32],
+        visible_label: npt.NDArray[np.uint32],
+        *,
+        threads: int = 1,
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """Return the best trees of every sentence as the kernel gives them.
+
+        Args:
+            sentences: Each a sequence of words; lists of those that are too long are empty.
+            k: How many trees of each.
+            visible_start: Per symbol of the grammar, where its labels begin; and their number.
+            visible_label: Labels that trees show, from the top; none for intermediate nodes.
+            threads: Kernel threads; results do not depend on it.
+        """
+        ids, starts = self._encode(
+            [() if len(s) > self.options.max_words else s for s in sentences]
+        )
+        with kernel_errors("parsing"):
+            return _native.parse_k_best(
+                self._kernel,
+                ids,
+                starts,
+                beam=THRESHOLDS[self.options.pruning].beam,
+                thresholds=self._thresholds,
+                decoding=_DECODING[self.options.decoding],
+                max_unary=self.options.max_unary,
+                visible_start=visible_start,
+                visible_label=visible_label,
+                k=k,
+                k_max_pops=self.options.k_max_pops or 20 * k,
+                work_limit=WORK_LIMIT,
+                threads=threads,
+            )
 
     def _encode(
         self, sentences: Sequence[Sequence[str]]
@@ -279,7 +321,8 @@ class ChartParser:
                 stack.append(Tree(names[symbol], words[word]))
         return undo_disambiguate_tags(stack[0]) if self._marked else stack[0]
 
-    def _flat_tree(self, words: Sequence[str]) -> Tree:
+    def flat_tree(self, words: Sequence[str]) -> Tree:
+        """Return the tree that stands in where there is none: each word below its likeliest tag."""
         starts = self.grammar.substate_starts
         ids = self.lexicon.vocabulary.encode(words).tolist()
         leaves = []
