@@ -139,6 +139,7 @@ bool ChartParser::decode(const ParserOptions& options, Workspace& workspace, Par
   const ChartGrammar<float>& grammar = *levels_.back().grammar;
   const bool wants_list = !options.visible.start.empty();
   out.log_prob = workspace.refined.log_prob();
+  if (options.decoding == Decoding::none) return true;
   const auto list = [&](std::uint32_t max_unary) { return list_trees(options, max_unary, workspace, out); };
   // Chains longer than asked for are better than no tree.
   const std::uint32_t longest = std::max(options.max_unary, grammar.phrasal());

@@ -19,7 +19,8 @@
 
 namespace treelm {
 
-enum class Decoding : std::uint8_t { max_rule_product, max_rule_sum, variational, viterbi };
+// `none` gives no tree, only the probability of the words.
+enum class Decoding : std::uint8_t { max_rule_product, max_rule_sum, variational, viterbi, none };
 
 struct ParserLevel {
   std::shared_ptr<const ChartGrammar<float>> grammar;

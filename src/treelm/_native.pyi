@@ -129,7 +129,7 @@ class BinaryTrees:
 
 @final
 class BinaryTreeBuilder:
-    def __init__(self, *, left_branching: bool) -> None: ...
+    def __init__(self, *, left_branching: bool, keep_cycles: bool = False) -> None: ...
     def add(self, trees: PackedTrees) -> None: ...
     def finish(self) -> BinaryTrees: ...
 
@@ -178,6 +178,7 @@ class Decoding(enum.Enum):
     MAX_RULE_SUM = 1
     VARIATIONAL = 2
     VITERBI = 3
+    NONE = 4
 
 @final
 class ChartParser:
@@ -325,9 +326,31 @@ class InsideScorer:
     ]: ...
 
 @final
+class PrefixChart:
+    @property
+    def log_prefix(self) -> float: ...
+    @property
+    def log_whole(self) -> float: ...
+    @property
+    def bytes(self) -> int: ...
+    def __len__(self) -> int: ...
+
+@final
 class PrefixScorer:
     def __init__(self, grammar: ExactGrammar, lexicon: ChartLexicon) -> None: ...
-    def score(self, words: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.float64], float]: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        work_limit: int,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def start(self) -> PrefixChart: ...
+    def extend(self, chart: PrefixChart, word: int) -> PrefixChart: ...
+    def next(
+        self, chart: PrefixChart, words: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.float64]: ...
 
 def best_weighted_tree(
     *,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -14,6 +14,9 @@ from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
+
+if TYPE_CHECKING:
+    from treelm.models.model import LanguageModel
 
 T = TypeVar("T")
 
@@ -60,6 +63,31 @@ class TextOptions:
 
         for file in files:
             yield file, lines(file)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions:
+    """How grammars, and models of trees, score sentences."""
+
+    parser: str | None = None
+    """For models of trees: a model folder that parses, or a file of parses, instead of its own."""
+    k: Annotated[int | None, Parameter(name=["--k", "-k"])] = None
+    """For models of trees: sum over so many trees of a sentence; default: what the model says."""
+    pruning: Literal["none", "fast", "default", "accurate"] = "none"
+    """For grammars: none is exact; anything else is faster and gives lower bounds."""
+    floor: float | None = None
+    """Share of a unigram model in the probability of every sentence, such as 0.001, so that those
+    without a parse have one; default: none."""
+
+    def model(self, folder: str) -> LanguageModel:
+        """Return the model of a folder, made ready."""
+        from treelm.models.registry import load
+        from treelm.tasks.scoring_model import scoring_model
+
+        return scoring_model(
+            load(folder), parser=self.parser, k=self.k, pruning=self.pruning, floor=self.floor
+        )
 
 
 @Parameter(name="*")

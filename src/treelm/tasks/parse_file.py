@@ -101,7 +101,10 @@ def parse_into_file(
     """
     if forests and not isinstance(model, GrammarModel):
         raise UnsupportedTask(f"a model of the system {model.system} has no forests of trees.")
-    chosen = json.loads(json.dumps(dataclasses.asdict(options or ParserOptions())))
+    chosen = {
+        name: value if value is None or isinstance(value, (str, int)) else repr(value)
+        for name, value in dataclasses.asdict(options or ParserOptions()).items()
+    }
     content: Literal["trees", "forests"] = "forests" if forests else "trees"
     header = ForestHeader(content=content, k=k, parser=fingerprint, options=chosen)
     texts = [(source, _Counted(lines)) for source, lines in sources]
