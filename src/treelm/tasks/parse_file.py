@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict
 
+from pydantic import JsonValue
+
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask
@@ -101,7 +103,7 @@ def parse_into_file(
     """
     if forests and not isinstance(model, GrammarModel):
         raise UnsupportedTask(f"a model of the system {model.system} has no forests of trees.")
-    chosen = {
+    chosen: dict[str, JsonValue] = {
         name: value if value is None or isinstance(value, (str, int)) else repr(value)
         for name, value in dataclasses.asdict(options or ParserOptions()).items()
     }
