@@ -62,10 +62,26 @@ nb::bytes text_of_lists(const std::vector<std::string_view>& labels, const std::
   std::string text;
   {
     const nb::gil_scoped_release release;
-    check_tree_lists(lists);
+    check_tree_lists(lists, lists.labels.size(), lists.words.size());
     text = write_tree_lists(lists, scores);
   }
   return nb::bytes(text.data(), text.size());
+}
+
+void check_lists(std::size_t labels, const Array<std::uint64_t>& word_start, const Array<std::uint64_t>& list_start,
+                 const Array<double>& score, const Array<std::uint64_t>& tree_start, const Array<std::uint32_t>& label,
+                 const Array<std::uint32_t>& size) {
+  const nb::gil_scoped_release release;
+  const std::size_t words = word_start.size() > 0 ? span_of(word_start).back() : 0;
+  check_tree_lists({span_of(label),
+                    span_of(size),
+                    span_of(tree_start),
+                    span_of(score),
+                    span_of(list_start),
+                    {},
+                    {},
+                    span_of(word_start)},
+                   labels, words);
 }
 
 }  // namespace
@@ -75,6 +91,8 @@ void bind_k_best(nb::module_& module) {
              nb::arg("beam"), nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"),
              nb::arg("visible_start"), nb::arg("visible_label"), nb::arg("k"), nb::arg("k_max_pops"),
              nb::arg("work_limit"), nb::arg("threads"));
+  module.def("check_tree_lists", &check_lists, nb::kw_only(), nb::arg("labels"), nb::arg("word_start"),
+             nb::arg("list_start"), nb::arg("score"), nb::arg("tree_start"), nb::arg("label"), nb::arg("size"));
   module.def("write_tree_lists", &text_of_lists, nb::kw_only(), nb::arg("labels"), nb::arg("words"),
              nb::arg("word_start"), nb::arg("list_start"), nb::arg("score"), nb::arg("tree_start"), nb::arg("label"),
              nb::arg("size"), nb::arg("scores"));

@@ -31,14 +31,14 @@ void append_score(std::string& out, double score) {
 
 }  // namespace
 
-void check_tree_lists(const TreeLists& lists) {
+void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t words) {
   require(lists.label.size() == lists.size.size(), "node arrays differ in length");
   check_starts(lists.tree_start, lists.label.size(), "the starts of trees do not fit the nodes");
   check_starts(lists.list_start, lists.score.size(), "the starts of lists do not fit the trees");
-  check_starts(lists.word_start, lists.words.size(), "the starts of sentences do not fit the words");
+  check_starts(lists.word_start, words, "the starts of sentences do not fit the words");
   require(lists.tree_start.size() == lists.score.size() + 1, "there is not one score for each tree");
   require(lists.word_start.size() == lists.list_start.size(), "there is not one list for each sentence");
-  for (const std::uint32_t label : lists.label) require(label < lists.labels.size(), "a label is out of range");
+  for (const std::uint32_t label : lists.label) require(label < labels, "a label is out of range");
   std::vector<std::uint64_t> ends;
   for (std::size_t sentence = 0; sentence + 1 < lists.list_start.size(); ++sentence) {
     const std::uint64_t length = lists.word_start[sentence + 1] - lists.word_start[sentence];

@@ -20,9 +20,9 @@ struct TreeLists {
   std::span<const std::uint64_t> word_start;   // per sentence, and the number of words
 };
 
-// Throws Error(argument) unless the arrays fit together, subtrees nest, and every tree has as many words as
-// its sentence.
-void check_tree_lists(const TreeLists& lists);
+// Throws Error(argument) unless the arrays fit together, there are so many labels and words, subtrees nest,
+// and every tree has as many words as its sentence. The labels and words themselves are not looked at.
+void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t words);
 
 // One tree a line: with `scores` its score, a tab, and the tree, and a blank line behind every
 // sentence; else trees alone, and a blank line for an empty list. The arrays must have been checked.

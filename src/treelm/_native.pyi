@@ -231,6 +231,16 @@ def parse_k_best(
     npt.NDArray[np.uint32],
     npt.NDArray[np.uint32],
 ]: ...
+def check_tree_lists(
+    *,
+    labels: int,
+    word_start: npt.NDArray[np.uint64],
+    list_start: npt.NDArray[np.uint64],
+    score: npt.NDArray[np.float64],
+    tree_start: npt.NDArray[np.uint64],
+    label: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+) -> None: ...
 def write_tree_lists(
     *,
     labels: list[str],

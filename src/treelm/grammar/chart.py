@@ -36,7 +36,7 @@ class Thresholds(NamedTuple):
 
 THRESHOLDS: dict[str, Thresholds] = {
     "fast": Thresholds(-7.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
-    "default": Thresholds(-9.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
     "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
     "none": Thresholds(-np.inf, (-np.inf,)),
 }
@@ -88,7 +88,8 @@ class ParserOptions:
     """How a chart parser works.
 
     Args:
-        pruning: fast, default, accurate, or none.
+        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
+            levels than thresholds, the last holds for the rest.
         decoding: What the best tree makes as large as it can.
         max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
         max_words: Sentences longer than this are not tried.
@@ -97,7 +98,7 @@ class ParserOptions:
         k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
     """
 
-    pruning: Pruning = "default"
+    pruning: Pruning | Thresholds = "default"
     decoding: Decoding = "max_rule_product"
     max_unary: int = 4
     max_words: int = 200
@@ -105,12 +106,23 @@ class ParserOptions:
     k_max_pops: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("pruning", self.pruning, THRESHOLDS)
+        if not isinstance(self.pruning, Thresholds):
+            check_choice("pruning", self.pruning, THRESHOLDS)
+        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
+            raise UsageError(
+                "thresholds of pruning need a beam and at least one level, all numbers."
+            )
         check_choice("decoding", self.decoding, _DECODING)
         if self.max_unary < 0:
             raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
         if self.k_max_pops is not None and self.k_max_pops < 1:
             raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What is pruned."""
+        pruning = self.pruning
+        return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]
 
 
 class ChartParser:
@@ -217,7 +229,7 @@ class ChartParser:
 
     @property
     def _thresholds(self) -> list[float]:
-        given = THRESHOLDS[self.options.pruning].levels
+        given = self.options.thresholds.levels
         levels = self._levels if self.grammar.is_latent else (0,)
         return [given[min(level, len(given) - 1)] for level in levels]
 
@@ -238,7 +250,7 @@ class ChartParser:
             status, log_prob, score, symbols, children, node_starts = self._kernel.parse(
                 ids,
                 starts,
-                beam=THRESHOLDS[self.options.pruning].beam,
+                beam=self.options.thresholds.beam,
                 thresholds=self._thresholds,
                 decoding=_DECODING[self.options.decoding],
                 max_unary=self.options.max_unary,
@@ -287,7 +299,7 @@ class ChartParser:
                 self._kernel,
                 ids,
                 starts,
-                beam=THRESHOLDS[self.options.pruning].beam,
+                beam=self.options.thresholds.beam,
                 thresholds=self._thresholds,
                 decoding=_DECODING[self.options.decoding],
                 max_unary=self.options.max_unary,
@@ -361,7 +373,7 @@ class ChartParser:
             status, log_prob, *_ = self._kernel.parse(
                 ids,
                 starts,
-                beam=THRESHOLDS[self.options.pruning].beam,
+                beam=self.options.thresholds.beam,
                 thresholds=self._thresholds,
                 decoding=_native.Decoding.NONE,
                 max_unary=self.options.max_unary,
