@@ -209,6 +209,12 @@ void bind_chart(nb::module_& module) {
           nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
       .def("items", &chart_items, nb::arg("words"));
 
+  nb::class_<PrefixChart>(module, "PrefixChart")
+      .def("__len__", &PrefixChart::words)
+      .def_prop_ro("log_prefix", &PrefixChart::log_prefix)
+      .def_prop_ro("log_whole", &PrefixChart::log_whole)
+      .def_prop_ro("bytes", &PrefixChart::bytes);
+
   nb::class_<PrefixScorer>(module, "PrefixScorer")
       .def(
           "__init__",
@@ -218,17 +224,38 @@ void bind_chart(nb::module_& module) {
           nb::arg("grammar"), nb::arg("lexicon"))
       .def(
           "score",
-          [](const PrefixScorer& self, const Array<std::uint32_t>& words) {
+          [](const PrefixScorer& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
+             std::uint64_t work_limit, std::size_t threads) {
+            check_threads(threads);
+            ChartLimits limits;
+            limits.work = work_limit;
             std::vector<double> scores;
             {
               const nb::gil_scoped_release release;
-              scores = self.score(span_of(words));
+              scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
             }
-            const double whole = scores.back();
-            scores.pop_back();
-            return nb::make_tuple(give(std::move(scores)), whole);
+            return give(std::move(scores));
           },
-          nb::arg("words"));
+          nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
+      .def("start", [](const PrefixScorer& self) { return self.start(); })
+      .def(
+          "extend",
+          [](const PrefixScorer& self, const PrefixChart& chart, std::uint32_t word) {
+            const nb::gil_scoped_release release;
+            return self.extend(chart, word);
+          },
+          nb::arg("chart"), nb::arg("word"))
+      .def(
+          "next",
+          [](const PrefixScorer& self, const PrefixChart& chart, const Array<std::uint32_t>& words) {
+            std::vector<double> scores;
+            {
+              const nb::gil_scoped_release release;
+              scores = self.next(chart, span_of(words));
+            }
+            return give(std::move(scores));
+          },
+          nb::arg("chart"), nb::arg("words"));
 
   module.def("best_weighted_tree", &weighted_tree, nb::kw_only(), nb::arg("symbols"), nb::arg("rules"),
              nb::arg("weights"), nb::arg("root_weights"), nb::arg("tags"), nb::arg("tag_weights"),

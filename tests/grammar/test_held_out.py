@@ -12,10 +12,11 @@ from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.estimate_lexicon import berkeley_lexicon, lexicon_names
 from treelm.grammar.grammar import FloatArray, IntArray
-from treelm.grammar.held_out import HeldOutTrees, pair_scores
+from treelm.grammar.held_out import HeldOutTrees
 from treelm.grammar.latent_trees import LatentTrees
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.split_merge import unsplit_weights
+from treelm.grammar.tree_rules import pair_scores
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 

@@ -298,8 +298,11 @@ class ChartParser:
 
     def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""
+        ids = self.lexicon.vocabulary.encode(words)
+        starts = np.array([0, len(ids)], dtype=np.uint64)
         with kernel_errors("scoring prefixes"):
-            return self.prefixes.score(self.lexicon.vocabulary.encode(words))
+            found = self.prefixes.score(ids, starts, work_limit=WORK_LIMIT, threads=1)
+        return found[:-1], float(found[-1])
 
 
 def _rules(grammar: Grammar) -> dict[str, Any]:

@@ -15,15 +15,20 @@ from pydantic import ValidationError
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
+from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
-from treelm.grammar.grammar import Grammar
+from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
-from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
+from treelm.grammar.tree_scores import TreeScores
+from treelm.models.model import Config, ModelInfo, Task, explain
 from treelm.models.scores import SentenceScore
+from treelm.models.tree_model import TreeScorer
 from treelm.models.words import Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
+from treelm.trees.packed import PackedTrees
+from treelm.trees.tree import Tree
 
 #: Name of the counts in the file of tables.
 COUNTS = "unigram_counts"
@@ -34,7 +39,7 @@ _BATCH = 256
 OwnConfig = TypeVar("OwnConfig", bound=Config)
 
 
-class GrammarModel(LanguageModel, Generic[OwnConfig]):
+class GrammarModel(TreeScorer, Generic[OwnConfig]):
     """Parses and scores sentences with a grammar.
 
     Args:
@@ -119,6 +124,40 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
         return self._parsers(options or ParserOptions()).parse(sentences, threads=threads)
+
+    def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
+        """Return trees as the grammar sees them."""
+        return build_binary_trees([PackedTrees.from_trees(trees)])
+
+    @cached_property
+    def _tree_scores(self) -> TreeScores:
+        return TreeScores(self.grammar, self.lexicon)
+
+    def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the joint natural log probability of each tree and its words, exactly.
+
+        Args:
+            trees: Trees below ROOT, as a reader or a parser gives them.
+            threads: Kernel threads; results do not depend on it.
+
+        Returns:
+            One number a tree: that of its one derivation, summed over subcategories; minus infinity
+            for what the grammar cannot make, and for trees no parser gives, with a unary chain that
+            repeats a label.
+        """
+        made = self._binary_trees(trees)
+        return self._tree_scores.log_probs(made, len(trees), threads=threads)
+
+    def tree_log_posteriors(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the natural log probability of each tree given its words, exactly.
+
+        It is minus infinity where `tree_log_probs` is.
+        """
+        joint = self.tree_log_probs(trees, threads=threads)
+        possible = np.flatnonzero(~np.isneginf(joint))
+        sentences = [trees[place].words for place in possible.tolist()]
+        joint[possible] -= self.sentence_log_probs(sentences, threads=threads)
+        return joint
 
     # -- scores -----------------------------------------------------------------------------
 

@@ -108,6 +108,10 @@ class SentenceScore(NamedTuple):
     """The scores of the words, without the end; None if the model scores whole sentences."""
     end: float | None = None
     """Natural logarithm of the probability of the end; None where there is none."""
+    trees: int | None = None
+    """Trees it is the sum over; None if it is not made from a list of trees."""
+    fallback: bool = False
+    """Whether the sentence has no parse, and something else stands in for it."""
 
     @property
     def surprisal(self) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
+from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
 from treelm.grammar.grammar import Grammar
 from treelm.models.grammar_model import GrammarModel
@@ -22,6 +23,7 @@ from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import Description
 from treelm.transforms.transform import Pipeline
+from treelm.trees.tree import Tree
 
 
 class PcfgModel(GrammarModel[PcfgConfig]):
@@ -72,6 +74,9 @@ class PcfgModel(GrammarModel[PcfgConfig]):
     @cached_property
     def _pipeline(self) -> Pipeline:
         return self._config.pipeline()
+
+    def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
+        return self._config.binary_trees_of(trees, self.vocabulary.profile)
 
     def parse_many(
         self,
