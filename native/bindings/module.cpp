@@ -46,6 +46,8 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_binary_trees(module);
   treelm::bindings::bind_chart(module);
   treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_treelet(module);
+  treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
 }
