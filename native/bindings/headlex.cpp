@@ -52,7 +52,16 @@ void bind_headlex(nb::module_& module) {
             }
             return scores_of(std::move(scores));
           },
-          nb::arg("trees"), nb::arg("starts"), nb::kw_only(), nb::arg("threads"));
+          nb::arg("trees"), nb::arg("starts"), nb::kw_only(), nb::arg("threads"))
+      .def(
+          "score_each",
+          [](const HeadlexModel& self, const nb::list& batches, std::size_t threads) {
+            return score_each(
+                batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
+                  return score_headlex(self, trees, starts, 1);
+                });
+          },
+          nb::arg("batches"), nb::kw_only(), nb::arg("threads"));
 }
 
 }  // namespace treelm::bindings

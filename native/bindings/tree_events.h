@@ -24,6 +24,26 @@ inline nb::tuple scores_of(ListScores scores) {
                         scores.scored);
 }
 
+// The scores of several batches, each one list of trees over the same words.
+template <class Score>
+nb::list score_each(const nb::list& batches, std::size_t threads, const Score& score) {
+  check_threads(threads);
+  std::vector<const PackedTrees*> trees;
+  for (nb::handle batch : batches) trees.push_back(&nb::cast<const PackedTrees&>(batch));
+  std::vector<ListScores> found(trees.size());
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    pool.map(trees.size(), [&](std::size_t i, std::size_t) {
+      const std::uint64_t starts[] = {0, trees[i]->tree_count()};
+      found[i] = score(*trees[i], starts);
+    });
+  }
+  nb::list result;
+  for (ListScores& scores : found) result.append(scores_of(std::move(scores)));
+  return result;
+}
+
 // One counter for each kind of rows, with as many columns.
 template <class Columns>
 void check_counters(const nb::list& counters, const Columns& columns) {

@@ -97,7 +97,16 @@ void bind_treelet(nb::module_& module) {
             }
             return scores_of(std::move(scores));
           },
-          nb::arg("trees"), nb::arg("starts"), nb::kw_only(), nb::arg("transform"), nb::arg("threads"));
+          nb::arg("trees"), nb::arg("starts"), nb::kw_only(), nb::arg("transform"), nb::arg("threads"))
+      .def(
+          "score_each",
+          [](const TreeletModel& self, const nb::list& batches, bool transform, std::size_t threads) {
+            return score_each(
+                batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
+                  return score_treelets(self, trees, starts, transform, 1);
+                });
+          },
+          nb::arg("batches"), nb::kw_only(), nb::arg("transform"), nb::arg("threads"));
   nb::class_<TreeletSampler>(module, "TreeletSampler")
       .def(
           "__init__",

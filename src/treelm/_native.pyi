@@ -698,6 +698,9 @@ class TreeletModel:
         transform: bool,
         threads: int,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]: ...
+    def score_each(
+        self, batches: list[PackedTrees], *, transform: bool, threads: int
+    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]]: ...
 
 @final
 class TreeletSampler:
@@ -742,6 +745,9 @@ class HeadlexModel:
     def score(
         self, trees: PackedTrees, starts: npt.NDArray[np.uint64], *, threads: int
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]: ...
+    def score_each(
+        self, batches: list[PackedTrees], *, threads: int
+    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]]: ...
 
 @final
 class LatentTrees:

@@ -1,0 +1,253 @@
+"""What a treelet model counts: what phrases consist of, and words, with what stands around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.characters import visible
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import CorpusFormatError, EstimationError, UsageError
+from treelm.estimation.yields import Rules
+from treelm.events.counts import EventCounter, EventCounts, Places
+from treelm.events.extract import EventSymbols, TreeEvents
+from treelm.models.tree_events import TreePass, all_words, has_late_words, is_training_text
+from treelm.models.treelet.config import TreeletConfig
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.manifest import TrainingCorpus
+from treelm.transforms.treelet import Treelet
+from treelm.trees.profile import ProfileSource, load_profile, packaged_profiles
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeletCounts:
+    """How often every event of a treelet model occurs.
+
+    Args:
+        nonterminal: Right-hand sides with their contexts.
+        terminal: Words with their contexts.
+        symbols: What the ids stand for.
+        vocabulary: The words.
+        transform: What was done to the trees.
+        sentences: Number of trees.
+        corpora: What was counted.
+        extractor: What counted it, where that is still there.
+    """
+
+    nonterminal: EventCounts
+    terminal: EventCounts
+    symbols: EventSymbols
+    vocabulary: Vocabulary
+    transform: Treelet
+    sentences: int
+    corpora: tuple[TrainingCorpus, ...]
+    extractor: TreeEvents | None = None
+
+    @cached_property
+    def rules(self) -> tuple[Rules, Places]:
+        """The rules in the order of the last level of their chain, and how often each was seen."""
+        rows, counts = self.nonterminal.summed(2)
+        return rules_of(self.symbols, rows[:, 0], rows[:, 1]), counts
+
+    @cached_property
+    def unigrams(self) -> Places:
+        """How often each word was read, then the number of sentences."""
+        rows, counts = self.terminal.summed(1)
+        result = np.zeros(len(self.vocabulary) + 1, dtype=np.uint64)
+        result[rows[:, 0]] = counts
+        result[-1] = self.sentences
+        return result
+
+    @cached_property
+    def is_tag(self) -> Flags:
+        """Whether each label stands over words."""
+        rows, _ = self.terminal.summed(2)
+        return _marked(rows[:, 1], len(self.symbols.labels))
+
+    def word_tags(self) -> tuple[tuple[str, ...], npt.NDArray[np.uint32]]:
+        """Return categories, and for every word the place of its most frequent one.
+
+        Transforms write behind categories and rename temporal ones; both are undone. Words that
+        were never read get the most frequent category of all.
+        """
+        rows, counts = self.terminal.summed(2)
+        profile = load_profile(self.transform.profile)
+        plain = {new: old for old, new in profile.treelet.temporal_tags.items()}
+        names = [plain.get(base, base) for base in self.symbols.bases]
+        tags = tuple(sorted({names[label] for label in set(rows[:, 1].tolist())}))
+        places = {tag: place for place, tag in enumerate(tags)}
+        tag_of = np.array([places.get(name, 0) for name in names], dtype=np.int64)
+        pairs = rows[:, 0].astype(np.int64) * len(tags) + tag_of[rows[:, 1]]
+        found, places_of = np.unique(pairs, return_inverse=True)
+        sums = np.bincount(places_of, weights=counts.astype(np.float64))
+        overall = np.bincount(found % len(tags), weights=sums)
+        best = np.full(len(self.vocabulary), int(overall.argmax()), dtype=np.uint32)
+        # The most frequent category of a word comes last; of several the first by name.
+        order = np.lexsort((-found, sums, found // len(tags)))
+        best[found[order] // len(tags)] = found[order] % len(tags)
+        return tags, best
+
+    def check(self) -> None:
+        """Refuse counts in which one label stands over words and over phrases.
+
+        Raises:
+            CorpusFormatError: ``E_TAG_IS_PHRASE``.
+            EstimationError: ``E_NO_DATA`` without trees.
+        """
+        if not len(self.nonterminal) or not len(self.terminal):
+            raise EstimationError("there are no trees to train on.", code="E_NO_DATA")
+        phrases = _marked(self.rules[0].parents, len(self.symbols.labels))
+        both = np.flatnonzero(phrases & self.is_tag)
+        if len(both):
+            shown = ", ".join(visible(self.symbols.labels[label]) for label in both[:8])
+            raise CorpusFormatError(
+                f"{len(both)} labels are used both as tags and as phrases: {shown}. Models need "
+                "the two apart: rename one of them, or apply the transform disambiguate_tags.",
+                code="E_TAG_IS_PHRASE",
+            )
+
+
+def rules_of(
+    symbols: EventSymbols, yields: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+) -> Rules:
+    """Return rules given the ids of their right-hand sides and parents."""
+    starts = symbols.yield_starts.astype(np.int64)
+    first, lengths = starts[yields], starts[yields.astype(np.int64) + 1] - starts[yields]
+    ends = np.cumsum(lengths)
+    inside = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return Rules(
+        np.ascontiguousarray(parents, dtype=np.uint32),
+        symbols.yield_labels[np.repeat(first, lengths) + inside],
+        np.concatenate([[0], ends]).astype(np.uint64),
+    )
+
+
+def transform_of(config: TreeletConfig, profile: ProfileSource) -> Treelet:
+    """Return what a model does to trees, in a form that a manifest can hold."""
+    kept: ProfileSource = profile
+    if not (isinstance(profile, str) and profile in packaged_profiles()):
+        kept = load_profile(profile).to_config()
+    return Treelet(
+        profile=kept,
+        temporal=frozenset(config.temporal),
+        transforms=frozenset(config.applied),
+        vp_label=config.vp_label,
+    )
+
+
+def count_treelets(
+    corpus: TreeCorpus,
+    config: TreeletConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    threads: int = 1,
+    memory: MemoryLimit | None = None,
+    report: ReadReport | None = None,
+    progress: Progress = SILENT,
+) -> TreeletCounts:
+    """Count the events of trees.
+
+    Args:
+        corpus: The trees, as a treebank has them.
+        config: Options.
+        vocabulary: The words to know; by default all words of the trees, read beforehand.
+        threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
+        report: Filled with what was read.
+        progress: Told how far it is.
+
+    Raises:
+        CorpusFormatError: for malformed trees, and ``E_TAG_IS_PHRASE``.
+        EstimationError: ``E_NO_DATA`` without trees.
+    """
+    if vocabulary is None:
+        vocabulary = all_words(corpus, progress)
+    training = has_late_words(vocabulary)
+    while True:
+        counts, reading = _count_once(
+            corpus,
+            config,
+            vocabulary,
+            training=training,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+        if not training or is_training_text(vocabulary, reading):
+            break
+        training = False
+    if report is not None:
+        report.__dict__.update(reading.__dict__)
+    counts.check()
+    return counts
+
+
+def _count_once(
+    corpus: TreeCorpus,
+    config: TreeletConfig,
+    vocabulary: Vocabulary,
+    *,
+    training: bool,
+    threads: int,
+    memory: MemoryLimit | None,
+    progress: Progress,
+) -> tuple[TreeletCounts, ReadReport]:
+    transform = transform_of(config, corpus.options.profile)
+    reading = TreePass(corpus, transform.recipe_with(corpus.options))
+    templates = [config.nonterminal_template, config.terminal_template]
+    events = TreeEvents(templates, vocabulary, training=training)
+    share = memory.divided(2) if memory is not None else None
+    counters = [
+        EventCounter(1 + len(template.context), threads=threads, memory=share)
+        for template in templates
+    ]
+    events.count(reading.batches(progress), counters, threads=threads)
+    nonterminal, terminal = (counter.finish(progress) for counter in counters)
+    counts = TreeletCounts(
+        nonterminal,
+        terminal,
+        events.symbols,
+        vocabulary,
+        transform,
+        events.sentences,
+        (reading.record,),
+        events,
+    )
+    return counts, reading.report
+
+
+def count_held_out(
+    corpus: TreeCorpus, counts: TreeletCounts, config: TreeletConfig, *, threads: int = 1
+) -> tuple[EventCounts, EventCounts, EventSymbols]:
+    """Return the events of other trees with the ids of those counted, new ones behind them.
+
+    Raises:
+        UsageError: if the counts come from a folder, which keeps no place for new ids.
+    """
+    if counts.extractor is None:
+        raise UsageError(
+            "weights on held-out trees are found together with the counts; train on trees instead "
+            "of --counts, or smooth with kn or mkn."
+        )
+    reading = TreePass(corpus, counts.transform.recipe_with(corpus.options))
+    counters = [
+        EventCounter(1 + len(template.context), threads=threads)
+        for template in (config.nonterminal_template, config.terminal_template)
+    ]
+    counts.extractor.count(reading.batches(), counters, threads=threads)
+    nonterminal, terminal = (counter.finish() for counter in counters)
+    return nonterminal, terminal, counts.extractor.symbols
+
+
+def _marked(ids: npt.NDArray[np.uint32], size: int) -> Flags:
+    flags = np.zeros(size, dtype=np.bool_)
+    flags[ids] = True
+    return flags
