@@ -88,10 +88,10 @@ struct FlatTrees {
 using LevelArguments = std::tuple<GrammarHandle<float>, LexiconHandle, std::vector<std::uint32_t>>;
 
 nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-                    std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
+                    double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
                     const Array<std::uint8_t>& intermediate, std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
-  ParserOptions options{std::move(thresholds), decoding, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   FlatTrees trees;
   std::vector<std::uint8_t> status;
@@ -179,9 +179,9 @@ void bind_chart(nb::module_& module) {
             new (self) ChartParser(std::move(made));
           },
           nb::arg("levels"))
-      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("thresholds"),
-           nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"), nb::arg("work_limit"),
-           nb::arg("threads"));
+      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"),
+           nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"),
+           nb::arg("work_limit"), nb::arg("threads"));
 
   nb::class_<InsideScorer>(module, "InsideScorer")
       .def(

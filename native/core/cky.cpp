@@ -25,7 +25,7 @@ void PlainChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t word
 
 template <class Real>
 ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                                      const ChartLimits& limits) {
+                                      const ChartLimits& limits, Real beam) {
   reset(grammar, words.size());
   const std::size_t symbols = grammar.symbols();
   for (std::size_t last = 1; last <= words_; ++last) {
@@ -36,10 +36,10 @@ ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const s
     reference_ = largest > 0 ? std::ilogb(largest) : 0;
     for (std::size_t i = 0; i < word.tag.size(); ++i)
       below_[word.tag[i]] = static_cast<Real>(std::ldexp(word.score[word.start[i]], -reference_));
-    finish_cell(grammar, last - 1, last);
+    finish_cell(grammar, last - 1, last, beam);
     for (std::size_t first = last - 1; first-- > 0;) {
       combine(grammar, first, last);
-      finish_cell(grammar, first, last);
+      finish_cell(grammar, first, last, beam);
       if (work_ > limits.work || items_.size() > limits.items) return ChartOutcome::too_much_work;
     }
     for (std::size_t first = 0; first < last; ++first)
@@ -96,7 +96,7 @@ void PlainChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t fi
 
 // Applies unary rules to `below_` and stores what is not zero as the items of a cell.
 template <class Real>
-void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last) {
+void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam) {
   const auto symbols = grammar.symbols();
   const bool is_top = first == 0 && last == words_;
   for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
@@ -106,8 +106,12 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
     for (const ParentRule& chain : grammar.chains(symbol)) above_[chain.parent] += value * *grammar.chain_block(chain);
   }
   if (!is_top) above_[0] = 0;
-  Real largest = 0;
-  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) largest = std::max(largest, above_[symbol]);
+  Real largest = 0, likeliest = 0;
+  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
+    largest = std::max(largest, above_[symbol]);
+    likeliest = std::max(likeliest, above_[symbol] * grammar.frequency(symbol));
+  }
+  const Real least = is_top ? Real{0} : likeliest * beam;
   const std::size_t cell = cell_of(first, last);
   first_[cell] = items_.size();
   if (largest > 0) {
@@ -117,7 +121,7 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
     Real* column = column_.data() + first * symbols;
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
       const Real value = above_[symbol] * half * rest;
-      if (!(value >= std::numeric_limits<Real>::min())) continue;
+      if (!(value >= std::numeric_limits<Real>::min()) || above_[symbol] * grammar.frequency(symbol) < least) continue;
       items_.push_back({symbol, value, 0});
       column[symbol] = value;
     }

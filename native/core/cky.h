@@ -32,8 +32,10 @@ template <class Real>
 class PlainChart {
  public:
   // Words are given by their tags and scores.
-  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                      const ChartLimits& limits);
+  // Items whose inside score times how often their symbol occurs is below `beam` of the largest such
+  // number of their cell are dropped; 0 drops none.
+  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words, const ChartLimits& limits,
+                      Real beam = 0);
   // Natural logarithm of the probability of the words, after `inside`.
   double log_prob() const;
   // Fills outside scores such that inside times outside is the expected number of an item; items whose
@@ -55,7 +57,7 @@ class PlainChart {
  private:
   void reset(const ChartGrammar<Real>& grammar, std::size_t words);
   void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
-  void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
+  void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor);
 
   std::size_t words_ = 0;

@@ -87,7 +87,8 @@ ChartOutcome ChartParser::attempt(const ParserOptions& options, double shift, Wo
   const auto least = [&](std::size_t level) { return static_cast<float>(std::exp(options.thresholds[level] + shift)); };
   const ChartGrammar<float>& coarsest = *levels_[0].grammar;
   PlainChart<float>& plain = workspace.plain;
-  ChartOutcome outcome = plain.inside(coarsest, workspace.words[0], options.limits);
+  ChartOutcome outcome =
+      plain.inside(coarsest, workspace.words[0], options.limits, static_cast<float>(std::exp(options.beam + shift)));
   if (outcome != ChartOutcome::parsed) return outcome;
   const std::size_t second = std::min<std::size_t>(1, levels_.size() - 1);
   if (least(0) > 0) plain.outside(coarsest, least(0) * static_cast<float>(handed_down));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,6 +27,8 @@ struct ParserLevel {
 
 struct ParserOptions {
   std::vector<double> thresholds;  // per level, natural logarithms of expected numbers
+  // Natural logarithm of the share of the best item of a cell below which the coarsest chart drops others.
+  double beam = -std::numeric_limits<double>::infinity();
   Decoding decoding = Decoding::max_rule_product;
   std::uint32_t max_unary = 4;
   ChartLimits limits;

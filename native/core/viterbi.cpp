@@ -48,7 +48,7 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
     }
     for (const auto& edge : chart.edges(cell)) {
       const auto &left = chart.item(edge.left), &right = chart.item(edge.right);
-      const std::uint32_t lefts = grammar.count(left.symbol), rights = grammar.count(right.symbol);
+      const std::uint32_t lefts = grammar.count(left.symbol);
       const double scale = power_of_two<double>(exponent_[cell_of(first, edge.split)] +
                                                 exponent_[cell_of(edge.split, last)] - reference);
       for (const ParentRule& rule : grammar.rules_of_pair(edge.pair)) {
@@ -56,13 +56,15 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
         const auto& parent = chart.item(slot_[rule.parent] - 1);
         const std::uint32_t width = grammar.width(rule.parent);
         const Real* block = grammar.binary_block(rule);
+        const std::uint32_t *starts = grammar.row_starts(rule), *right_of = grammar.row_rights(rule, left.symbol);
         for (std::uint32_t y = 0; y < lefts; ++y) {
           const double half = best_[left.place + y] * scale;
           if (half == 0) continue;
-          for (std::uint32_t z = 0; z < rights; ++z) {
+          for (std::uint32_t t = starts[y]; t < starts[y + 1]; ++t) {
+            const std::uint32_t z = right_of[t];
             const double below = half * best_[right.place + z];
             if (below == 0) continue;
-            const Real* row = block + std::size_t{y * rights + z} * width;
+            const Real* row = block + std::size_t{t} * width;
             for (std::uint32_t x = 0; x < grammar.count(rule.parent); ++x) {
               const double score = below * static_cast<double>(row[x]);
               if (!(score > best_[parent.place + x]) || !(chart.inside_of(parent)[x] > 0)) continue;

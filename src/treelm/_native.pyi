@@ -129,7 +129,7 @@ class BinaryTrees:
 
 @final
 class BinaryTreeBuilder:
-    def __init__(self, *, left_branching: bool) -> None: ...
+    def __init__(self, *, left_branching: bool, keep_cycles: bool = False) -> None: ...
     def add(self, trees: PackedTrees) -> None: ...
     def finish(self) -> BinaryTrees: ...
 
@@ -189,6 +189,7 @@ class ChartParser:
         words: npt.NDArray[np.uint32],
         starts: npt.NDArray[np.uint64],
         *,
+        beam: float,
         thresholds: list[float],
         decoding: Decoding,
         max_unary: int,

@@ -170,7 +170,7 @@ def test_wrong_use_is_refused(sample_file: Path, model: PcfgModel, tmp_path: Pat
     with pytest.raises(UnsupportedTask):
         model.parse("a", k=2)
     with pytest.raises(UnsupportedTask):
-        model.require(Task.SURPRISAL)
+        model.require(Task.CLASSIFY)
     cyclic = tmp_path / "cyclic.mrg"
     cyclic.write_text("(ROOT (A (B (A (t x) (t y)))))\n(ROOT (A (t x) (t y)))\n")
     with pytest.warns(TreelmWarning, match="1 trees have a unary chain"):

@@ -24,12 +24,21 @@ from treelm.trees.tree import Tree
 Pruning = Literal["fast", "default", "accurate", "none"]
 Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
 
-#: Natural logarithms of the smallest expected number of an item that survives each level.
-THRESHOLDS: dict[str, tuple[float, ...]] = {
-    "fast": (-9.75, -10.0, -9.6, -9.66, -8.01, -7.4, -10.0),
-    "default": (-10.25, -10.5, -10.0, -10.25, -9.0, -9.0, -11.0),
-    "accurate": (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0),
-    "none": (-np.inf,),
+
+class Thresholds(NamedTuple):
+    """How much pruning leaves, as natural logarithms."""
+
+    beam: float
+    """Of the share of the likeliest item of a span that others need in the coarsest chart."""
+    levels: tuple[float, ...]
+    """Per level, of the smallest expected number of an item that survives."""
+
+
+THRESHOLDS: dict[str, Thresholds] = {
+    "fast": Thresholds(-7.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "default": Thresholds(-9.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
+    "none": Thresholds(-np.inf, (-np.inf,)),
 }
 
 _DECODING = {
@@ -204,7 +213,7 @@ class ChartParser:
 
     @property
     def _thresholds(self) -> list[float]:
-        given = THRESHOLDS[self.options.pruning]
+        given = THRESHOLDS[self.options.pruning].levels
         levels = self._levels if self.grammar.is_latent else (0,)
         return [given[min(level, len(given) - 1)] for level in levels]
 
@@ -225,6 +234,7 @@ class ChartParser:
             status, log_prob, score, symbols, children, node_starts = self._kernel.parse(
                 ids,
                 starts,
+                beam=THRESHOLDS[self.options.pruning].beam,
                 thresholds=self._thresholds,
                 decoding=_DECODING[self.options.decoding],
                 max_unary=self.options.max_unary,

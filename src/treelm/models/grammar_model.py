@@ -14,15 +14,18 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
+from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
-from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
+from treelm.grammar.chart import ChartParser, ParserOptions, Pruning, ScoredTree
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
+from treelm.models.incremental import LONGEST_SAMPLE
 from treelm.models.model import Config, ModelInfo, Task, explain
-from treelm.models.scores import SentenceScore
+from treelm.models.scores import Sample, SentenceScore
+from treelm.models.scoring_views import PrunedScores, check_lengths
 from treelm.models.tree_model import TreeScorer
 from treelm.models.words import Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -50,7 +53,9 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         corpora: What it was trained on.
     """
 
-    tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PARSE})
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.PARSE, Task.PERPLEXITY, Task.SAMPLE}
+    )
     #: What messages call a grammar of this kind.
     kind: ClassVar[str]
 
@@ -127,7 +132,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         """Return trees as the grammar sees them."""
-        return build_binary_trees([PackedTrees.from_trees(trees)])
+        return build_binary_trees([PackedTrees.from_trees(trees)], keep_cycles=True)
 
     @cached_property
     def _tree_scores(self) -> TreeScores:
@@ -142,8 +147,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
 
         Returns:
             One number a tree: that of its one derivation, summed over subcategories; minus infinity
-            for what the grammar cannot make, and for trees no parser gives, with a unary chain that
-            repeats a label.
+            for what the grammar cannot make.
         """
         made = self._binary_trees(trees)
         return self._tree_scores.log_probs(made, len(trees), threads=threads)
@@ -168,33 +172,68 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
     def score_many(
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
-        """Yield the scores of sentences, in order.
+        """Yield the scores of sentences, in order; a sentence without a parse is marked.
 
         Raises:
             UnsupportedTask: without the end of the sentence, where there are only whole trees.
             EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
         """
         rest = iter(sentences)
-        parser = self._parsers(ParserOptions())
-        number = 0
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
-            values = self._log_probs(parser, batch, eos=eos, threads=threads)
-            for words, value in zip(batch, values.tolist(), strict=True):
-                number += 1
-                if np.isnan(value):
-                    raise EstimationError(
-                        f"sentence {number}, of {len(words)} words, is too long for an exact score "
-                        "by this grammar. Split it, or score it with an n-gram model.",
-                        code="E_TOO_LONG",
-                    )
-                yield SentenceScore(log_prob=value, exactness="exact", eos=eos)
+        while batch := list(islice(rest, _BATCH)):
+            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+                yield SentenceScore(value, "exact", eos, fallback=value == -np.inf)
 
-    def _log_probs(
-        self, parser: ChartParser, batch: Sequence[Sequence[str]], *, eos: bool, threads: int
-    ) -> npt.NDArray[np.float64]:
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> FloatArray:
+        """Return the exact log probabilities of sentences, in order."""
         if not eos:
             raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
-        return parser.log_probs(batch, threads=threads)
+        given = [words_of(sentence) for sentence in sentences]
+        values = self._parsers(ParserOptions()).log_probs(given, threads=threads)
+        check_lengths(values, list(map(len, given)))
+        return values
+
+    def pruned(self, pruning: Pruning = "default") -> PrunedScores:
+        """Return the model as one that scores sentences faster, by lower bounds.
+
+        Args:
+            pruning: fast, default or accurate, as in parsing.
+        """
+        return PrunedScores(self, pruning)
+
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the grammar, with their trees.
+
+        Args:
+            count: How many.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            first: Number of the first sentence.
+            max_words: A sentence with more words is given up and marked as not complete.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not add up to one.
+        """
+        drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
+        done = [self._restored(tree) for tree, _ in drawn if tree is not None]
+        log_probs = iter(self.tree_log_probs(done).tolist())
+        trees = iter(done)
+        return [
+            Sample(words, -np.inf, complete=False)
+            if tree is None
+            else Sample(words, next(log_probs), complete=True, tree=next(trees))
+            for tree, words in drawn
+        ]
+
+    @cached_property
+    def _sampler(self) -> GrammarSampler:
+        return GrammarSampler(self.grammar, self.lexicon)
+
+    def _restored(self, tree: Tree) -> Tree:
+        """Return a tree of the grammar as the treebank would have it."""
+        return tree
 
     # -- files ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treelm.models.words import Words, words_of
 from treelm.store.manifest import Exactness
+from treelm.trees.tree import Tree
 
 _LN_2 = math.log(2.0)
 
@@ -124,9 +125,12 @@ class Sample(NamedTuple):
 
     words: tuple[str, ...]
     log_prob: float
-    """Natural logarithm of its probability, its end included if it is complete."""
+    """Natural logarithm of its probability, its end included if it is complete; with a tree, that
+    of the tree and its words together."""
     complete: bool
-    """False if it was cut at the largest number of words."""
+    """False if it was cut, or given up, at the largest number of words."""
+    tree: Tree | None = None
+    """The tree it was drawn with, where a grammar drew it."""
 
 
 @dataclass(frozen=True)

@@ -80,4 +80,5 @@ class PcfgConfig(Config):
         pipeline = self.pipeline()
         if pipeline.steps:
             trees = list(pipeline.apply_all(find_heads_all(trees, profile)))
-        return build_binary_trees([PackedTrees.from_trees(trees)], branching=self._branching)
+        packed = PackedTrees.from_trees(trees)
+        return build_binary_trees([packed], branching=self._branching, keep_cycles=True)
