@@ -18,6 +18,9 @@ from treelm.events.template import EventTemplate
 from treelm.kernel_errors import kernel_errors
 from treelm.trees.packed import PackedTrees
 
+#: Kernels that turn trees into rows.
+RowExtractor = _native.EventExtractor | _native.HeadlexExtractor
+
 #: A researcher's own events: rows of ids of the trees of a batch, outcome first.
 Extractor = Callable[[PackedTrees], Ids]
 
@@ -82,7 +85,12 @@ class TreeEvents:
         Raises:
             CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
         """
-        count_in_groups(self._native, batches, counters, threads=threads)
+        count_in_groups([(self._native, counters)], batches, threads=threads)
+
+    @property
+    def native(self) -> _native.EventExtractor:
+        """The kernel that extracts."""
+        return self._native
 
     @property
     def symbols(self) -> EventSymbols:
@@ -208,20 +216,28 @@ GROUP_TOKENS = 1 << 16
 
 
 def count_in_groups(
-    extractor: _native.EventExtractor | _native.HeadlexExtractor,
+    extractors: Sequence[tuple[RowExtractor, Sequence[EventCounter]]],
     batches: Iterable[PackedTrees],
-    counters: Sequence[EventCounter],
     *,
     threads: int,
 ) -> None:
-    """Hand batches to a kernel that extracts and counts, several at a time."""
+    """Hand batches to kernels that extract and count, several batches at a time.
+
+    Args:
+        extractors: Kernels, each with the counters of its rows.
+        batches: The trees.
+        threads: Kernel threads; results do not depend on it.
+    """
     group: list[_native.PackedTrees] = []
     tokens = 0
-    natives = [counter.native for counter in counters]
+    pairs = [
+        (extractor, [counter.native for counter in counters]) for extractor, counters in extractors
+    ]
 
     def count() -> None:
         with tree_event_errors():
-            extractor.count(group, natives, threads=threads)
+            for extractor, counters in pairs:
+                extractor.count(group, counters, threads=threads)
 
     for batch in batches:
         group.append(batch.native)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.brackets import ReadReport, read_packed
@@ -12,6 +16,7 @@ from treelm.corpus.corpus import Fingerprint, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import open_encoder, vocabulary_of_all_words
 from treelm.corpus.files import size_if_known, source_name
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.events.counts import EventCounts, Places
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 from treelm.trees.packed import PackedTrees
@@ -94,3 +99,44 @@ def is_training_text(vocabulary: Vocabulary, report: ReadReport) -> bool:
 def has_late_words(vocabulary: Vocabulary) -> bool:
     """Return whether some words are known only from a place of the training text on."""
     return any(item.entry is not None for item in vocabulary.entries)
+
+
+class WordTags(NamedTuple):
+    """The most frequent category of every word."""
+
+    names: tuple[str, ...]
+    """Categories."""
+    of_word: npt.NDArray[np.uint32]
+    """By word, the place of its category in `names`."""
+
+
+def word_counts(events: EventCounts, words: int, sentences: int) -> Places:
+    """Return how often each word is an outcome of events, and at the end the sentences."""
+    rows, counts = events.summed(1)
+    result = np.zeros(words + 1, dtype=np.uint64)
+    result[rows[:, 0]] = counts
+    result[-1] = sentences
+    return result
+
+
+def usual_tags(events: EventCounts, names: Sequence[str], words: int) -> WordTags:
+    """Return the most frequent category of every word.
+
+    Args:
+        events: Words with the label above them as the first column of the context.
+        names: Category of every label.
+        words: Number of words; those that were never read get the most frequent category of all.
+    """
+    rows, counts = events.summed(2)
+    tags = tuple(sorted({names[label] for label in set(rows[:, 1].tolist())}))
+    places = {tag: place for place, tag in enumerate(tags)}
+    tag_of = np.array([places.get(name, 0) for name in names], dtype=np.int64)
+    pairs = rows[:, 0].astype(np.int64) * len(tags) + tag_of[rows[:, 1]]
+    found, place_of = np.unique(pairs, return_inverse=True)
+    sums = np.bincount(place_of, weights=counts.astype(np.float64))
+    overall = np.bincount(found % len(tags), weights=sums)
+    best = np.full(words, int(overall.argmax()), dtype=np.uint32)
+    # The most frequent category of a word comes last; of several the first by name.
+    order = np.lexsort((-found, sums, found // len(tags)))
+    best[found[order] // len(tags)] = found[order] % len(tags)
+    return WordTags(tags, best)

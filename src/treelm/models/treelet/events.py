@@ -16,7 +16,15 @@ from treelm.errors import CorpusFormatError, EstimationError, UsageError
 from treelm.estimation.yields import Rules
 from treelm.events.counts import EventCounter, EventCounts, Places
 from treelm.events.extract import EventSymbols, TreeEvents
-from treelm.models.tree_events import TreePass, all_words, has_late_words, is_training_text
+from treelm.models.tree_events import (
+    TreePass,
+    WordTags,
+    all_words,
+    has_late_words,
+    is_training_text,
+    usual_tags,
+    word_counts,
+)
 from treelm.models.treelet.config import TreeletConfig
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
@@ -60,11 +68,7 @@ class TreeletCounts:
     @cached_property
     def unigrams(self) -> Places:
         """How often each word was read, then the number of sentences."""
-        rows, counts = self.terminal.summed(1)
-        result = np.zeros(len(self.vocabulary) + 1, dtype=np.uint64)
-        result[rows[:, 0]] = counts
-        result[-1] = self.sentences
-        return result
+        return word_counts(self.terminal, len(self.vocabulary), self.sentences)
 
     @cached_property
     def is_tag(self) -> Flags:
@@ -72,28 +76,12 @@ class TreeletCounts:
         rows, _ = self.terminal.summed(2)
         return _marked(rows[:, 1], len(self.symbols.labels))
 
-    def word_tags(self) -> tuple[tuple[str, ...], npt.NDArray[np.uint32]]:
-        """Return categories, and for every word the place of its most frequent one.
-
-        Transforms write behind categories and rename temporal ones; both are undone. Words that
-        were never read get the most frequent category of all.
-        """
-        rows, counts = self.terminal.summed(2)
+    def word_tags(self) -> WordTags:
+        """Return the most frequent category of every word, before any transform."""
         profile = load_profile(self.transform.profile)
         plain = {new: old for old, new in profile.treelet.temporal_tags.items()}
         names = [plain.get(base, base) for base in self.symbols.bases]
-        tags = tuple(sorted({names[label] for label in set(rows[:, 1].tolist())}))
-        places = {tag: place for place, tag in enumerate(tags)}
-        tag_of = np.array([places.get(name, 0) for name in names], dtype=np.int64)
-        pairs = rows[:, 0].astype(np.int64) * len(tags) + tag_of[rows[:, 1]]
-        found, places_of = np.unique(pairs, return_inverse=True)
-        sums = np.bincount(places_of, weights=counts.astype(np.float64))
-        overall = np.bincount(found % len(tags), weights=sums)
-        best = np.full(len(self.vocabulary), int(overall.argmax()), dtype=np.uint32)
-        # The most frequent category of a word comes last; of several the first by name.
-        order = np.lexsort((-found, sums, found // len(tags)))
-        best[found[order] // len(tags)] = found[order] % len(tags)
-        return tags, best
+        return usual_tags(self.terminal, names, len(self.vocabulary))
 
     def check(self) -> None:
         """Refuse counts in which one label stands over words and over phrases.
