@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -58,8 +59,10 @@ void bind_event_templates(nb::module_& module) {
       .def(
           "__init__",
           [](EventExtractor* self, const std::vector<EventTemplate>& templates, std::shared_ptr<WordEncoder> encoder,
-             bool training) { new (self) EventExtractor(templates, std::move(encoder), training); },
-          nb::arg("templates"), nb::arg("encoder").none(), nb::kw_only(), nb::arg("training"))
+             bool training, const std::vector<std::string>& marked_tags) {
+            new (self) EventExtractor(templates, std::move(encoder), training, marked_tags);
+          },
+          nb::arg("templates"), nb::arg("encoder").none(), nb::kw_only(), nb::arg("training"), nb::arg("marked_tags"))
       .def("extract", &extract, nb::arg("trees"))
       .def(
           "count",

@@ -76,15 +76,16 @@ void bind_treelet(nb::module_& module) {
              const Array<std::uint64_t>& yield_starts, const Matrix<std::uint32_t>& rules,
              std::shared_ptr<BackoffTable> nonterminal, std::shared_ptr<BackoffTable> terminal,
              std::shared_ptr<YieldModel> base, std::shared_ptr<WordEncoder> encoder,
-             std::shared_ptr<TreeRecipe> recipe) {
+             std::shared_ptr<TreeRecipe> recipe, const std::vector<std::string>& marked_tags) {
             check_columns(rules.shape(1), 2);
             new (self)
                 TreeletModel(labels, span_of(yield_labels), span_of(yield_starts), span_of(rules),
                              std::move(nonterminal), std::move(terminal), std::move(base), std::move(encoder),
-                             std::move(recipe));
+                             std::move(recipe), marked_tags);
           },
           nb::kw_only(), nb::arg("labels"), nb::arg("yield_labels"), nb::arg("yield_starts"), nb::arg("rules"),
-          nb::arg("nonterminal"), nb::arg("terminal"), nb::arg("base"), nb::arg("encoder"), nb::arg("recipe"))
+          nb::arg("nonterminal"), nb::arg("terminal"), nb::arg("base"), nb::arg("encoder"), nb::arg("recipe"),
+          nb::arg("marked_tags"))
       .def(
           "score",
           [](const TreeletModel& self, const PackedTrees& trees, const Array<std::uint64_t>& starts, bool transform,

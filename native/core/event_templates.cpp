@@ -83,9 +83,10 @@ void IdSequences::grow() {
 }
 
 EventExtractor::EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder,
-                               bool training)
+                               bool training, const std::vector<std::string>& marked_tags)
     : templates_(std::move(templates)), encoder_(std::move(encoder)), training_(training) {
   for (const EventTemplate& wanted : templates_) check_template(wanted);
+  for (const std::string& tag : marked_tags) marked_tags_.intern(tag);
   for (const std::string_view name : reserved_names) {
     labels_.intern(name);
     label_bases_.emplace_back(name);
@@ -105,6 +106,10 @@ void EventExtractor::name_symbols(const PackedTrees& trees, Batch& batch) {
     if (id < reserved_labels || text == unknown_symbol) throw Error(ErrorCode::reserved_symbol, text);
     if (id == label_bases_.size()) label_bases_.emplace_back(trees.atoms[parts.base]);
     batch.label_of.push_back(id);
+    batch.tag_of.push_back(id);
+    if (marked_tags_.find(text) == none) continue;
+    batch.tag_of.back() = labels_.intern(text.append(tag_mark));
+    if (batch.tag_of.back() == label_bases_.size()) label_bases_.emplace_back(trees.atoms[parts.base]);
   }
   batch.first_sentence = sentences_;
   sentences_ += trees.tree_count();
@@ -141,9 +146,9 @@ void EventExtractor::find_rules(const PackedTrees& trees, Batch& batch) const {
         ++position;
         continue;
       }
-      rule.assign(1, batch.label_of[trees.label[node]]);
+      rule.assign(1, batch.label(trees, node));
       for (std::uint32_t child = node + 1, end = node + trees.size[node]; child < end; child += trees.size[child])
-        rule.push_back(batch.label_of[trees.label[child]]);
+        rule.push_back(batch.label(trees, child));
       batch.content[node] = batch.rules.intern(rule);
       ++batch.phrases;
       batch.children += rule.size() - 1;
@@ -166,7 +171,7 @@ void EventExtractor::read_tree(const PackedTrees& trees, std::size_t tree, Batch
   batch.sentence.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
     Node& node = batch.nodes[i];
-    node.label = batch.label_of[trees.label[first + i]];
+    node.label = batch.label(trees, first + i);
     const std::uint32_t content = batch.content[first + i];
     if (trees.word[first + i] != none) {
       node.position = static_cast<std::uint32_t>(batch.sentence.size());

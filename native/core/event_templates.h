@@ -79,7 +79,9 @@ class EventExtractor {
 
   // Without an encoder every word gets an id of its own. `training`: the trees are those that the
   // encoder's vocabulary was made from.
-  EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder, bool training);
+  // `marked_tags`: labels that are written with ~T behind them where they stand over a word.
+  EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder, bool training,
+                 const std::vector<std::string>& marked_tags = {});
 
   // Appends the rows of all trees to rows[t] for every template t.
   void extract(const PackedTrees& trees, std::vector<std::vector<std::uint32_t>>& rows);
@@ -112,6 +114,10 @@ class EventExtractor {
   // What threads find out about one batch before rules have their ids.
   struct Batch {
     std::vector<std::uint32_t> label_of, word_of;  // ids of the batch's labels and words
+    std::vector<std::uint32_t> tag_of;             // ids of the labels over words
+    std::uint32_t label(const PackedTrees& trees, std::uint32_t node) const {
+      return (trees.word[node] == none ? label_of : tag_of)[trees.label[node]];
+    }
     std::vector<std::uint32_t> content;            // per node: the word's id, or the number of the rule in `rules`
     IdSequences rules;                             // label, then labels of the children
     std::vector<std::uint32_t> yield_of, rule_of;  // by number of the rule
@@ -132,7 +138,7 @@ class EventExtractor {
   std::vector<EventTemplate> templates_;
   std::shared_ptr<const WordEncoder> encoder_;
   bool training_;
-  Symbols labels_, words_;
+  Symbols labels_, words_, marked_tags_;
   std::vector<std::string> label_bases_;
   IdSequences yields_, rules_;
   std::uint64_t sentences_ = 0, tokens_ = 0;

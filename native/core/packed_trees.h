@@ -113,6 +113,9 @@ void render_label(const StringTable& atoms, const LabelParts& parts, std::string
 void render_label(std::string_view base, const std::string_view* head, bool gap, const std::string_view* parent,
                   std::string& out);
 
+// Ends a tag that shares its name with a phrase.
+inline constexpr std::string_view tag_mark = "~T";
+
 // One tree per line, single spaces, a newline behind each.
 std::string write_brackets(const PackedTrees& trees);
 

@@ -8,7 +8,8 @@ TreeletModel::TreeletModel(const std::vector<std::string>& labels, std::span<con
                            std::span<const std::uint64_t> yield_starts, std::span<const std::uint32_t> rules,
                            std::shared_ptr<const BackoffTable> nonterminal,
                            std::shared_ptr<const BackoffTable> terminal, std::shared_ptr<const YieldModel> base,
-                           std::shared_ptr<const WordEncoder> encoder, std::shared_ptr<const TreeRecipe> recipe)
+                           std::shared_ptr<const WordEncoder> encoder, std::shared_ptr<const TreeRecipe> recipe,
+                           const std::vector<std::string>& marked_tags)
     : nonterminal_(std::move(nonterminal)),
       terminal_(std::move(terminal)),
       base_(std::move(base)),
@@ -17,6 +18,7 @@ TreeletModel::TreeletModel(const std::vector<std::string>& labels, std::span<con
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw Error(ErrorCode::table, what);
   };
+  for (const std::string& tag : marked_tags) marked_tags_.intern(tag);
   for (const std::string& label : labels)
     require(labels_.intern(label) + 1 == labels_.size() && labels_.size() <= labels.size(), "a label stands twice");
   require(labels_.size() == labels.size() && labels.size() > EventExtractor::reserved_labels, "labels are missing");
@@ -69,7 +71,7 @@ class SentenceScorer : public SharedNodeVisitor {
 
   void visit(const SharedNode& shared) override {
     Node node;
-    node.label = label(shared.label);
+    node.label = label(shared.label, shared.position != none);
     node.position = shared.position;
     if (shared.position == none) {
       node.first = children_.size();
@@ -104,13 +106,14 @@ class SentenceScorer : public SharedNodeVisitor {
     double base = -1;                 // of the right-hand side; negative until somebody asks
   };
 
-  std::uint32_t label(std::uint32_t shared) {
-    if (shared >= label_of_.size()) label_of_.resize(shared + 1, not_looked_up);
-    if (label_of_[shared] == not_looked_up) {
+  std::uint32_t label(std::uint32_t shared, bool tag) {
+    const std::size_t at = 2 * std::size_t{shared} + (tag ? 1 : 0);
+    if (at >= label_of_.size()) label_of_.resize(at + 1, not_looked_up);
+    if (label_of_[at] == not_looked_up) {
       trees_.render(shared, text_);
-      label_of_[shared] = model_.label(text_);
+      label_of_[at] = tag ? model_.tag(text_) : model_.label(text_);
     }
-    return label_of_[shared];
+    return label_of_[at];
   }
 
   double inside(const Node& node) {

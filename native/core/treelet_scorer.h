@@ -23,15 +23,20 @@ namespace treelm {
 class TreeletModel {
  public:
   // Labels, right-hand sides and rules are those of EventExtractor, reserved ones included. The recipe says
-  // how trees are transformed. Throws Error(table) if the parts do not fit together.
+  // how trees are transformed; `marked_tags` as in EventExtractor. Throws Error(table) if parts do not fit.
   TreeletModel(const std::vector<std::string>& labels, std::span<const std::uint32_t> yield_labels,
                std::span<const std::uint64_t> yield_starts, std::span<const std::uint32_t> rules,
                std::shared_ptr<const BackoffTable> nonterminal, std::shared_ptr<const BackoffTable> terminal,
                std::shared_ptr<const YieldModel> base, std::shared_ptr<const WordEncoder> encoder,
-               std::shared_ptr<const TreeRecipe> recipe);
+               std::shared_ptr<const TreeRecipe> recipe, const std::vector<std::string>& marked_tags);
 
   // The id of a label seen in training, or `none`.
   std::uint32_t label(std::string_view text) const;
+  // The same of a label over a word.
+  std::uint32_t tag(std::string& text) const {
+    if (marked_tags_.find(text) != none) text.append(tag_mark);
+    return label(text);
+  }
   std::string_view label_text(std::uint32_t label) const { return labels_[label]; }
   std::uint32_t labels() const { return labels_.size(); }
   std::uint32_t yield(std::span<const std::uint32_t> labels) const { return yields_.find(labels); }
@@ -65,7 +70,7 @@ class TreeletModel {
   const TreeRecipe& recipe() const { return *recipe_; }
 
  private:
-  Symbols labels_;
+  Symbols labels_, marked_tags_;
   IdSequences yields_, rules_;
   std::shared_ptr<const BackoffTable> nonterminal_, terminal_;
   std::shared_ptr<const YieldModel> base_;

@@ -622,7 +622,12 @@ class EventTemplate:
 @final
 class EventExtractor:
     def __init__(
-        self, templates: list[EventTemplate], encoder: WordEncoder | None, *, training: bool
+        self,
+        templates: list[EventTemplate],
+        encoder: WordEncoder | None,
+        *,
+        training: bool,
+        marked_tags: list[str],
     ) -> None: ...
     def extract(self, trees: PackedTrees) -> list[npt.NDArray[np.uint32]]: ...
     def count(
@@ -690,6 +695,7 @@ class TreeletModel:
         base: YieldModel,
         encoder: WordEncoder,
         recipe: TreeRecipe,
+        marked_tags: list[str],
     ) -> None: ...
     def score(
         self,

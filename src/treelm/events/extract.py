@@ -32,6 +32,8 @@ class TreeEvents:
         templates: What is counted.
         vocabulary: Which words are known; None to give every word an id of its own.
         training: Whether the trees are those that the vocabulary was made from.
+        marked_tags: Labels that are written with ``~T`` behind them where they stand over a word,
+            because they are those of phrases too.
 
     Examples:
         >>> from treelm.events.template import TREELET_NONTERMINAL
@@ -49,6 +51,7 @@ class TreeEvents:
         vocabulary: Vocabulary | None = None,
         *,
         training: bool = False,
+        marked_tags: Sequence[str] = (),
     ) -> None:
         self.templates = tuple(templates)
         self.vocabulary = vocabulary
@@ -57,6 +60,7 @@ class TreeEvents:
                 [template.native for template in self.templates],
                 None if vocabulary is None else vocabulary.encoder,
                 training=training,
+                marked_tags=list(marked_tags),
             )
 
     def extract(self, trees: PackedTrees) -> list[Ids]:

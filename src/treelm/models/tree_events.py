@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +71,12 @@ class TreePass:
         """What the manifest of a model says about what was read."""
         name = " ".join(source_name(path) for path in self.corpus.paths)
         return TrainingCorpus(name=name[:1000], **self.fingerprint._asdict())
+
+
+def note_reading(target: ReadReport | None, source: ReadReport) -> None:
+    """Make one report say what another says."""
+    for item in fields(source) if target is not None else ():
+        setattr(target, item.name, getattr(source, item.name))
 
 
 def all_words(corpus: TreeCorpus, progress: Progress = SILENT) -> Vocabulary:

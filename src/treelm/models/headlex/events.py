@@ -24,6 +24,7 @@ from treelm.models.tree_events import (
     all_words,
     has_late_words,
     is_training_text,
+    note_reading,
     usual_tags,
     word_counts,
 )
@@ -142,8 +143,7 @@ def count_headlex(
         if not training or is_training_text(vocabulary, reading.report):
             break
         training = False
-    if report is not None:
-        report.__dict__.update(reading.report.__dict__)
+    note_reading(report, reading.report)
     events = {
         kind: counter.finish(progress) for kind, counter in zip(KINDS, counters, strict=True)
     }

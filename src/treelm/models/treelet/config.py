@@ -46,6 +46,9 @@ class TreeletConfig(PackedTreeConfig):
     """Whether a flattened verb phrase keeps the annotation of the lowest or the highest."""
     temporal: tuple[str, ...] = ()
     """Temporal nouns of the first transform; found by training."""
+    marked_tags: tuple[str, ...] = ()
+    """Tags that are written with ~T behind them, because phrases have the same label; found by
+    training."""
     smoothing: Literal["kn", "mkn", "jm", "none"] = "kn"
     """kn, mkn (modified), jm (Jelinek-Mercer), or none for relative frequencies."""
     discount: float | None = Field(default=None, ge=0, le=1)

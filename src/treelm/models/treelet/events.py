@@ -22,6 +22,7 @@ from treelm.models.tree_events import (
     all_words,
     has_late_words,
     is_training_text,
+    note_reading,
     usual_tags,
     word_counts,
 )
@@ -47,6 +48,7 @@ class TreeletCounts:
         transform: What was done to the trees.
         sentences: Number of trees.
         corpora: What was counted.
+        marked_tags: Labels written with ``~T`` behind them where they stand over a word.
         extractor: What counted it, where that is still there.
     """
 
@@ -57,6 +59,7 @@ class TreeletCounts:
     transform: Treelet
     sentences: int
     corpora: tuple[TrainingCorpus, ...]
+    marked_tags: tuple[str, ...] = ()
     extractor: TreeEvents | None = None
 
     @cached_property
@@ -83,6 +86,12 @@ class TreeletCounts:
         names = [plain.get(base, base) for base in self.symbols.bases]
         return usual_tags(self.terminal, names, len(self.vocabulary))
 
+    @property
+    def tags_that_are_phrases(self) -> tuple[str, ...]:
+        """Labels that stand over words and over phrases."""
+        phrases = _marked(self.rules[0].parents, len(self.symbols.labels))
+        return tuple(self.symbols.labels[label] for label in np.flatnonzero(phrases & self.is_tag))
+
     def check(self) -> None:
         """Refuse counts in which one label stands over words and over phrases.
 
@@ -92,13 +101,11 @@ class TreeletCounts:
         """
         if not len(self.nonterminal) or not len(self.terminal):
             raise EstimationError("there are no trees to train on.", code="E_NO_DATA")
-        phrases = _marked(self.rules[0].parents, len(self.symbols.labels))
-        both = np.flatnonzero(phrases & self.is_tag)
-        if len(both):
-            shown = ", ".join(visible(self.symbols.labels[label]) for label in both[:8])
+        if both := self.tags_that_are_phrases:
+            shown = ", ".join(map(visible, both[:8]))
             raise CorpusFormatError(
                 f"{len(both)} labels are used both as tags and as phrases: {shown}. Models need "
-                "the two apart: rename one of them, or apply the transform disambiguate_tags.",
+                "the two apart: count with these among the marked tags.",
                 code="E_TAG_IS_PHRASE",
             )
 
@@ -153,27 +160,30 @@ def count_treelets(
         progress: Told how far it is.
 
     Raises:
-        CorpusFormatError: for malformed trees, and ``E_TAG_IS_PHRASE``.
+        CorpusFormatError: for malformed trees.
         EstimationError: ``E_NO_DATA`` without trees.
     """
     if vocabulary is None:
         vocabulary = all_words(corpus, progress)
     training = has_late_words(vocabulary)
+    marked = set(config.marked_tags)
     while True:
         counts, reading = _count_once(
             corpus,
-            config,
+            config.model_copy(update={"marked_tags": tuple(sorted(marked))}),
             vocabulary,
             training=training,
             threads=threads,
             memory=memory,
             progress=progress,
         )
-        if not training or is_training_text(vocabulary, reading):
+        both = counts.tags_that_are_phrases
+        late = not training or is_training_text(vocabulary, reading)
+        if late and not both:
             break
-        training = False
-    if report is not None:
-        report.__dict__.update(reading.__dict__)
+        training = training and late
+        marked.update(both)  # rare, and known only now: count once more
+    note_reading(report, reading)
     counts.check()
     return counts
 
@@ -191,7 +201,9 @@ def _count_once(
     transform = transform_of(config, corpus.options.profile)
     reading = TreePass(corpus, transform.recipe_with(corpus.options))
     templates = [config.nonterminal_template, config.terminal_template]
-    events = TreeEvents(templates, vocabulary, training=training)
+    events = TreeEvents(
+        templates, vocabulary, training=training, marked_tags=config.marked_tags
+    )
     share = memory.divided(2) if memory is not None else None
     counters = [
         EventCounter(1 + len(template.context), threads=threads, memory=share)
@@ -207,6 +219,7 @@ def _count_once(
         transform,
         events.sentences,
         (reading.record,),
+        config.marked_tags,
         events,
     )
     return counts, reading.report

@@ -80,7 +80,7 @@ class TreeletModel(PackedTreeModel):
         self._config: TreeletConfig = config
         self._corpora = tuple(corpora)
         self._parser = parser
-        self._kernel = tables.kernel(vocabulary, transform)
+        self._kernel = tables.kernel(vocabulary, transform, config.marked_tags)
 
     @classmethod
     def train(

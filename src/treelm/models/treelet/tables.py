@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -61,7 +61,9 @@ class TreeletTables:
     tags: tuple[str, ...]
     word_tags: npt.NDArray[np.uint32]
 
-    def kernel(self, vocabulary: Vocabulary, transform: Treelet) -> _native.TreeletModel:
+    def kernel(
+        self, vocabulary: Vocabulary, transform: Treelet, marked_tags: Sequence[str] = ()
+    ) -> _native.TreeletModel:
         """Return the kernel that scores trees.
 
         Raises:
@@ -78,6 +80,7 @@ class TreeletTables:
                 base=self.base.native,
                 encoder=vocabulary.encoder,
                 recipe=transform.recipe,
+                marked_tags=list(marked_tags),
             )
 
     @cached_property

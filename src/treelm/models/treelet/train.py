@@ -47,7 +47,7 @@ def train_treelet(
 
     Raises:
         UsageError: if ``jm`` has no held-out trees, or another smoothing has some.
-        CorpusFormatError: for malformed trees, and ``E_TAG_IS_PHRASE``.
+        CorpusFormatError: for malformed trees.
         EstimationError: ``E_NO_DATA`` without trees.
     """
     _check_held_out(config, held_out)
@@ -144,7 +144,7 @@ def train_on_counts(
         tables,
         counts.vocabulary,
         counts.unigrams,
-        config.model_copy(update={"bits": None}),
+        config.model_copy(update={"bits": None, "marked_tags": counts.marked_tags}),
         counts.transform,
         counts.corpora,
     )
