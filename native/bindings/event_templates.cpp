@@ -76,7 +76,8 @@ void bind_event_templates(nb::module_& module) {
       .def_prop_ro("label_bases",
                    [](const EventExtractor& self) {
                      nb::list result;
-                     for (const std::string& base : self.label_bases()) result.append(nb::str(base.data(), base.size()));
+                     for (const std::string& base : self.label_bases())
+                       result.append(nb::str(base.data(), base.size()));
                      return result;
                    })
       .def_prop_ro("labels", [](const EventExtractor& self) { return strings(self.labels()); })

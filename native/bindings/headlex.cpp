@@ -56,10 +56,9 @@ void bind_headlex(nb::module_& module) {
       .def(
           "score_each",
           [](const HeadlexModel& self, const nb::list& batches, std::size_t threads) {
-            return score_each(
-                batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
-                  return score_headlex(self, trees, starts, 1);
-                });
+            return score_each(batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
+              return score_headlex(self, trees, starts, 1);
+            });
           },
           nb::arg("batches"), nb::kw_only(), nb::arg("threads"));
 }

@@ -75,13 +75,12 @@ void bind_treelet(nb::module_& module) {
           [](TreeletModel* self, const std::vector<std::string>& labels, const Array<std::uint32_t>& yield_labels,
              const Array<std::uint64_t>& yield_starts, const Matrix<std::uint32_t>& rules,
              std::shared_ptr<BackoffTable> nonterminal, std::shared_ptr<BackoffTable> terminal,
-             std::shared_ptr<YieldModel> base, std::shared_ptr<WordEncoder> encoder,
-             std::shared_ptr<TreeRecipe> recipe, const std::vector<std::string>& marked_tags) {
+             std::shared_ptr<YieldModel> base, std::shared_ptr<WordEncoder> encoder, std::shared_ptr<TreeRecipe> recipe,
+             const std::vector<std::string>& marked_tags) {
             check_columns(rules.shape(1), 2);
-            new (self)
-                TreeletModel(labels, span_of(yield_labels), span_of(yield_starts), span_of(rules),
-                             std::move(nonterminal), std::move(terminal), std::move(base), std::move(encoder),
-                             std::move(recipe), marked_tags);
+            new (self) TreeletModel(labels, span_of(yield_labels), span_of(yield_starts), span_of(rules),
+                                    std::move(nonterminal), std::move(terminal), std::move(base), std::move(encoder),
+                                    std::move(recipe), marked_tags);
           },
           nb::kw_only(), nb::arg("labels"), nb::arg("yield_labels"), nb::arg("yield_starts"), nb::arg("rules"),
           nb::arg("nonterminal"), nb::arg("terminal"), nb::arg("base"), nb::arg("encoder"), nb::arg("recipe"),
@@ -102,10 +101,9 @@ void bind_treelet(nb::module_& module) {
       .def(
           "score_each",
           [](const TreeletModel& self, const nb::list& batches, bool transform, std::size_t threads) {
-            return score_each(
-                batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
-                  return score_treelets(self, trees, starts, transform, 1);
-                });
+            return score_each(batches, threads, [&](const PackedTrees& trees, std::span<const std::uint64_t> starts) {
+              return score_treelets(self, trees, starts, transform, 1);
+            });
           },
           nb::arg("batches"), nb::kw_only(), nb::arg("transform"), nb::arg("threads"));
   nb::class_<TreeletSampler>(module, "TreeletSampler")

@@ -100,7 +100,8 @@ HeadlexModel::HeadlexModel(const std::vector<std::string>& labels, std::vector<s
     require(!tables_[kind]->shape().sequence && tables_[kind]->shape().columns() == headlex::columns[kind],
             "a table has other columns");
   double symbols = 1;  // <usym>
-  for (std::size_t label = headlex::reserved_labels; label < is_child_.size(); ++label) symbols += is_child_[label] != 0;
+  for (std::size_t label = headlex::reserved_labels; label < is_child_.size(); ++label)
+    symbols += is_child_[label] != 0;
   base_[headlex::top_label] = base_[headlex::head_label] = 1 / symbols;
   base_[headlex::modifier] = 1 / (symbols + 1);  // STOP
   base_[headlex::top_word] = base_[headlex::word] = 1 / static_cast<double>(encoder_->size());

@@ -60,8 +60,7 @@ void each_event(std::uint32_t label, std::span<const Part> parts, std::size_t he
     for (std::size_t i = 0; i <= count; ++i) {
       const bool stop = i == count;
       const Part here = stop ? Part{after_modifiers, no_word} : parts[side == 0 ? head - 1 - i : head + 1 + i];
-      const std::uint32_t row[] = {here.word, here.label,  label,       own.label,
-                                   side,      own.word,    before.label, before.word};
+      const std::uint32_t row[] = {here.word, here.label, label, own.label, side, own.word, before.label, before.word};
       sink(modifier, row + 1);
       if (!stop) sink(word, row);
       before = here;

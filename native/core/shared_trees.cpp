@@ -37,8 +37,7 @@ PreparedTrees::PreparedTrees(const TreeRecipe& recipe, const PackedTrees& trees)
   if (!at_once) return;
   transformed_ = TreeWorker(uncleaned(recipe, true)).process(trees);
   trees_ = &transformed_;
-  if (!transformed_.problems.empty())
-    throw Error(transformed_.problems[0].code, transformed_.problems[0].excerpt);
+  if (!transformed_.problems.empty()) throw Error(transformed_.problems[0].code, transformed_.problems[0].excerpt);
 }
 
 SharedTrees::SharedTrees(std::shared_ptr<const TreeRecipe> recipe) : TreeWorker(std::move(recipe)) {}

@@ -42,8 +42,7 @@ TreeletModel::TreeletModel(const std::vector<std::string>& labels, std::span<con
   const auto width = [](const BackoffTable& table) { return table.shape().widths.front(); };
   require(!nonterminal_->shape().sequence && (width(*nonterminal_) == 3 || width(*nonterminal_) == 1),
           "the table of phrases has other columns");
-  require(!terminal_->shape().sequence &&
-              (width(*terminal_) == 5 || width(*terminal_) == 3 || width(*terminal_) == 1),
+  require(!terminal_->shape().sequence && (width(*terminal_) == 5 || width(*terminal_) == 3 || width(*terminal_) == 1),
           "the table of words has other columns");
 }
 
@@ -91,9 +90,7 @@ class SentenceScorer : public SharedNodeVisitor {
   }
 
   // ln p of the tree whose topmost node this is.
-  double total(std::uint32_t root) {
-    return phrase(root, EventExtractor::no_parent, 0) + nodes_[root].inside;
-  }
+  double total(std::uint32_t root) { return phrase(root, EventExtractor::no_parent, 0) + nodes_[root].inside; }
 
   std::size_t size() const { return nodes_.size(); }
 

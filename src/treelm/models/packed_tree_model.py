@@ -88,9 +88,9 @@ class PackedTreeModel(TreeModel):
     def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
         """Return the joint natural log probability of each tree and its words."""
         packed = pack_rooted(trees)
-        return self.score_packed(packed, np.arange(len(trees) + 1, dtype=np.uint64), threads=threads)[
-            0
-        ]
+        return self.score_packed(
+            packed, np.arange(len(trees) + 1, dtype=np.uint64), threads=threads
+        )[0]
 
     def score_lists(
         self, lists: Iterable[Sequence[ScoredTree]], *, threads: int = 1
@@ -120,7 +120,9 @@ class PackedTreeModel(TreeModel):
             rest = iter(sentences)
             while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
                 if not all(batch):
-                    raise UsageError("a sentence without words has no score.", code="E_EMPTY_SENTENCE")
+                    raise UsageError(
+                        "a sentence without words has no score.", code="E_EMPTY_SENTENCE"
+                    )
                 # The parser is not asked for sentences that are too long.
                 asked = [words if len(words) <= self._config.max_words else () for words in batch]
                 found = k_best_lists(parser, asked, self.k, threads=threads)
@@ -206,5 +208,7 @@ def tree_score_errors() -> Iterator[None]:
                     code=code,
                 ) from error
             if code in ("E_RESERVED_SYMBOL", "E_DEPTH"):
-                raise CorpusFormatError(f"a tree cannot be scored: {visible(message)}.", code=code) from error
+                raise CorpusFormatError(
+                    f"a tree cannot be scored: {visible(message)}.", code=code
+                ) from error
             raise

@@ -98,9 +98,7 @@ def merge_treelet_folders(
     loaded = [load_treelet_counts(part) for part in parts]
     if len({config.variant for _, config in loaded}) > 1:
         raise UsageError("counts of different variants cannot be merged.")
-    merged = merge_treelet_counts(
-        [counts for counts, _ in loaded], threads=threads, memory=memory
-    )
+    merged = merge_treelet_counts([counts for counts, _ in loaded], threads=threads, memory=memory)
     save_treelet_counts(merged, loaded[0][1].variant, target)
     return merged
 

@@ -144,9 +144,7 @@ def count_headlex(
             break
         training = False
     note_reading(report, reading.report)
-    events = {
-        kind: counter.finish(progress) for kind, counter in zip(KINDS, counters, strict=True)
-    }
+    events = {kind: counter.finish(progress) for kind, counter in zip(KINDS, counters, strict=True)}
     if not len(events["top_label"]):
         raise EstimationError("there are no trees to train on.", code="E_NO_DATA")
     pairs = tags.finish(progress)

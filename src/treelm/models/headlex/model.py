@@ -36,7 +36,7 @@ from treelm.store.manifest import Description, TrainingCorpus
 from treelm.transforms.clean import Clean
 from treelm.transforms.transform import transform_from_config
 from treelm.trees.packed import PackedTrees
-from treelm.trees.profile import ProfileSource, load_profile, packaged_profiles
+from treelm.trees.profile import ProfileSource, load_profile
 
 #: Files of a model folder, and names in the file of tables.
 WORDS, LABELS, TAGS, TABLES = "words.txt", "labels.txt", "tags.txt", "tables.safetensors"
@@ -48,12 +48,12 @@ class HeadlexModel(PackedTreeModel):
 
     Args:
         tables: Probabilities of every kind of event.
-        labels: Labels by id.
-        is_child: Whether each label was seen below another.
         vocabulary: The words.
         unigram_counts: Count of each word in the training trees, then the number of trees.
-        tags: The most frequent category of every word.
         config: How it was trained.
+        labels: Labels by id.
+        is_child: Whether each label was seen below another.
+        tags: The most frequent category of every word.
         profile: Language profile, which says what heads are.
         corpora: What it was trained on.
         parser: What gives sentences their trees.
@@ -66,12 +66,13 @@ class HeadlexModel(PackedTreeModel):
     def __init__(
         self,
         tables: Mapping[str, BackoffTable],
-        labels: Sequence[str],
-        is_child: npt.NDArray[np.bool_],
         vocabulary: Vocabulary,
         unigram_counts: npt.NDArray[np.uint64],
-        tags: WordTags,
         config: HeadlexConfig,
+        *,
+        labels: Sequence[str],
+        is_child: npt.NDArray[np.bool_],
+        tags: WordTags,
         profile: ProfileSource = "english",
         corpora: Sequence[TrainingCorpus] = (),
         parser: GivesTrees | None = None,
@@ -208,8 +209,7 @@ class HeadlexModel(PackedTreeModel):
 
     def _reading(self) -> Clean:
         """Return what was done to the trees, in a form that a manifest can hold."""
-        named = isinstance(self.profile, str) and self.profile in packaged_profiles()
-        return Clean(profile=self.profile if named else load_profile(self.profile).to_config())
+        return Clean(profile=load_profile(self.profile).to_config())
 
     def description(self) -> Description:
         """Return what the manifest says about the model."""
@@ -244,46 +244,41 @@ class HeadlexModel(PackedTreeModel):
         if vocabulary.fingerprint != folder.manifest.vocabulary:
             raise _damaged(folder, f"{WORDS} is not the one the manifest names")
         try:
-            return _assembled(
-                cls,
+            model = _assembled(
                 folder.tables(TABLES),
-                tuple(read_lines(folder.file(LABELS))),
-                tuple(read_lines(folder.file(TAGS))),
+                (tuple(read_lines(folder.file(LABELS))), tuple(read_lines(folder.file(TAGS)))),
                 vocabulary,
                 config,
-                folder.manifest.transforms,
-                folder.manifest.corpora,
-                cls.read_parser(folder),
+                {
+                    "transforms": folder.manifest.transforms,
+                    "corpora": folder.manifest.corpora,
+                    "parser": cls.read_parser(folder),
+                },
             )
+            return cast("Self", model)
         except ModelFileError as error:
             raise _damaged(folder, str(error), error.code) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (
-            type(self),
-            {name: np.array(array) for name, array in self._tensors().items()},
-            self.labels,
-            self._tags.names,
-            portable(self._vocabulary),
-            self._config,
-            (self._reading().to_config(),),
-            self._corpora,
-            self._parser,
-        )
-        return _assembled, parts
+        tensors = {name: np.array(array) for name, array in self._tensors().items()}
+        others = {
+            "transforms": (self._reading().to_config(),),
+            "corpora": self._corpora,
+            "parser": self._parser,
+        }
+        names = (self.labels, self._tags.names)
+        return _assembled, (tensors, names, portable(self._vocabulary), self._config, others)
 
 
 def _assembled(
-    kind: type[Any],
     tensors: Mapping[str, npt.NDArray[Any]],
-    labels: tuple[str, ...],
-    tags: tuple[str, ...],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
     vocabulary: Vocabulary,
     config: HeadlexConfig,
-    transforms: Sequence[Mapping[str, object]],
-    corpora: tuple[TrainingCorpus, ...],
-    parser: GivesTrees | None,
-) -> Any:
+    others: dict[str, Any],
+) -> HeadlexModel:
+    labels, tags = names
+    transforms = others.pop("transforms")
     wanted = {
         COUNTS: (np.uint64, len(vocabulary) + 1),
         IS_CHILD: (np.uint8, len(labels)),
@@ -303,17 +298,16 @@ def _assembled(
         raise ModelFileError(str(error), code="E_MANIFEST") from error
     if not isinstance(reading, Clean):
         raise ModelFileError("the manifest does not say how trees are read", code="E_MANIFEST")
-    return kind(
+    return HeadlexModel(
         {name: BackoffTable.from_tensors(tensors, name) for name in KINDS},
-        labels,
-        tensors[IS_CHILD].astype(np.bool_),
         vocabulary,
         tensors[COUNTS],
-        WordTags(tags, tensors[WORD_TAGS]),
         config,
-        reading.profile,
-        corpora,
-        parser,
+        labels=labels,
+        is_child=tensors[IS_CHILD].astype(np.bool_),
+        tags=WordTags(tags, tensors[WORD_TAGS]),
+        profile=reading.profile,
+        **others,
     )
 
 

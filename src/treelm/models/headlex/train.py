@@ -55,14 +55,14 @@ def train_headlex(
     }
     return HeadlexModel(
         tables,
-        counts.labels,
-        counts.is_child,
         counts.vocabulary,
         counts.unigrams,
-        counts.tags,
         config,
-        corpus.options.profile,
-        counts.corpora,
+        labels=counts.labels,
+        is_child=counts.is_child,
+        tags=counts.tags,
+        profile=corpus.options.profile,
+        corpora=counts.corpora,
     )
 
 

@@ -128,6 +128,4 @@ class TreeletConfig(PackedTreeConfig):
 
 def narrowed(template: EventTemplate, columns: int) -> EventTemplate:
     """Return a template with the first columns of its context only."""
-    return EventTemplate(
-        template.name, template.site, template.outcome, template.context[:columns]
-    )
+    return EventTemplate(template.name, template.site, template.outcome, template.context[:columns])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,7 @@ class _Union:
         yields = np.array(
             [
                 self.yields.setdefault(tuple(mapped[first:last]), len(self.yields))
-                for first, last in zip(starts, starts[1:], strict=False)
+                for first, last in itertools.pairwise(starts)
             ],
             dtype=np.uint32,
         )

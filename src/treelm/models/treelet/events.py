@@ -31,7 +31,7 @@ from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 from treelm.transforms.treelet import Treelet
-from treelm.trees.profile import ProfileSource, load_profile, packaged_profiles
+from treelm.trees.profile import ProfileSource, load_profile
 
 Flags = npt.NDArray[np.bool_]
 
@@ -127,11 +127,8 @@ def rules_of(
 
 def transform_of(config: TreeletConfig, profile: ProfileSource) -> Treelet:
     """Return what a model does to trees, in a form that a manifest can hold."""
-    kept: ProfileSource = profile
-    if not (isinstance(profile, str) and profile in packaged_profiles()):
-        kept = load_profile(profile).to_config()
     return Treelet(
-        profile=kept,
+        profile=load_profile(profile).to_config(),
         temporal=frozenset(config.temporal),
         transforms=frozenset(config.applied),
         vp_label=config.vp_label,
@@ -201,9 +198,7 @@ def _count_once(
     transform = transform_of(config, corpus.options.profile)
     reading = TreePass(corpus, transform.recipe_with(corpus.options))
     templates = [config.nonterminal_template, config.terminal_template]
-    events = TreeEvents(
-        templates, vocabulary, training=training, marked_tags=config.marked_tags
-    )
+    events = TreeEvents(templates, vocabulary, training=training, marked_tags=config.marked_tags)
     share = memory.divided(2) if memory is not None else None
     counters = [
         EventCounter(1 + len(template.context), threads=threads, memory=share)

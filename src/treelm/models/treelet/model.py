@@ -69,6 +69,7 @@ class TreeletModel(PackedTreeModel):
         vocabulary: Vocabulary,
         unigram_counts: npt.NDArray[np.uint64],
         config: TreeletConfig,
+        *,
         transform: Treelet,
         corpora: Sequence[TrainingCorpus] = (),
         parser: GivesTrees | None = None,
@@ -264,9 +265,9 @@ class TreeletModel(PackedTreeModel):
             self._vocabulary,
             self._unigram_counts,
             self._config.model_copy(update={"bits": bits}),
-            self.transform,
-            self._corpora,
-            self._parser,
+            transform=self.transform,
+            corpora=self._corpora,
+            parser=self._parser,
         )
 
     # -- files ------------------------------------------------------------------------------
@@ -322,42 +323,40 @@ class TreeletModel(PackedTreeModel):
                 vocabulary,
             )
             tables.check(config)
-            parser = cls.read_parser(folder)
             return cls(
-                tables, vocabulary, counts, config, transform, folder.manifest.corpora, parser
+                tables,
+                vocabulary,
+                counts,
+                config,
+                transform=transform,
+                corpora=folder.manifest.corpora,
+                parser=cls.read_parser(folder),
             )
         except ModelFileError as error:
             raise _damaged(folder, str(error), error.code) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         tensors = {name: np.array(array) for name, array in self._tensors().items()}
-        parts = (
-            tensors,
-            self.tables.symbols.labels,
-            self.tables.tags,
-            portable(self._vocabulary),
-            self._config,
-            self.transform.to_config(),
-            self._corpora,
-            self._parser,
-        )
-        return _unpickle, parts
+        names = (self.tables.symbols.labels, self.tables.tags)
+        others = {
+            "transform": self.transform.to_config(),
+            "corpora": self._corpora,
+            "parser": self._parser,
+        }
+        return _unpickle, (tensors, names, portable(self._vocabulary), self._config, others)
 
 
 def _unpickle(
     tensors: dict[str, npt.NDArray[Any]],
-    labels: tuple[str, ...],
-    tags: tuple[str, ...],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
     vocabulary: Vocabulary,
     config: TreeletConfig,
-    transform: dict[str, object],
-    corpora: tuple[TrainingCorpus, ...],
-    parser: GivesTrees | None,
+    others: dict[str, Any],
 ) -> TreeletModel:
-    tables = TreeletTables.from_tensors(tensors, labels, tags, vocabulary)
-    steps = transform_from_config(transform)
-    assert isinstance(steps, Treelet)
-    return TreeletModel(tables, vocabulary, tensors[COUNTS], config, steps, corpora, parser)
+    tables = TreeletTables.from_tensors(tensors, *names, vocabulary)
+    transform = transform_from_config(others.pop("transform"))
+    assert isinstance(transform, Treelet)
+    return TreeletModel(tables, vocabulary, tensors[COUNTS], config, transform=transform, **others)
 
 
 def _transform(folder: ModelFolder) -> Treelet:

@@ -85,7 +85,9 @@ def train_on_counts(
         progress: Told how far it is.
     """
     _check_held_out(config, held_out)
-    widths = tuple(1 + len(x.context) for x in (config.nonterminal_template, config.terminal_template))
+    widths = tuple(
+        1 + len(x.context) for x in (config.nonterminal_template, config.terminal_template)
+    )
     if (counts.nonterminal.columns, counts.terminal.columns) != widths:
         raise UsageError(f"these are not the counts of the variant {config.variant}.")
     rules, rule_counts = counts.rules
@@ -101,23 +103,21 @@ def train_on_counts(
         threads=threads,
     )
     given = base.probabilities(rules, threads=threads)
-    unseen = None
+    held = None
     if held_out is not None:
         phrases, words, symbols = count_held_out(held_out, counts, config, threads=threads)
 
         def base_of(rows: Ids) -> Floats:
             return base.probabilities(rules_of(symbols, rows[:, 0], rows[:, 1]), threads=threads)
 
-        unseen = (phrases, words)
-    else:
-        base_of = _uniform(len(counts.vocabulary))  # not asked
+        held = (phrases, base_of), (words, _uniform(len(counts.vocabulary)))
     size = len(counts.vocabulary)
     nonterminal = _table(
         counts.nonterminal,
         config.nonterminal_chain(),
         GivenBase(given),
         config,
-        None if unseen is None else (unseen[0], base_of),
+        None if held is None else held[0],
         outcomes=len(counts.symbols.yield_starts) - 1,
         labels=len(counts.symbols.labels),
         threads=threads,
@@ -129,7 +129,7 @@ def train_on_counts(
         config.terminal_chain(counts.symbols.start),
         UniformBase(size),
         config,
-        None if unseen is None else (unseen[1], _uniform(size)),
+        None if held is None else held[1],
         outcomes=size,
         labels=len(counts.symbols.labels),
         threads=threads,
@@ -145,8 +145,8 @@ def train_on_counts(
         counts.vocabulary,
         counts.unigrams,
         config.model_copy(update={"bits": None, "marked_tags": counts.marked_tags}),
-        counts.transform,
-        counts.corpora,
+        transform=counts.transform,
+        corpora=counts.corpora,
     )
     if config.bits is None:
         return model
