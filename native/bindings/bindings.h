@@ -87,6 +87,7 @@ void bind_chart(nb::module_& module);
 void bind_counts(nb::module_& module);
 void bind_event_templates(nb::module_& module);
 void bind_headlex(nb::module_& module);
+void bind_k_best(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_packed_trees(nb::module_& module);
 void bind_table_quantizer(nb::module_& module);

@@ -167,7 +167,8 @@ void bind_chart(nb::module_& module) {
       .value("MAX_RULE_PRODUCT", Decoding::max_rule_product)
       .value("MAX_RULE_SUM", Decoding::max_rule_sum)
       .value("VARIATIONAL", Decoding::variational)
-      .value("VITERBI", Decoding::viterbi);
+      .value("VITERBI", Decoding::viterbi)
+      .value("NONE", Decoding::none);
 
   nb::class_<ChartParser>(module, "ChartParser")
       .def(

@@ -175,10 +175,14 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
   for (const Item& item : own) {
     above_[item.symbol] = 0;
     if (item.outside == 0 || item.outside * item.inside < floor || last - first == 1) continue;
-    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) pair_[pair] += item.outside * weight;
+    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) {
+      pair_[pair] += item.outside * weight;
+      left_seen_[grammar.pair_left(pair)] = 1;
+    }
     any = true;
   }
   if (!any) return;
+  list_pairs(grammar);
   for (std::size_t split = first + 1; split < last; ++split) {
     const std::size_t left = cell_of(first, split), right = cell_of(split, last);
     if (first_[left] == last_[left] || first_[right] == last_[right]) continue;
@@ -188,13 +192,33 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
     Real* rights_outside = column_outside_.data() + split * symbols;
     for (std::size_t i = first_[left]; i < last_[left]; ++i) {
       Item& item = items_[i];
-      const std::uint32_t from = grammar.first_pair(item.symbol), to = grammar.first_pair(item.symbol + 1);
+      const std::uint32_t from = listed_[item.symbol], to = listed_[item.symbol + 1];
       if (from == to) continue;
-      item.outside += scale * scatter_and_sum(rights_outside, rights, pair_.data() + from, grammar.pair_rights() + from,
-                                              to - from, item.inside * scale);
+      item.outside += scale * scatter_and_sum(rights_outside, rights, listed_weight_.data() + from,
+                                              listed_right_.data() + from, to - from, item.inside * scale);
     }
   }
-  std::fill(pair_.begin(), pair_.end(), Real{0});
+}
+
+// Lists the pairs of children that outside scores reach, by left child, and clears them.
+template <class Real>
+void PlainChart<Real>::list_pairs(const ChartGrammar<Real>& grammar) {
+  listed_.resize(grammar.symbols() + 1);
+  listed_right_.resize(grammar.pairs());
+  listed_weight_.resize(grammar.pairs());
+  std::uint32_t count = 0;
+  for (std::uint32_t left = 0; left < grammar.symbols(); ++left) {
+    listed_[left] = count;
+    if (!left_seen_[left]) continue;
+    left_seen_[left] = 0;
+    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair) {
+      listed_right_[count] = grammar.pair_right(pair);
+      listed_weight_[count] = pair_[pair];
+      count += pair_[pair] != 0;
+      pair_[pair] = 0;
+    }
+  }
+  listed_[grammar.symbols()] = count;
 }
 
 template class PlainChart<float>;

@@ -60,6 +60,8 @@ class PlainChart {
   void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor);
 
+  void list_pairs(const ChartGrammar<Real>& grammar);
+
   std::size_t words_ = 0;
   std::uint64_t work_ = 0;
   std::vector<Item> items_;
@@ -70,6 +72,9 @@ class PlainChart {
   std::vector<Real> below_, above_, pair_, column_, column_outside_;
   std::vector<std::uint32_t> lefts_;
   std::vector<char> left_seen_;
+  // Pairs of children that outside scores of a cell reach: by left child, its first; right child, weight.
+  std::vector<std::uint32_t> listed_, listed_right_;
+  std::vector<Real> listed_weight_;
   int reference_ = 0;
 };
 

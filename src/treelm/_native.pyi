@@ -178,6 +178,7 @@ class Decoding(enum.Enum):
     MAX_RULE_SUM = 1
     VARIATIONAL = 2
     VITERBI = 3
+    NONE = 4
 
 @final
 class ChartParser:
@@ -204,6 +205,54 @@ class ChartParser:
         npt.NDArray[np.uint32],
         npt.NDArray[np.uint64],
     ]: ...
+
+def parse_k_best(
+    parser: ChartParser,
+    words: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    *,
+    beam: float,
+    thresholds: list[float],
+    decoding: Decoding,
+    max_unary: int,
+    visible_start: npt.NDArray[np.uint32],
+    visible_label: npt.NDArray[np.uint32],
+    k: int,
+    k_max_pops: int,
+    work_limit: int,
+    threads: int,
+) -> tuple[
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+]: ...
+def check_tree_lists(
+    *,
+    labels: int,
+    word_start: npt.NDArray[np.uint64],
+    list_start: npt.NDArray[np.uint64],
+    score: npt.NDArray[np.float64],
+    tree_start: npt.NDArray[np.uint64],
+    label: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+) -> None: ...
+def write_tree_lists(
+    *,
+    labels: list[str],
+    words: list[str],
+    word_start: npt.NDArray[np.uint64],
+    list_start: npt.NDArray[np.uint64],
+    score: npt.NDArray[np.float64],
+    tree_start: npt.NDArray[np.uint64],
+    label: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+    scores: bool,
+) -> bytes: ...
 
 @final
 class InsideScorer:
@@ -819,6 +868,8 @@ def smooth_rules(
     substates: npt.NDArray[np.int32],
     weights: npt.NDArray[np.float64],
     *,
+    groups: npt.NDArray[np.int32],
+    others: bool,
     phrasal_share: float,
     lexical_share: float,
     threads: int,

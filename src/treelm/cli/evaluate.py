@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.model_options import MeasureOptions, ModelPath, TextOptions
+from treelm.cli.model_options import MeasureOptions, ModelPath, ScoringOptions, TextOptions
 from treelm.cli.options import (
     CommonOptions,
     InputFile,
@@ -121,6 +121,7 @@ def perplexity(
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
     json: bool = False,
+    scoring: ScoringOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -131,18 +132,22 @@ def perplexity(
         model: Model folder.
         oov_mode: Count unknown words as what stands for them, or leave them out.
         json: One JSON object instead of lines.
+        scoring: Scoring.
         text: Text.
         common: Common.
     """
-    del common
-    text = text or TextOptions()
+    text, common = text or TextOptions(), common or CommonOptions()
+    scoring = scoring or ScoringOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
     found = evaluate_perplexity(
-        load(model),
+        scoring.model(model),
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         threads=text.thread_count,
     )
+    if found.without_parse:
+        advice = "" if scoring.floor else " --floor 0.001 gives them a probability."
+        common.note(f"{found.without_parse} sentences have no parse.{advice}")
     write_record(found.to_record(), as_json=json)
 
 

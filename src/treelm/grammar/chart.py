@@ -36,7 +36,7 @@ class Thresholds(NamedTuple):
 
 THRESHOLDS: dict[str, Thresholds] = {
     "fast": Thresholds(-7.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
-    "default": Thresholds(-9.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
     "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
     "none": Thresholds(-np.inf, (-np.inf,)),
 }
@@ -88,25 +88,41 @@ class ParserOptions:
     """How a chart parser works.
 
     Args:
-        pruning: fast, default, accurate, or none.
+        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
+            levels than thresholds, the last holds for the rest.
         decoding: What the best tree makes as large as it can.
         max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
         max_words: Sentences longer than this are not tried.
         levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
+        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
     """
 
-    pruning: Pruning = "default"
+    pruning: Pruning | Thresholds = "default"
     decoding: Decoding = "max_rule_product"
     max_unary: int = 4
     max_words: int = 200
     levels: tuple[int, ...] | None = None
+    k_max_pops: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("pruning", self.pruning, THRESHOLDS)
+        if not isinstance(self.pruning, Thresholds):
+            check_choice("pruning", self.pruning, THRESHOLDS)
+        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
+            raise UsageError(
+                "thresholds of pruning need a beam and at least one level, all numbers."
+            )
         check_choice("decoding", self.decoding, _DECODING)
         if self.max_unary < 0:
             raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
+        if self.k_max_pops is not None and self.k_max_pops < 1:
+            raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What is pruned."""
+        pruning = self.pruning
+        return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]
 
 
 class ChartParser:
@@ -213,7 +229,7 @@ class ChartParser:
 
     @property
     def _thresholds(self) -> list[float]:
-        given = THRESHOLDS[self.options.pruning].levels
+        given = self.options.thresholds.levels
         levels = self._levels if self.grammar.is_latent else (0,)
         return [given[min(level, len(given) - 1)] for level in levels]
 
@@ -234,7 +250,7 @@ class ChartParser:
             status, log_prob, score, symbols, children, node_starts = self._kernel.parse(
                 ids,
                 starts,
-                beam=THRESHOLDS[self.options.pruning].beam,
+                beam=self.options.thresholds.beam,
                 thresholds=self._thresholds,
                 decoding=_DECODING[self.options.decoding],
                 max_unary=self.options.max_unary,
@@ -250,12 +266,50 @@ class ChartParser:
                 continue
             found = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
             if found >= ParseStatus.FAILED:
-                parses.append(ScoredTree(self._flat_tree(words), -np.inf, -np.inf, found))
+                parses.append(ScoredTree(self.flat_tree(words), -np.inf, -np.inf, found))
                 continue
             nodes = slice(begins[index], begins[index + 1])
             tree = self._tree(labels[nodes], counts[nodes], words)
             parses.append(ScoredTree(tree, float(score[index]), float(log_prob[index]), found))
         return parses
+
+    def k_best_arrays(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        visible_start: npt.NDArray[np.uint32],
+        visible_label: npt.NDArray[np.uint32],
+        *,
+        threads: int = 1,
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """Return the best trees of every sentence as the kernel gives them.
+
+        Args:
+            sentences: Each a sequence of words; lists of those that are too long are empty.
+            k: How many trees of each.
+            visible_start: Per symbol of the grammar, where its labels begin; and their number.
+            visible_label: Labels that trees show, from the top; none for intermediate nodes.
+            threads: Kernel threads; results do not depend on it.
+        """
+        ids, starts = self._encode(
+            [() if len(s) > self.options.max_words else s for s in sentences]
+        )
+        with kernel_errors("parsing"):
+            return _native.parse_k_best(
+                self._kernel,
+                ids,
+                starts,
+                beam=self.options.thresholds.beam,
+                thresholds=self._thresholds,
+                decoding=_DECODING[self.options.decoding],
+                max_unary=self.options.max_unary,
+                visible_start=visible_start,
+                visible_label=visible_label,
+                k=k,
+                k_max_pops=self.options.k_max_pops or 20 * k,
+                work_limit=WORK_LIMIT,
+                threads=threads,
+            )
 
     def _encode(
         self, sentences: Sequence[Sequence[str]]
@@ -279,7 +333,8 @@ class ChartParser:
                 stack.append(Tree(names[symbol], words[word]))
         return undo_disambiguate_tags(stack[0]) if self._marked else stack[0]
 
-    def _flat_tree(self, words: Sequence[str]) -> Tree:
+    def flat_tree(self, words: Sequence[str]) -> Tree:
+        """Return the tree that stands in where there is none: each word below its likeliest tag."""
         starts = self.grammar.substate_starts
         ids = self.lexicon.vocabulary.encode(words).tolist()
         leaves = []
@@ -305,6 +360,28 @@ class ChartParser:
         ids, starts = self._encode(sentences)
         with kernel_errors("scoring sentences"):
             return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
+
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the natural log probability of every sentence in what pruning leaves of its chart.
+
+        It is minus infinity without a parse, and where even an unpruned chart would be too large.
+        """
+        ids, starts = self._encode(sentences)
+        with kernel_errors("scoring sentences"):
+            status, log_prob, *_ = self._kernel.parse(
+                ids,
+                starts,
+                beam=self.options.thresholds.beam,
+                thresholds=self._thresholds,
+                decoding=_native.Decoding.NONE,
+                max_unary=self.options.max_unary,
+                intermediate=self._intermediate,
+                work_limit=WORK_LIMIT,
+                threads=threads,
+            )
+        return np.where(status >= ParseStatus.FAILED, -np.inf, log_prob)
 
     def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""

@@ -11,10 +11,10 @@ from treelm import _native
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import BinaryTrees
-from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.grammar.grammar import FloatArray
 from treelm.grammar.latent_trees import LatentRules, LatentTrees
 from treelm.grammar.lexicon import Lexicon
-from treelm.grammar.split_merge import unsplit_weights
+from treelm.grammar.split_merge import LatentWeights, unsplit_weights
 from treelm.grammar.tree_rules import (
     Places,
     chosen_trees,
@@ -25,8 +25,8 @@ from treelm.grammar.tree_rules import (
 )
 from treelm.kernel_errors import kernel_errors
 
-#: Makes a lexicon of expected counts of tagged words and subcategories of all symbols.
-LexiconMaker = Callable[[FloatArray, IntArray], Lexicon]
+#: Makes a lexicon of expected counts of tagged words, for a grammar in training.
+LexiconMaker = Callable[[FloatArray, LatentWeights], Lexicon]
 
 #: Share of the treebank grammar in the mixture that is judged.
 FLOOR_SHARE = 0.001
@@ -87,7 +87,7 @@ class HeldOutTrees:
             self._native = _native.LatentTrees(rules.rows, *chosen_trees(trees, rule, kept))
         plain = unsplit_weights(training)
         tokens = training.tagged.tokens.astype(np.float64)
-        self._floor = self._log_probs(plain.substates, plain.weights, tokens)
+        self._floor = self._log_probs(plain, tokens)
         self._possible = ~np.isneginf(self._floor)
         self.left_out += int((~self._possible).sum())
 
@@ -100,24 +100,21 @@ class HeldOutTrees:
         rule[trees.leaves] = len(rules.binary) + len(rules.unary) + places
         return rule, np.stack([pairs // size, pairs % size], axis=1)
 
-    def __call__(self, substates: IntArray, weights: FloatArray, counts: FloatArray) -> float:
+    def __call__(self, state: LatentWeights, counts: FloatArray) -> float:
         """Return the log likelihood of the trees.
 
         Args:
-            substates: Subcategories of all symbols.
-            weights: Weights of the training's rules.
+            state: The grammar in training.
             counts: Expected counts of the training's tagged words.
         """
-        found = self._log_probs(substates, weights, counts)[self._possible]
+        found = self._log_probs(state, counts)[self._possible]
         floor = self._floor[self._possible] + math.log(FLOOR_SHARE)
         return float(np.logaddexp(found + math.log1p(-FLOOR_SHARE), floor).sum())
 
-    def _log_probs(
-        self, substates: IntArray, weights: FloatArray, counts: FloatArray
-    ) -> FloatArray:
-        binary, unary, _ = self._training.rules.split_weights(substates, weights)
-        scores = pair_scores(self._lexicon(counts, substates), self._pairs)
+    def _log_probs(self, state: LatentWeights, counts: FloatArray) -> FloatArray:
+        binary, unary, _ = self._training.rules.split_weights(state.substates, state.weights)
+        scores = pair_scores(self._lexicon(counts, state), self._pairs)
         with kernel_errors("judging held-out trees"):
             return self._native.log_probs(
-                substates, np.concatenate([binary, unary, scores]), threads=self._threads
+                state.substates, np.concatenate([binary, unary, scores]), threads=self._threads
             )

@@ -18,6 +18,7 @@ from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import ChartParser, ParserOptions, Pruning, ScoredTree
 from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
@@ -72,6 +73,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         self._config = config
         self._corpora = tuple(corpora)
         self._parsers = lru_cache(maxsize=8)(self._parser)
+        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -110,15 +112,44 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         return ChartParser(self.grammar, self.lexicon, options)
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return the best tree of a sentence; nothing for no words.
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words."""
+        return self.parse_k_best_many([words_of(sentence)], k)[0]
 
-        Raises:
-            UnsupportedTask: for more than one tree.
-        """
-        if k != 1:
-            raise UnsupportedTask(f"a {self.kind} gives the best tree of a sentence, not {k}.")
-        found = self.parse_many([words_of(sentence)])[0]
-        return [] if found is None else [found]
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
+        lists = self.k_best_many(sentences, k, options=options, threads=threads)
+        return [[] if found is None else found[:] for found in lists]
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return the same as arrays, without an object for every tree; None for no words."""
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parser.parse(sentences, k, threads=threads)
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions()
+
+    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
+        return KBestParser(self._parsers(options), self._restored)
+
+    def _restored(self, tree: Tree) -> Tree:
+        """Return a tree of the grammar as the treebank would have it."""
+        return tree
 
     def parse_many(
         self,
@@ -128,7 +159,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or ParserOptions()).parse(sentences, threads=threads)
+        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         """Return trees as the grammar sees them."""
@@ -194,6 +225,12 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         check_lengths(values, list(map(len, given)))
         return values
 
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+    ) -> FloatArray:
+        """Return the log probabilities of sentences in what pruning leaves of their charts."""
+        return self._parsers(options).lower_bounds(sentences, threads=threads)
+
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
         """Return the model as one that scores sentences faster, by lower bounds.
 
@@ -230,10 +267,6 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
     @cached_property
     def _sampler(self) -> GrammarSampler:
         return GrammarSampler(self.grammar, self.lexicon)
-
-    def _restored(self, tree: Tree) -> Tree:
-        """Return a tree of the grammar as the treebank would have it."""
-        return tree
 
     # -- files ------------------------------------------------------------------------------
 

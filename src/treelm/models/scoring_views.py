@@ -15,7 +15,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
-from treelm.grammar.chart import ParserOptions, ParseStatus, Pruning
+from treelm.grammar.chart import ParserOptions, Pruning
 from treelm.grammar.grammar import FloatArray
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task
 from treelm.models.scores import SentenceScore
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 #: Sentences that are scored at once.
 _BATCH = 256
-
-#: Only the work, not the length, limits which sentences are scored.
-_ANY_LENGTH = 1_000_000
 
 
 def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
@@ -153,7 +150,7 @@ class PrunedScores(ScoringView):
         if pruning == "none" or pruning not in get_args(Pruning):
             raise UsageError(f'there is no pruning "{pruning}"; choose fast, default or accurate.')
         self._grammar = model
-        self._options = ParserOptions(pruning=pruning, max_words=_ANY_LENGTH)
+        self._options = ParserOptions(pruning=pruning)
 
     @property
     def parts(self) -> dict[str, object]:
@@ -166,11 +163,7 @@ class PrunedScores(ScoringView):
         return replace(self.model.info, exactness="lower_bound")
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
-        parses = self._grammar.parse_many(batch, options=self._options, threads=threads)
-        for words, parse in zip(batch, parses, strict=True):
-            if parse is not None and parse.status == ParseStatus.TOO_LONG:
-                check_lengths(np.array([np.nan]), [len(words)])
-            value = -math.inf if parse is None else parse.log_prob
+        for value in self._grammar.lower_bounds(batch, self._options, threads=threads).tolist():
             yield SentenceScore(value, "lower_bound", fallback=value == -math.inf)
 
 

@@ -107,14 +107,18 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        options = options or ParserOptions(decoding=self._config.decoding)
         found = super().parse_many(sentences, options=options, threads=threads)
         if not self._pipeline.steps:
             return found
         return [
-            None if parse is None else parse._replace(tree=self._pipeline.undo(parse.tree))
+            None if parse is None else parse._replace(tree=self._restored(parse.tree))
             for parse in found
         ]
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise: with the decoding it was trained for."""
+        return ParserOptions(decoding=self._config.decoding)
 
     def _restored(self, tree: Tree) -> Tree:
         return self._pipeline.undo(tree) if self._pipeline.steps else tree
