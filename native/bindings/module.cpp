@@ -48,6 +48,8 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_k_best(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_treelet(module);
+  treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
 }
