@@ -142,6 +142,15 @@ def test_trees_of_any_parser_can_be_kept(
         assert text_of(list(file)) == text_of(lists)
 
 
+def test_best_trees_come_in_batches(path: Path, lists: list[KBest | None]) -> None:
+    with ForestFile(path) as file:
+        batches = list(file.best_trees())
+    assert len(batches) == 4
+    assert [str(tree) for batch in batches for tree in batch] == [
+        str(found[0].tree) for found in lists if found
+    ]
+
+
 def test_a_file_stands_for_a_parser(
     path: Path, model: PcfgModel, sentences: Sentences, lists: list[KBest | None]
 ) -> None:

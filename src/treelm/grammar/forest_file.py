@@ -29,10 +29,11 @@ from treelm.grammar.forest_format import (
     read_header,
     unpack_frame,
 )
-from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best import KBest, packed_together
 from treelm.grammar.list_arrays import Arrays, parted_lists
 from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
 from treelm.grammar.stored_forests import parted_forests
+from treelm.trees.packed import PackedTrees
 
 #: Unpacked batches that are kept.
 _KEPT_BATCHES = 4
@@ -213,6 +214,16 @@ class ForestFile(Sequence[KBest | None]):
     def __iter__(self) -> Iterator[KBest | None]:
         for number in range(len(self.batches)):
             yield from self._unpack(number)
+
+    def best_trees(self) -> Iterator[PackedTrees]:
+        """Yield the best tree of every sentence, a batch at a time, for kernels.
+
+        Sentences without a tree are left out.
+        """
+        for number in range(len(self.batches)):
+            found = [own.first(1) for own in self._unpack(number) if own]
+            if found:
+                yield packed_together(found)
 
     # -- by words ---------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import overload
@@ -106,20 +106,32 @@ class KBest(Sequence[ScoredTree]):
     @cached_property
     def packed(self) -> PackedTrees:
         """The trees as one batch for kernels."""
-        distinct: dict[str, int] = {}
-        ids = [distinct.setdefault(word, len(distinct)) for word in self.words]
-        node_word = np.full(len(self.node_label), NO_WORD, dtype=np.uint32)
-        node_word[self.node_size == 1] = np.tile(np.array(ids, dtype=np.uint32), len(self))
-        return PackedTrees(
-            _native.PackedTrees(
-                [(label, None, False, None) for label in self.labels],
-                list(distinct),
-                self.node_label,
-                self.node_size,
-                node_word,
-                self.tree_start.astype(np.uint32),
-            )
+        return packed_together([self])
+
+
+def packed_together(lists: Sequence[KBest]) -> PackedTrees:
+    """Return the trees of lists as one batch for kernels."""
+    labels = _one_numbering(lists)
+    distinct: dict[str, int] = {}
+    ids = [
+        np.tile([distinct.setdefault(word, len(distinct)) for word in found.words], len(found))
+        for found in lists
+    ]
+    node_size = _joined(found.node_size for found in lists)
+    node_word = np.full(len(node_size), NO_WORD, dtype=np.uint32)
+    node_word[node_size == 1] = np.concatenate([np.zeros(0), *ids])
+    nodes = _starts(len(found.node_label) for found in lists)
+    begins = [found.tree_start[1:] + first for found, first in zip(lists, nodes, strict=False)]
+    return PackedTrees(
+        _native.PackedTrees(
+            [(label, None, False, None) for label in labels],
+            list(distinct),
+            _joined(_renumbered(found, labels) for found in lists),
+            node_size,
+            node_word,
+            np.concatenate([np.zeros(1, dtype=np.uint64), *begins]).astype(np.uint32),
         )
+    )
 
 
 TreeArrays = tuple[
@@ -314,14 +326,7 @@ def text_of(
             list_start=_starts(len(found or ()) for found in lists),
             score=np.concatenate([np.zeros(0), *(found.scores for found in arrays)]),
             tree_start=np.concatenate([np.zeros(1, dtype=np.uint64), *begins]),
-            label=_joined(
-                found.node_label
-                if found.labels is arrays[0].labels
-                else np.array([labels[name] for name in found.labels], dtype=np.uint32)[
-                    found.node_label
-                ]
-                for found in arrays
-            ),
+            label=_joined(_renumbered(found, labels) for found in arrays),
             size=_joined(found.node_size for found in arrays),
             scores=scores,
         )
@@ -339,6 +344,11 @@ def _one_numbering(lists: Iterable[KBest]) -> dict[str, int]:
         for label in found.labels:
             labels.setdefault(label, len(labels))
     return labels
+
+
+def _renumbered(found: KBest, labels: Mapping[str, int]) -> Ids:
+    numbers = np.array([labels[name] for name in found.labels], dtype=np.uint32)
+    return numbers[found.node_label]
 
 
 def _starts(sizes: Iterable[int]) -> Positions:
