@@ -7,7 +7,6 @@ namespace treelm {
 namespace {
 
 constexpr std::string_view root_label = "ROOT";
-constexpr std::string_view tag_mark = "~T";
 
 // Where the vertical annotation begins: the first ^ that no backslash takes the meaning from.
 std::size_t annotation_start(std::string_view label) {

@@ -15,6 +15,7 @@ from treelm.cli.options import (
     TreeOptions,
     note_problems,
 )
+from treelm.cli.oracle_scores import oracle
 from treelm.cli.parse_scores import write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
@@ -49,6 +50,10 @@ evaluate = App(
     help_epilogue="Example: `treelm evaluate parses gold.mrg parsed.mrg --json`",
     default_parameter=Parameter(negative=(), consume_multiple=True),
     version_flags=[],
+)
+
+evaluate.command(
+    oracle, help_epilogue="Example: `treelm evaluate oracle gold.mrg parsed.forest --json`"
 )
 
 

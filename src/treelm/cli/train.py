@@ -298,6 +298,20 @@ def pcfg_la(
     )
 
 
+train.command(
+    "treelm.cli.train_trees:treelet",
+    name="treelet",
+    help="Train a treelet model (Pauls and Klein 2012).",
+    help_epilogue="Example: `treelm train treelet --trees train.mrg --parser grammar -o model`",
+)
+train.command(
+    "treelm.cli.train_trees:headlex",
+    name="headlex",
+    help="Train a head-lexicalised model, after Collins's first.",
+    help_epilogue="Example: `treelm train headlex --trees train.mrg -o model`",
+)
+
+
 @train.command(
     help_epilogue="Example: `treelm train interpolated --models a b --held-out dev.txt -o mixture`"
 )

@@ -82,6 +82,11 @@ class KBest(Sequence[ScoredTree]):
         )
         return ScoredTree(tree, float(self.scores[place]), self.log_prob, self.status)
 
+    @property
+    def is_fallback(self) -> bool:
+        """Whether the grammar has no tree for the words, and a flat one stands in for it."""
+        return self.status >= ParseStatus.FAILED
+
     def first(self, k: int) -> KBest:
         """Return the list cut after `k` trees."""
         if k >= len(self):
@@ -115,6 +120,58 @@ class KBest(Sequence[ScoredTree]):
                 self.tree_start.astype(np.uint32),
             )
         )
+
+
+TreeArrays = tuple[
+    npt.NDArray[np.uint8],
+    Positions,
+    npt.NDArray[np.float64],
+    Positions,
+    Ids,
+    Ids,
+]
+
+
+def split_lists(
+    sentences: Sequence[Sequence[str]],
+    labels: tuple[str, ...],
+    arrays: TreeArrays,
+    log_prob: npt.NDArray[np.float64],
+    statuses: Sequence[ParseStatus],
+) -> list[KBest | None]:
+    """Return the list of every sentence, None for one without words.
+
+    Args:
+        sentences: The sentences.
+        labels: What labels mean.
+        arrays: As kernels give them: whether each list was cut short, starts of lists; scores and
+            starts of trees; labels and sizes of nodes.
+        log_prob: Log probability of every sentence.
+        statuses: How each was parsed.
+    """
+    limited, lists, scores, starts, label, size = arrays
+    ends = lists.tolist()
+    found: list[KBest | None] = []
+    for index, words in enumerate(sentences):
+        if not words:
+            found.append(None)
+            continue
+        first, last = ends[index], ends[index + 1]
+        node, end = int(starts[first]), int(starts[last])
+        found.append(
+            KBest(
+                tuple(words),
+                labels,
+                scores[first:last],
+                starts[first : last + 1] - starts[first],
+                label[node:end],
+                size[node:end],
+                float(log_prob[index]),
+                statuses[index],
+                bool(limited[index]),
+            )
+        )
+    return found
 
 
 def tree_from_nodes(
@@ -156,7 +213,7 @@ class KBestParser:
             labels += [numbers.setdefault(label, len(numbers)) for label in shown]
             starts.append(len(labels))
         self.labels = tuple(numbers)
-        self._visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
+        self.visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
 
     def _labels(self, symbol: int, name: str) -> list[str]:
         """Return what a treebank tree shows of a symbol, from the top."""
@@ -183,38 +240,40 @@ class KBestParser:
         """
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
-        status, log_prob, limited, lists, scores, starts, label, size = self.parser.k_best_arrays(
-            sentences, k, *self._visible, threads=threads
-        )
-        longest = self.parser.options.max_words
-        ends = lists.tolist()
-        found: list[KBest | None] = []
-        for index, words in enumerate(sentences):
-            if not words:
-                found.append(None)
-                continue
-            own = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
-            if own >= ParseStatus.FAILED:
-                found.append(self._stand_in(words, own))
-                continue
-            first, last = ends[index], ends[index + 1]
-            node, end = int(starts[first]), int(starts[last])
-            found.append(
-                KBest(
-                    tuple(words),
-                    self.labels,
-                    scores[first:last],
-                    starts[first : last + 1] - starts[first],
-                    label[node:end],
-                    size[node:end],
-                    float(log_prob[index]),
-                    own,
-                    bool(limited[index]),
-                )
+        kernel, ids, starts, options = self.parser.kernel_call(sentences)
+        with kernel_errors("parsing"):
+            status, log_prob, arrays = _native.parse_k_best(
+                kernel,
+                ids,
+                starts,
+                decoding=self.parser.decoding,
+                visible_start=self.visible[0],
+                visible_label=self.visible[1],
+                k=k,
+                k_max_pops=self.parser.options.k_max_pops or 20 * k,
+                threads=threads,
+                **options,
             )
+        found = split_lists(
+            sentences, self.labels, arrays, log_prob, self.statuses(sentences, status)
+        )
+        for index, words in enumerate(sentences):
+            own = found[index]
+            if own is not None and own.is_fallback:
+                found[index] = self.stand_in(words, own.status)
         return found
 
-    def _stand_in(self, words: Sequence[str], status: ParseStatus) -> KBest:
+    def statuses(
+        self, sentences: Sequence[Sequence[str]], status: npt.NDArray[np.uint8]
+    ) -> list[ParseStatus]:
+        """Return how each sentence was parsed, given what the kernel says."""
+        longest = self.parser.options.max_words
+        return [
+            ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(own)
+            for words, own in zip(sentences, status.tolist(), strict=True)
+        ]
+
+    def stand_in(self, words: Sequence[str], status: ParseStatus) -> KBest:
         """Return the list of one flat tree."""
         tree = self._restore(self.parser.flat_tree(words))
         packed = PackedTrees.from_trees([tree])
