@@ -26,7 +26,7 @@ from treelm.models.treelet.model import TreeletModel
 from treelm.models.treelet.train import train_on_counts, train_treelet
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
-from treelm.tasks.parse import parse_lines
+from treelm.tasks.parse import parse_batches
 from treelm.tasks.train import check_target, check_texts
 from treelm.tasks.transform import find_temporal_words
 
@@ -213,8 +213,10 @@ def _with_parsed(
         for number, text in enumerate(texts):
             parsed = Path(folder) / f"{number}.{Path(source_name(text)).name}.parsed.mrg"
             with parsed.open("wb") as out:
-                for line in parse_lines(parser, read_lines(text), threads=threads, source=text):
-                    if line.parse is not None and not line.parse.is_fallback:
-                        out.write(f"{line.parse.tree}\n".encode())
+                for batch in parse_batches(parser, read_lines(text), threads=threads, source=text):
+                    best = (found[0] for found in batch.lists if found)
+                    out.writelines(
+                        f"{parse.tree}\n".encode() for parse in best if not parse.is_fallback
+                    )
             paths.append(parsed)
         yield replace(corpus, paths=tuple(paths))
