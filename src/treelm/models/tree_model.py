@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,7 @@ from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.chart import ScoredTree
 from treelm.grammar.grammar import FloatArray
 from treelm.models.model import Config, LanguageModel, Task
+from treelm.models.parser import ListParser, Parser
 from treelm.models.registry import from_folder
 from treelm.models.scores import SentenceScore
 from treelm.models.words import Words, words_of
@@ -33,7 +34,7 @@ _BATCH = 64
 
 @runtime_checkable
 class GivesTrees(Protocol):
-    """The least that a parser must do; `parse_k_best_many` is used where a parser has it."""
+    """The least that a parser must do; `k_best_lists` uses more where a parser has it."""
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
         """Return up to `k` trees of a sentence, the best first; none for no words."""
@@ -41,11 +42,16 @@ class GivesTrees(Protocol):
 
 def k_best_lists(
     parser: GivesTrees, sentences: Sequence[Sequence[str]], k: int, *, threads: int = 1
-) -> list[list[ScoredTree]]:
-    """Return up to `k` trees of every sentence, all sentences at once if the parser can."""
-    many = getattr(parser, "parse_k_best_many", None)
-    if many is not None:
-        return cast("list[list[ScoredTree]]", many(sentences, k, threads=threads))
+) -> list[Sequence[ScoredTree]]:
+    """Return up to `k` trees of every sentence, all sentences at once if the parser can.
+
+    Lists that a parser has as arrays stay so.
+    """
+    if isinstance(parser, ListParser):
+        lists = parser.k_best_many(sentences, k, threads=threads)
+        return [[] if found is None else found for found in lists]
+    if isinstance(parser, Parser):
+        return list(parser.parse_k_best_many(sentences, k, threads=threads))
     return [parser.parse(words, k) if words else [] for words in sentences]
 
 
@@ -214,7 +220,7 @@ class TreeModel(TreeScorer):
             )
         rest = iter(sentences)
 
-        def lists() -> Iterator[list[ScoredTree]]:
+        def lists() -> Iterator[Sequence[ScoredTree]]:
             while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
                 yield from k_best_lists(parser, batch, self.k, threads=threads)
 

@@ -215,6 +215,8 @@ def _with_parsed(
             with parsed.open("wb") as out:
                 for batch in parse_batches(parser, read_lines(text), threads=threads, source=text):
                     best = (found[0] for found in batch.lists if found)
-                    out.writelines(f"{p.tree}\n".encode() for p in best if not p.is_fallback)
+                    out.writelines(
+                        f"{parse.tree}\n".encode() for parse in best if not parse.is_fallback
+                    )
             paths.append(parsed)
         yield replace(corpus, paths=tuple(paths))
