@@ -60,3 +60,25 @@ def test_split_merge_benchmark_prints_every_cycle(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for figure in ("20 trees, 60 words", "cycle 2:", "expectation step, 2 threads:"):
         assert figure in done.stdout
+
+
+def test_treelet_benchmark_prints_every_figure(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            SCRIPT.with_name("treelet.py"),
+            "--treebanks",
+            tmp_path,
+            "--tokens",
+            "8000",
+            "--memory",
+            "512M",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for figure in ("count, 2 threads", "M tokens/s", "largest memory", "24 to 26 words"):
+        assert figure in done.stdout

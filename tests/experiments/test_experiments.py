@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import treelm
+from treelm.corpus.corpus import TreeCorpus
+from treelm.models.registry import train
 
 RECIPES = Path(__file__).resolve().parents[2] / "experiments"
 TREES = list(treelm.sample_treebank())
@@ -147,3 +149,27 @@ def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:
         assert f"| {name} | 3 | nothing: exact | 0.0000 | 1.0000 |" in tables
         assert f"| {name} | 3 | pruned, accurate |" in tables
     assert (tmp_path / "models/pcfg-la/manifest.json").exists()
+
+
+def test_treelet(data: Path, tmp_path: Path) -> None:
+    grammar = tmp_path / "grammar"
+    trees = TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))
+    train("pcfg", trees).save(grammar)
+    (data / "mt/ted").mkdir(parents=True)
+    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
+        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
+        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
+    options = ("--parser", str(grammar), "--limit", "4", "--k", "10")
+    results, tables = run("treelet", data, tmp_path / "report", *options)
+    for name in TREEBANKS:
+        found = values(results, f"Perplexity on {name} (Table 2)")
+        assert ("TREELET + 5-GRAM", "perplexity with ends") in found
+        assert all(1 < value < 100_000 for value in found.values())
+    for table in ("Trigram pseudo-negatives (Table 4)", "Noisy sentences (Table 5)"):
+        assert all(0 <= value <= 1 for value in values(results, table).values())
+    assert ("TREELET", "pairwise accuracy") in values(
+        results, "References against translations (Table 6)"
+    )
+    assert ("without vp_flattening", "perplexity with ends") in values(results, "One thing changed")
+    assert "Perplexity by training size" in tables
+    assert "Samples (Table 1)" in tables

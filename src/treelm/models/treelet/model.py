@@ -81,7 +81,8 @@ class TreeletModel(PackedTreeModel):
         self._config: TreeletConfig = config
         self._corpora = tuple(corpora)
         self._parser = parser
-        self._kernel = tables.kernel(vocabulary, transform, config.marked_tags)
+        #: Scores packed trees.
+        self.kernel = tables.kernel(vocabulary, transform, config.marked_tags)
 
     @classmethod
     def train(
@@ -175,7 +176,7 @@ class TreeletModel(PackedTreeModel):
     ) -> tuple[FloatArray, Forms]:
         """Return the joint natural log probability of each tree and its words, and its form."""
         with tree_score_errors():
-            log_probs, forms, _, _ = self._kernel.score(
+            log_probs, forms, _, _ = self.kernel.score(
                 trees.native, starts, transform=True, threads=threads
             )
         return log_probs, forms
@@ -185,7 +186,7 @@ class TreeletModel(PackedTreeModel):
     ) -> list[tuple[FloatArray, Forms]]:
         """Return what `score_packed` gives for batches that are one list each."""
         with tree_score_errors():
-            found = self._kernel.score_each(
+            found = self.kernel.score_each(
                 [batch.native for batch in batches], transform=True, threads=threads
             )
         return [(log_probs, forms) for log_probs, forms, _, _ in found]
@@ -199,7 +200,7 @@ class TreeletModel(PackedTreeModel):
         packed = PackedTrees.from_trees(trees)
         starts = np.arange(len(trees) + 1, dtype=np.uint64)
         with tree_score_errors():
-            return self._kernel.score(packed.native, starts, transform=False, threads=threads)[0]
+            return self.kernel.score(packed.native, starts, transform=False, threads=threads)[0]
 
     def usual_tags(self, words: Sequence[str]) -> list[str]:
         """Return the most frequent tag of every word in training, before any transform."""
@@ -211,7 +212,7 @@ class TreeletModel(PackedTreeModel):
     @cached_property
     def _sampler(self) -> _native.TreeletSampler:
         with kernel_errors("preparing to sample"):
-            return _native.TreeletSampler(self._kernel, np.ascontiguousarray(self.tables.is_tag))
+            return _native.TreeletSampler(self.kernel, np.ascontiguousarray(self.tables.is_tag))
 
     def sample(
         self,

@@ -1,0 +1,162 @@
+"""Treelet models: how fast trees are counted and models made, and lists of trees scored.
+
+    python benchmarks/treelet.py [--treebanks FOLDER] [--tokens 20000000] [--parser MODEL]
+
+Repeats FOLDER/*/train.mrg (the packaged treebank if there is none) until there are so many tokens,
+then trains on it with one and two threads: counting alone, and everything from the file to the
+saved model. Then takes lists of 1000 trees of sentences of 24 to 26 words, by the parser given or
+by a treebank grammar of the same trees, and scores them on one core, transforms included.
+Processor time stands beside the clock, because a shared machine is never quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+import numpy as np
+
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.corpus import TreeCorpus, TreeSentences
+from treelm.corpus.sample_treebank import sample_path
+from treelm.errors import TreelmWarning
+from treelm.models.registry import load, train
+from treelm.models.tree_model import GivesTrees, k_best_lists
+from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.events import count_treelets
+from treelm.models.treelet.model import TreeletModel
+from treelm.models.treelet.train import train_on_counts
+from treelm.parallel.memory import MemoryLimit
+from treelm.trees.packed import PackedTrees
+
+DEFAULT_TREEBANKS = Path(__file__).resolve().parents[2] / "shared" / "data" / "treebanks"
+LENGTHS = range(24, 27)
+TREES = 1000
+ROUNDS = 5
+
+T = TypeVar("T")
+
+
+def processor_seconds() -> float:
+    """Return what this process has used of all processors."""
+    used = os.times()
+    return used.user + used.system
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float, float]:
+    """Return what the work gives, the seconds of the clock, and those of all processors."""
+    start, before = time.perf_counter(), processor_seconds()
+    result = work()
+    return result, time.perf_counter() - start, processor_seconds() - before
+
+
+def repeated(files: list[Path], tokens: int, folder: Path) -> tuple[Path, int]:
+    """Return a file that repeats others until it has so many tokens, and how many it has."""
+    report = ReadReport()
+    for _ in TreeCorpus(tuple(files), on_error="skip").batches(report):
+        pass
+    times = max(1, round(tokens / report.tokens))
+    path = folder / "trees.mrg"
+    with path.open("wb") as out:
+        for _ in range(times):
+            for file in files:
+                out.write(file.read_bytes() + b"\n")
+    return path, times * report.tokens
+
+
+def measure_training(path: Path, tokens: int, folder: Path, memory: str | None) -> None:
+    """Print how fast trees are counted, and a model is made and saved."""
+    # A closed vocabulary needs no reading of its own.
+    words = train("ngram", TreeCorpus((path,), on_error="skip"), order=1).vocabulary
+    for threads in (1, 2):
+        corpus = TreeCorpus((path,), on_error="skip", threads=threads)
+        limit = None if memory is None else MemoryLimit.parse(memory, folder)
+        counting = partial(count_treelets, corpus, TreeletConfig(), threads=threads, memory=limit)
+        _, clock, used = timed(partial(counting, vocabulary=words))
+        show(f"count, {threads} threads", tokens, clock, used)
+        start, before = time.perf_counter(), processor_seconds()
+        counts = counting()
+        model = train_on_counts(counts, TreeletConfig(), threads=threads, memory=limit)
+        model.save(folder / "model")
+        clock, used = time.perf_counter() - start, processor_seconds() - before
+        show(f"words, counts, model, files; {threads} threads", tokens, clock, used)
+        del counts, model
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    size = sum(file.stat().st_size for file in (folder / "model").iterdir()) / 2**20
+    print(f"largest memory {peak:.0f} MiB, model {size:.0f} MiB")
+
+
+def show(what: str, tokens: int, clock: float, used: float) -> None:
+    """Print a throughput."""
+    print(
+        f"{what:<40} {tokens / clock / 1e6:6.2f} M tokens/s "
+        f"({tokens / used / 1e6:.2f} M tokens a processor second)"
+    )
+
+
+def measure_scoring(files: list[Path], parser: GivesTrees) -> None:
+    """Print how long lists of trees take on one core."""
+    corpus = TreeCorpus(tuple(files), on_error="skip")
+    sentences = [words for words in TreeSentences(corpus) if len(words) in LENGTHS][:20]
+    model = TreeletModel.train(corpus, TreeletConfig())
+    milliseconds, nodes, subtrees, found = [], [], [], 0
+    for parses in k_best_lists(parser, sentences, TREES):
+        if len(parses) < TREES or parses[0].is_fallback:
+            continue
+        found += 1
+        packed = getattr(parses, "packed", None)
+        if not isinstance(packed, PackedTrees):
+            packed = PackedTrees.from_trees([parse.tree for parse in parses])
+        starts = np.array([0, len(packed)], dtype=np.uint64)
+        times = []
+        for _ in range(ROUNDS):
+            start = time.process_time()
+            scores = model.kernel.score(packed.native, starts, transform=True, threads=1)
+            times.append(time.process_time() - start)
+        milliseconds.append(1000 * min(times))
+        nodes.append(scores[2])
+        subtrees.append(scores[3])
+    if not found:
+        print(f"no sentence of 24 to 26 words has {TREES} trees")
+        return
+    print(
+        f"{found} lists of {TREES} trees of 24 to 26 words, one core: median "
+        f"{median(milliseconds):.2f} ms, largest {max(milliseconds):.2f} ms; {median(nodes):.0f} "
+        f"nodes, {median(subtrees):.0f} distinct subtrees scored"
+    )
+
+
+def main() -> None:
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--treebanks", type=Path, default=DEFAULT_TREEBANKS)
+    parser.add_argument("--tokens", type=int, default=20_000_000)
+    parser.add_argument("--parser", type=Path, help="model folder of a parser")
+    parser.add_argument("--memory", help="limit of memory, such as 2G")
+    arguments = parser.parse_args()
+    files = sorted(arguments.treebanks.glob("*/train.mrg")) or [Path(sample_path())]
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore", TreelmWarning)
+        path, tokens = repeated(files, arguments.tokens, Path(folder))
+        print(f"{tokens} tokens, {path.stat().st_size / 2**20:.0f} MiB")
+        measure_training(path, tokens, Path(folder), arguments.memory)
+        used: object
+        if arguments.parser is None:
+            used = train("pcfg", TreeCorpus(tuple(files), on_error="skip"))
+        else:
+            used = load(arguments.parser)
+        assert isinstance(used, GivesTrees)
+        measure_scoring(files, used)
+
+
+if __name__ == "__main__":
+    main()
