@@ -313,8 +313,8 @@ def run(arguments: argparse.Namespace) -> Path:
         LATENT: FlooredScores(latent or trained.latent.pruned(arguments.pruning), FLOOR),
         MIXTURE: trained.mixture,
     }
-    report_bounds(report, trained.latent, tests, arguments)
     report_perplexities(report, models, tests, arguments)
+    report_bounds(report, trained.latent, tests, arguments)
     return report.write()
 
 
@@ -332,8 +332,8 @@ def main() -> None:
     parser.add_argument(
         "--pruning", choices=("none", *BOUNDS), default="accurate", help="of PCFG-LA"
     )
-    parser.add_argument("--exact", type=int, default=100, help="sentences scored exactly, too")
-    parser.add_argument("--exact-words", type=int, default=40, help="longest of them")
+    parser.add_argument("--exact", type=int, default=50, help="sentences scored exactly, too")
+    parser.add_argument("--exact-words", type=int, default=30, help="longest of them")
     print(run(parser.parse_args()))
 
 

@@ -12,6 +12,7 @@
 #include "../core/prefix_scorer.h"
 #include "../core/weighted_cky.h"
 #include "bindings.h"
+#include "chart_handles.h"
 
 namespace treelm::bindings {
 
@@ -33,12 +34,6 @@ void make_grammar(std::shared_ptr<ChartGrammar<Real>>& out, std::uint32_t phrasa
   out = std::make_shared<ChartGrammar<Real>>(arrays);
 }
 
-// A handle: grammars are shared by parsers and never change.
-template <class Real>
-struct GrammarHandle {
-  std::shared_ptr<ChartGrammar<Real>> grammar;
-};
-
 template <class Real>
 void bind_grammar(nb::module_& module, const char* name) {
   using Handle = GrammarHandle<Real>;
@@ -55,10 +50,6 @@ void bind_grammar(nb::module_& module, const char* name) {
           nb::kw_only(), nb::arg("phrasal"), nb::arg("substates"), nb::arg("unary_rules"), nb::arg("binary_rules"),
           nb::arg("unary_weights"), nb::arg("binary_weights"));
 }
-
-struct LexiconHandle {
-  std::shared_ptr<ChartLexicon> lexicon;
-};
 
 // Trees in preorder without intermediate nodes: per node its symbol and its number of children.
 struct FlatTrees {

@@ -5,13 +5,13 @@
 #include "../core/coarse_to_fine.h"
 #include "../core/tree_list_text.h"
 #include "bindings.h"
+#include "tree_lists.h"
 
 namespace treelm::bindings {
 
 namespace {
 
-// Lists of all sentences: status, log probability, whether the list was cut short, starts of lists;
-// scores and starts of trees; labels and sizes of nodes.
+// Status and log probability of all sentences, and their lists.
 nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
                        double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
                        const Array<std::uint32_t>& visible_start, const Array<std::uint32_t>& visible_label,
@@ -24,33 +24,23 @@ nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& wo
   options.k_max_pops = k_max_pops;
   options.visible = {copy(visible_start), copy(visible_label)};
   check_visible_labels(options.visible, parser.symbols(), parser.phrasal());
-  std::vector<std::uint8_t> status, limited;
-  std::vector<double> log_prob, score;
-  std::vector<std::uint64_t> list_start{0}, tree_start{0};
-  std::vector<std::uint32_t> label, size;
+  std::vector<std::uint8_t> status;
+  std::vector<double> log_prob;
+  JoinedLists joined;
   {
     const nb::gil_scoped_release release;
     std::vector<Parse> parses = parser.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);
     std::size_t nodes = 0;
     for (const Parse& parse : parses) nodes += parse.list.label.size();
-    label.reserve(nodes);
-    size.reserve(nodes);
+    joined.label.reserve(nodes);
+    joined.size.reserve(nodes);
     for (Parse& parse : parses) {
-      TreeList& list = parse.list;
       status.push_back(static_cast<std::uint8_t>(parse.status));
-      limited.push_back(list.is_limited);
       log_prob.push_back(parse.log_prob);
-      for (std::size_t tree = 0; tree < list.trees(); ++tree) tree_start.push_back(label.size() + list.start[tree + 1]);
-      score.insert(score.end(), list.score.begin(), list.score.end());
-      label.insert(label.end(), list.label.begin(), list.label.end());
-      size.insert(size.end(), list.size.begin(), list.size.end());
-      list_start.push_back(score.size());
-      list = {};
+      joined.add(parse.list);
     }
   }
-  return nb::make_tuple(give(std::move(status)), give(std::move(log_prob)), give(std::move(limited)),
-                        give(std::move(list_start)), give(std::move(score)), give(std::move(tree_start)),
-                        give(std::move(label)), give(std::move(size)));
+  return nb::make_tuple(give(std::move(status)), give(std::move(log_prob)), joined.give_all());
 }
 
 nb::bytes text_of_lists(const std::vector<std::string_view>& labels, const std::vector<std::string_view>& words,

@@ -150,6 +150,7 @@ bool ChartParser::decode(const ParserOptions& options, Workspace& workspace, Par
     return list(options.max_unary) || list(longest);
   }
   workspace.refined.outside(grammar, true);
+  if (options.wants_forest) pack_forest(workspace.refined, grammar, options.forest_least, out.forest);
   if (options.decoding == Decoding::max_rule_sum) return list(options.max_unary) || list(longest);
   const Objective objective = objective_of(options.decoding);
   for (const std::uint32_t max_unary : {options.max_unary, longest}) {

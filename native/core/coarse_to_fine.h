@@ -13,6 +13,7 @@
 #include "cky.h"
 #include "grammar.h"
 #include "max_rule.h"
+#include "packed_forest.h"
 #include "refined_chart.h"
 #include "viterbi.h"
 
@@ -38,6 +39,9 @@ struct ParserOptions {
   std::uint32_t k = 1;
   std::uint64_t k_max_pops = 20;
   VisibleLabels visible;
+  // Also the packed forest of rules that are expected at least so often; not with `viterbi`.
+  bool wants_forest = false;
+  double forest_least = 0;
 };
 
 // How a tree was found: as planned, after looser pruning, without pruning, or not at all.
@@ -49,6 +53,7 @@ struct Parse {
   double score = 0;     // what the decoding makes as large as it can
   DecodedTree tree;
   TreeList list;  // of the best trees, where they were asked for
+  PackedForest forest;
 };
 
 class ChartParser {

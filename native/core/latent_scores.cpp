@@ -15,7 +15,7 @@ namespace treelm {
 namespace {
 
 // Multiplications in one piece of work when counts are added up.
-constexpr std::size_t work_products = std::size_t{1} << 20;
+constexpr std::size_t work_products = std::size_t{1} << 16;
 
 Lanes* room(std::vector<Lanes>& lines, std::size_t size) {
   if (lines.size() < size) lines.resize(size);

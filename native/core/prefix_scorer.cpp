@@ -12,33 +12,10 @@ namespace treelm {
 
 namespace {
 
-constexpr std::size_t most_symbols = 4096;  // the elimination needs a square of them
-constexpr double smallest_pivot = 1e-10;
 constexpr std::size_t sentences_at_once = 64;
 constexpr double log_2 = 0.693147180559945309417232121458;
 constexpr int nothing_here = std::numeric_limits<int>::min();  // exponent of a span without items
 constexpr double impossible = -std::numeric_limits<double>::infinity();
-
-// The inverse of I - matrix for the phrases; what is zero is passed over.
-std::vector<double> inverse_of_rest(std::vector<double> matrix, std::size_t n) {
-  std::vector<double> inverse(n * n);
-  for (double& value : matrix) value = -value;
-  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] += 1, inverse[i * n + i] = 1;
-  for (std::size_t pivot = 0; pivot < n; ++pivot) {
-    const double value = matrix[pivot * n + pivot];
-    if (!(value > smallest_pivot))
-      throw Error(ErrorCode::argument,
-                  "derivations of the grammar go on to the left for ever, so prefixes have no sum");
-    for (std::size_t k = 0; k < n; ++k) matrix[pivot * n + k] /= value, inverse[pivot * n + k] /= value;
-    for (std::size_t row = 0; row < n; ++row) {
-      const double factor = matrix[row * n + pivot];
-      if (row == pivot || factor == 0) continue;
-      for (std::size_t k = pivot; k < n; ++k) matrix[row * n + k] -= factor * matrix[pivot * n + k];
-      for (std::size_t k = 0; k < n; ++k) inverse[row * n + k] -= factor * inverse[pivot * n + k];
-    }
-  }
-  return inverse;
-}
 
 }  // namespace
 
@@ -65,37 +42,7 @@ PrefixScorer::PrefixScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
   if (!grammar_ || !lexicon_ || !grammar_->is_plain() || lexicon_->counts().size() != grammar_->symbols() ||
       lexicon_->phrasal() != grammar_->phrasal())
     throw Error(ErrorCode::argument, "prefixes need a grammar without subcategories, and its lexicon");
-  const std::size_t n = grammar_->phrasal(), symbols = grammar_->symbols();
-  if (n > most_symbols) throw Error(ErrorCode::argument, "the grammar has too many phrases for prefixes");
-  // Weight of a symbol as the first child of a phrase, whatever stands to its right.
-  std::vector<double> first(n * symbols);
-  for (std::uint32_t child = 0; child < symbols; ++child)
-    for (const ParentRule& rule : grammar_->unary_rules(child))
-      first[rule.parent * symbols + child] += *grammar_->unary_block(rule);
-  for (std::uint32_t pair = 0; pair < grammar_->pairs(); ++pair)
-    for (const ParentRule& rule : grammar_->rules_of_pair(pair))
-      first[rule.parent * symbols + grammar_->pair_left(pair)] += *grammar_->binary_block(rule);
-  std::vector<double> inner(n * n);
-  for (std::size_t a = 0; a < n; ++a)
-    for (std::size_t b = 0; b < n; ++b) inner[a * n + b] = first[a * symbols + b];
-  const std::vector<double> inverse = inverse_of_rest(std::move(inner), n);
-  corners_.resize(symbols);
-  std::vector<double> row(symbols);
-  for (std::uint32_t a = 0; a < symbols; ++a) {
-    if (a >= n) {
-      corners_[a].push_back({a, 1.0});
-      continue;
-    }
-    std::fill(row.begin(), row.end(), 0.0);
-    for (std::size_t b = 0; b < n; ++b) {
-      const double weight = inverse[a * n + b];
-      if (weight == 0) continue;
-      row[b] += weight;
-      for (std::size_t tag = n; tag < symbols; ++tag) row[tag] += weight * first[b * symbols + tag];
-    }
-    for (std::uint32_t c = 0; c < symbols; ++c)
-      if (row[c] > 0) corners_[a].push_back({c, row[c]});
-  }
+  corners_ = std::make_unique<const LeftCorners>(*grammar_);
   Scratch scratch(*grammar_);
   auto nothing = std::make_shared<Column>();
   nothing->first.push_back(0);
@@ -111,13 +58,9 @@ PrefixScorer::PrefixScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
 // where reach_i(C) = sum over A of begin_i(A) corner(A, C), because a symbol that begins reaches down to all its
 // left corners. The probability of a prefix is then linear in the scores of its last word under its tags.
 void PrefixScorer::look_ahead(Scratch& scratch, int exponent, Column& out) const {
-  const std::size_t phrasal = grammar_->phrasal(), symbols = grammar_->symbols();
-  std::fill(scratch.reach.begin(), scratch.reach.end(), 0.0);
-  for (std::uint32_t a = 0; a < symbols; ++a) {
-    if (scratch.begin[a] == 0) continue;
-    for (const Corner& corner : corners_[a]) scratch.reach[corner.below] += scratch.begin[a] * corner.weight;
-    scratch.work += corners_[a].size();
-  }
+  const std::size_t phrasal = grammar_->phrasal();
+  scratch.reach = scratch.begin;
+  scratch.work += corners_->add(scratch.reach);
   const double largest = *std::max_element(scratch.reach.begin(), scratch.reach.end());
   out.tags.clear();
   out.pairs.clear();

@@ -12,6 +12,7 @@
 #include "chart_lexicon.h"
 #include "cky.h"
 #include "grammar.h"
+#include "left_corners.h"
 
 namespace treelm {
 
@@ -92,12 +93,7 @@ class PrefixScorer {
 
   std::shared_ptr<const ChartGrammar<double>> grammar_;
   std::shared_ptr<const ChartLexicon> lexicon_;
-  // Expected number of C as the left corner of A, over all chains, C = A included: rows by A.
-  struct Corner {
-    std::uint32_t below;
-    double weight;
-  };
-  std::vector<std::vector<Corner>> corners_;
+  std::unique_ptr<const LeftCorners> corners_;
   PrefixChart start_;
 };
 

@@ -14,8 +14,8 @@ namespace treelm {
 
 namespace {
 
-// Nodes whose scores are kept at the same time; the last tree of a piece may exceed it.
-constexpr std::size_t piece_nodes = std::size_t{1} << 16;
+// Nodes whose scores one thread keeps at the same time; the last tree of a piece may exceed it.
+constexpr std::size_t piece_nodes = std::size_t{1} << 15;
 // Nodes in one piece of work of a level.
 constexpr std::size_t work_nodes = 64;
 
@@ -23,7 +23,7 @@ constexpr std::size_t work_nodes = 64;
 
 struct LatentTrees::Memory {
   ActiveBlocks blocks;
-  LatentScores scores;
+  std::vector<LatentScores> scores;  // one for each thread
 };
 
 struct LatentTrees::Lender {
@@ -138,6 +138,42 @@ void LatentTrees::add_piece(std::size_t first_tree, std::size_t last_tree) {
   pieces_.push_back(std::move(piece));
 }
 
+// Scores one piece of trees on each thread, then hands these pieces to `use`, in order.
+template <typename Use>
+void LatentTrees::score_pieces(const RuleBlocks& shapes, std::span<const double> weights, bool outside,
+                               std::span<double> log_prob, ThreadPool& pool, const Interrupt& interrupt,
+                               const Use& use) const {
+  std::unique_ptr<Memory> memory = lender_->take();
+  auto& [blocks, scores] = *memory;
+  if (scores.size() < pool.size()) scores.resize(pool.size());
+  blocks.pack(shapes, weights, pool);
+  for (std::size_t first = 0; first < pieces_.size(); first += pool.size()) {
+    interrupt();
+    const std::size_t count = std::min(pool.size(), pieces_.size() - first);
+    // A piece alone has all threads for itself.
+    if (count == 1) {
+      score_piece(blocks, pieces_[first], scores[0], pool.size(), outside, log_prob, pool);
+    } else {
+      pool.map(count, [&](std::size_t i, std::size_t) {
+        ThreadPool own(1);
+        score_piece(blocks, pieces_[first + i], scores[i], pool.size(), outside, log_prob, own);
+      });
+    }
+    for (std::size_t i = 0; i < count; ++i) use(pieces_[first + i], scores[i]);
+  }
+  lender_->give(std::move(memory));
+}
+
+void LatentTrees::score_piece(const ActiveBlocks& blocks, const TreePiece& piece, LatentScores& scores,
+                              std::size_t workers, bool outside, std::span<double> log_prob, ThreadPool& pool) {
+  scores.begin(blocks, piece, workers);
+  scores.inside(pool);
+  scores.roots(log_prob);
+  if (!outside) return;
+  scores.outside(pool);
+  scores.check_numbers(pool);
+}
+
 std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
                                         std::span<double> counts, ThreadPool& pool, const Interrupt& interrupt) const {
   const RuleBlocks shapes(rules_, substates);
@@ -147,19 +183,8 @@ std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates,
     std::fill(counts.data() + first, counts.data() + last, 0.0);
   });
   std::vector<double> result(trees());
-  std::unique_ptr<Memory> memory = lender_->take();
-  auto& [blocks, scores] = *memory;
-  blocks.pack(shapes, weights, pool);
-  for (const TreePiece& piece : pieces_) {
-    interrupt();
-    scores.begin(blocks, piece, pool.size());
-    scores.inside(pool);
-    scores.roots(result);
-    scores.outside(pool);
-    scores.check_numbers(pool);
-    scores.count(counts, pool);
-  }
-  lender_->give(std::move(memory));
+  score_pieces(shapes, weights, true, result, pool, interrupt,
+               [&](const TreePiece&, LatentScores& scores) { scores.count(counts, pool); });
   return result;
 }
 
@@ -168,16 +193,7 @@ std::vector<double> LatentTrees::log_probs(std::span<const std::int32_t> substat
   const RuleBlocks shapes(rules_, substates);
   check_weights(shapes, weights, pool);
   std::vector<double> result(trees());
-  std::unique_ptr<Memory> memory = lender_->take();
-  auto& [blocks, scores] = *memory;
-  blocks.pack(shapes, weights, pool);
-  for (const TreePiece& piece : pieces_) {
-    interrupt();
-    scores.begin(blocks, piece, pool.size());
-    scores.inside(pool);
-    scores.roots(result);
-  }
-  lender_->give(std::move(memory));
+  score_pieces(shapes, weights, false, result, pool, interrupt, [](const TreePiece&, LatentScores&) {});
   return result;
 }
 
@@ -189,16 +205,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
   if (shares.size() != shapes.substates())
     throw Error(ErrorCode::argument, "there must be a share for every subcategory");
   std::vector<double> result(shapes.substates(), 0.0), unused(trees());
-  std::unique_ptr<Memory> memory = lender_->take();
-  auto& [blocks, scores] = *memory;
-  blocks.pack(shapes, weights, pool);
-  for (const TreePiece& piece : pieces_) {
-    interrupt();
-    scores.begin(blocks, piece, pool.size());
-    scores.inside(pool);
-    scores.roots(unused);
-    scores.outside(pool);
-    scores.check_numbers(pool);
+  const auto add = [&](const TreePiece& piece, const LatentScores& scores) {
     for (std::uint32_t slot = 0; slot < piece.rule.size(); ++slot) {
       const std::int32_t symbol = rules_[piece.rule[slot]].parent;
       const std::size_t first = shapes.first_substate(symbol), size = shapes.count(symbol);
@@ -212,8 +219,8 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
         result[first + x] += std::log((together - apart + merged) / together);
       }
     }
-  }
-  lender_->give(std::move(memory));
+  };
+  score_pieces(shapes, weights, true, unused, pool, interrupt, add);
   return result;
 }
 

@@ -206,6 +206,28 @@ class ChartParser:
         npt.NDArray[np.uint64],
     ]: ...
 
+_TreeLists = tuple[
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+]
+_Forests = tuple[
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float32],
+]
+
 def parse_k_best(
     parser: ChartParser,
     words: npt.NDArray[np.uint32],
@@ -221,16 +243,39 @@ def parse_k_best(
     k_max_pops: int,
     work_limit: int,
     threads: int,
-) -> tuple[
-    npt.NDArray[np.uint8],
-    npt.NDArray[np.float64],
-    npt.NDArray[np.uint8],
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.float64],
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.uint32],
-    npt.NDArray[np.uint32],
-]: ...
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float64], _TreeLists]: ...
+def parse_forests(
+    parser: ChartParser,
+    words: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    *,
+    beam: float,
+    thresholds: list[float],
+    max_unary: int,
+    least: float,
+    work_limit: int,
+    threads: int,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float64], _Forests]: ...
+def check_forests(arrays: _Forests, *, symbols: int, phrasal: int) -> None: ...
+def forest_log_probs(
+    arrays: _Forests,
+    grammar: ExactGrammar,
+    lexicon: ChartLexicon,
+    words: npt.NDArray[np.uint32],
+    *,
+    threads: int,
+) -> npt.NDArray[np.float64]: ...
+def forest_k_best(
+    arrays: _Forests,
+    *,
+    phrasal: int,
+    visible_start: npt.NDArray[np.uint32],
+    visible_label: npt.NDArray[np.uint32],
+    max_unary: int,
+    k: int,
+    k_max_pops: int,
+    threads: int,
+) -> _TreeLists: ...
 def check_tree_lists(
     *,
     labels: int,

@@ -40,6 +40,10 @@ def test_files_of_parses_are_written_as_text_again(
     assert assert_fine(treelm("parse", "--from", path, "-k", "20")) == assert_fine(blocks)
     best = treelm("parse", "-m", folder, text, "--limit", "50")
     assert assert_fine(treelm("parse", "--from", path, "--limit", "50")) == assert_fine(best)
+    forests = tmp_path / "f.forest"
+    command = ("parse", "-m", folder, "-k", "20", "--forests", "-o", forests, text, "--limit", "60")
+    assert_fine(treelm(*command), None)
+    assert assert_fine(treelm("parse", "--from", forests, "-k", "20")) == blocks.stdout
     # The same command again, and one for more of the text.
     again = treelm("parse", "-m", folder, "-k", "20", "-o", path, text, "--limit", "60")
     assert b"60 sentences were there already" in again.stderr

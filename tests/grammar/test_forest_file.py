@@ -84,6 +84,49 @@ def test_what_goes_in_comes_out(
         file.verify()
 
 
+def test_forests_can_be_kept(tmp_path: Path, model: PcfgModel, sentences: Sentences) -> None:
+    path = tmp_path / "forests.forest"
+    header = HEADER.model_copy(update={"content": "forests"})
+    with open_forest(path, header) as writer:
+        for first in range(0, len(sentences), 9):
+            some = sentences[first : first + 9]
+            writer.add_forests(some, model.forests_many(some))
+        writer.add_forests([()], [None])
+        writer.finish()
+    with ForestFile(path) as file:
+        file.verify()
+        for found, given in zip(file, model.k_best_many(sentences, 5), strict=False):
+            if given is None or given.is_fallback:
+                assert not found
+            else:
+                assert text_of([found]) == text_of([given])
+        kept = [forest for number in range(3) for forest in file.forests(number)]
+        sums = model.forest_log_probs(kept)
+        assert sums.tolist() == model.forest_log_probs(model.forests_many(sentences)).tolist()
+        whole, good = file.arrays(0)
+    bad = tmp_path / "bad.forest"
+    for name, array in (
+        ("nodes", good["nodes"][::-1].copy()),
+        ("sizes", good["sizes"] * 100),
+        ("sizes", good["sizes"][:1]),
+        ("edge_head", good["edge_head"][::-1].copy()),
+        ("edge_right", good["edge_right"].astype(np.float64)),
+        ("node_expected", -good["node_expected"]),
+        ("visible_label", good["visible_label"] + 1000),
+        ("visible_start", good["visible_start"][:-1]),
+        ("symbols", good["symbols"][:5]),
+        ("status", good["status"] + 9),
+        ("log_prob", good["log_prob"][1:]),
+        ("more", good["nodes"]),
+    ):
+        bad.write_bytes(header.to_bytes() + pack_frame(whole, {**good, name: array}, b""))
+        with pytest.raises(CorpusFormatError) as caught, ForestFile(bad) as file:
+            file.verify()
+        assert caught.value.code == "E_FOREST_FILE"
+    with ForestFile(path) as file, pytest.raises(IndexError):
+        file[len(file)]
+
+
 def test_trees_of_any_parser_can_be_kept(
     tmp_path: Path, model: PcfgModel, sentences: Sentences, lists: list[KBest | None]
 ) -> None:
@@ -97,6 +140,15 @@ def test_trees_of_any_parser_can_be_kept(
         writer.finish()
     with ForestFile(path) as file:
         assert text_of(list(file)) == text_of(lists)
+
+
+def test_best_trees_come_in_batches(path: Path, lists: list[KBest | None]) -> None:
+    with ForestFile(path) as file:
+        batches = list(file.best_trees())
+    assert len(batches) == 4
+    assert [str(tree) for batch in batches for tree in batch] == [
+        str(found[0].tree) for found in lists if found
+    ]
 
 
 def test_a_file_stands_for_a_parser(

@@ -49,9 +49,10 @@ def test_a_saved_model_is_the_same_when_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_zeros_are_not_stored(tmp_path: Path) -> None:
-    model = small_latent()
+    # Words that learn subcategories of their own leave most rules without weight.
+    model = train_pcfg_la(sample_corpus(), config(tie_rare_words=False))
     weights = model.grammar.binary_weights
-    assert np.count_nonzero(weights) < 0.75 * len(weights)
+    assert np.count_nonzero(weights) < 0.5 * len(weights)
     model.save(tmp_path / "m")
     stored = open_tables(tmp_path / "m" / "tables.safetensors")
     assert len(stored["binary_weights"]) == np.count_nonzero(weights)

@@ -15,12 +15,12 @@ from treelm.cli.options import (
     TreeOptions,
     note_problems,
 )
+from treelm.cli.oracle_scores import oracle
 from treelm.cli.parse_scores import write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
-from treelm.models.registry import load
 from treelm.tasks.evaluate.classify_texts import (
     evaluate_classification,
     evaluate_scored_classification,
@@ -50,6 +50,10 @@ evaluate = App(
     help_epilogue="Example: `treelm evaluate parses gold.mrg parsed.mrg --json`",
     default_parameter=Parameter(negative=(), consume_multiple=True),
     version_flags=[],
+)
+
+evaluate.command(
+    oracle, help_epilogue="Example: `treelm evaluate oracle gold.mrg parsed.forest --json`"
 )
 
 
@@ -164,6 +168,7 @@ def pairs(
     drop_identical: bool = False,
     output: OptionalOutputFile = None,
     json: bool = False,
+    scoring: ScoringOptions | None = None,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -181,11 +186,12 @@ def pairs(
         drop_identical: Leave out pairs whose sentences are the same.
         output: File to write: 1 for every pair that is right and 0 for the others, in order.
         json: One JSON object instead of lines.
+        scoring: Scoring.
         measuring: Measuring.
         common: Common.
     """
     del common
-    measuring = measuring or MeasureOptions()
+    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     measure: Measure = "slr" if slr else "log_prob"
     if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
         raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
@@ -197,7 +203,7 @@ def pairs(
             good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
         )
     else:
-        loaded = load(model)
+        loaded = scoring.model(model)
         minimal = (
             read_json_pairs(blimp, tokenizing=tokenize)
             if blimp is not None
@@ -245,6 +251,7 @@ def classification(
     paired: bool = False,
     output: OptionalOutputFile = None,
     json: bool = False,
+    scoring: ScoringOptions | None = None,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -262,11 +269,12 @@ def classification(
         paired: Line n of --good and line n of --bad are a pair.
         output: File to write: 1 for every sentence called what it is, 0 for others; good first.
         json: One JSON object instead of lines.
+        scoring: Scoring.
         measuring: Measuring.
         common: Common.
     """
     del common
-    measuring = measuring or MeasureOptions()
+    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     if (tune_good is None) != (tune_bad is None):
         raise UsageError("--tune-good and --tune-bad go together.")
     tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
@@ -283,7 +291,7 @@ def classification(
         else:
             texts = read_measured_text(good), read_measured_text(bad)
         found = evaluate_classification(
-            load(model),
+            scoring.model(model),
             *texts,
             seed=measuring.seed,
             tuning=None

@@ -35,6 +35,7 @@ def parse(
     fast: bool = False,
     accurate: bool = False,
     output: OutputFile = "-",
+    forests: bool = False,
     restart: bool = False,
     parsed: Annotated[str | None, Parameter(name="--from")] = None,
     line_buffered: bool = False,
@@ -58,6 +59,8 @@ def parse(
         fast: Prune more: faster, a little less accurate.
         accurate: Prune less: slower, a little more accurate.
         output: File to write; standard output by default.
+        forests: With -o FILE.forest: keep all that pruning leaves instead of lists of trees; -k is
+            then how many trees a reader lists.
         restart: With -o FILE.forest: begin anew whatever the file holds.
         parsed: Write the trees of this file of parses, without a model.
         line_buffered: Write every tree at once, for use in pipes.
@@ -70,8 +73,9 @@ def parse(
     if trees < 1:
         raise UsageError("-k must be 1 or more.")
     is_forest = output.endswith(FOREST)
-    if restart and not is_forest:
-        raise UsageError("--restart is used with -o FILE.forest only.")
+    if (restart or forests) and not is_forest:
+        name = "--restart" if restart else "--forests"
+        raise UsageError(f"{name} is used with -o FILE.forest only.")
     if parsed is not None:
         if model is not None or files or is_forest or fast or accurate:
             raise UsageError("--from takes neither a model, nor text, nor writes a file of parses.")
@@ -108,6 +112,7 @@ def parse(
         output,
         fingerprint=parser_fingerprint(Path(model)),
         k=trees,
+        forests=forests,
         options=options,
         threads=text.thread_count,
         restart=restart,

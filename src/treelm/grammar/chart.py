@@ -35,7 +35,7 @@ class Thresholds(NamedTuple):
 
 
 THRESHOLDS: dict[str, Thresholds] = {
-    "fast": Thresholds(-7.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "fast": Thresholds(-6.0, (-6.5, -6.5, -6.0, -6.0, -7.0)),
     "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
     "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
     "none": Thresholds(-np.inf, (-np.inf,)),
@@ -203,15 +203,19 @@ class ChartParser:
             )
 
     @cached_property
+    def exact(self) -> tuple[_native.ExactGrammar, _native.ChartLexicon]:
+        """Grammar and lexicon as kernels take them that do not round."""
+        return _native.ExactGrammar(**_rules(self.grammar)), _scores(self.lexicon)
+
+    @cached_property
     def scorer(self) -> _native.InsideScorer:
         """The kernel of exact probabilities."""
         with kernel_errors("preparing a grammar"):
-            exact = _native.ExactGrammar(**_rules(self.grammar))
             if not self.grammar.is_latent:
-                return _native.InsideScorer(exact, _scores(self.lexicon), None, None)
+                return _native.InsideScorer(*self.exact, None, None)
             plain, words = self._coarsest
             return _native.InsideScorer(
-                exact, _scores(self.lexicon), _native.ExactGrammar(**_rules(plain)), _scores(words)
+                *self.exact, _native.ExactGrammar(**_rules(plain)), _scores(words)
             )
 
     @cached_property
@@ -224,8 +228,7 @@ class ChartParser:
         if self.grammar.is_latent:
             raise UnsupportedTask("prefix probabilities need a grammar without subcategories.")
         with kernel_errors("preparing prefix probabilities"):
-            exact = _native.ExactGrammar(**_rules(self.grammar))
-            return _native.PrefixScorer(exact, _scores(self.lexicon))
+            return _native.PrefixScorer(*self.exact)
 
     @property
     def _thresholds(self) -> list[float]:
@@ -245,18 +248,15 @@ class ChartParser:
             threads: Kernel threads; results do not depend on it.
         """
         longest = self.options.max_words
-        ids, starts = self._encode([() if len(s) > longest else s for s in sentences])
+        kernel, ids, starts, options = self.kernel_call(sentences)
         with kernel_errors("parsing"):
-            status, log_prob, score, symbols, children, node_starts = self._kernel.parse(
+            status, log_prob, score, symbols, children, node_starts = kernel.parse(
                 ids,
                 starts,
-                beam=self.options.thresholds.beam,
-                thresholds=self._thresholds,
-                decoding=_DECODING[self.options.decoding],
-                max_unary=self.options.max_unary,
+                decoding=self.decoding,
                 intermediate=self._intermediate,
-                work_limit=WORK_LIMIT,
                 threads=threads,
+                **options,
             )
         labels, counts, begins = symbols.tolist(), children.tolist(), node_starts.tolist()
         parses: list[ScoredTree | None] = []
@@ -273,47 +273,32 @@ class ChartParser:
             parses.append(ScoredTree(tree, float(score[index]), float(log_prob[index]), found))
         return parses
 
-    def k_best_arrays(
-        self,
-        sentences: Sequence[Sequence[str]],
-        k: int,
-        visible_start: npt.NDArray[np.uint32],
-        visible_label: npt.NDArray[np.uint32],
-        *,
-        threads: int = 1,
-    ) -> tuple[npt.NDArray[Any], ...]:
-        """Return the best trees of every sentence as the kernel gives them.
+    def kernel_call(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> tuple[_native.ChartParser, npt.NDArray[np.uint32], npt.NDArray[np.uint64], dict[str, Any]]:
+        """Return the kernel, the words as it takes them, and how it is to work.
 
-        Args:
-            sentences: Each a sequence of words; lists of those that are too long are empty.
-            k: How many trees of each.
-            visible_start: Per symbol of the grammar, where its labels begin; and their number.
-            visible_label: Labels that trees show, from the top; none for intermediate nodes.
-            threads: Kernel threads; results do not depend on it.
+        Sentences that are too long are handed over without words.
         """
-        ids, starts = self._encode(
-            [() if len(s) > self.options.max_words else s for s in sentences]
-        )
-        with kernel_errors("parsing"):
-            return _native.parse_k_best(
-                self._kernel,
-                ids,
-                starts,
-                beam=self.options.thresholds.beam,
-                thresholds=self._thresholds,
-                decoding=_DECODING[self.options.decoding],
-                max_unary=self.options.max_unary,
-                visible_start=visible_start,
-                visible_label=visible_label,
-                k=k,
-                k_max_pops=self.options.k_max_pops or 20 * k,
-                work_limit=WORK_LIMIT,
-                threads=threads,
-            )
+        longest = self.options.max_words
+        ids, starts = self.encode([() if len(s) > longest else s for s in sentences])
+        options = {
+            "beam": self.options.thresholds.beam,
+            "thresholds": self._thresholds,
+            "max_unary": self.options.max_unary,
+            "work_limit": WORK_LIMIT,
+        }
+        return self._kernel, ids, starts, options
 
-    def _encode(
+    @property
+    def decoding(self) -> _native.Decoding:
+        """What trees make as large as they can, as the kernel knows it."""
+        return _DECODING[self.options.decoding]
+
+    def encode(
         self, sentences: Sequence[Sequence[str]]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        """Return the ids of all words, and where the sentences begin and the last ends."""
         encoded = [self.lexicon.vocabulary.encode(words) for words in sentences]
         starts = np.zeros(len(encoded) + 1, dtype=np.uint64)
         np.cumsum([len(ids) for ids in encoded], out=starts[1:])
@@ -357,7 +342,7 @@ class ChartParser:
 
         It is minus infinity without a parse, and not a number where a chart is too large.
         """
-        ids, starts = self._encode(sentences)
+        ids, starts = self.encode(sentences)
         with kernel_errors("scoring sentences"):
             return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
 
@@ -368,7 +353,7 @@ class ChartParser:
 
         It is minus infinity without a parse, and where even an unpruned chart would be too large.
         """
-        ids, starts = self._encode(sentences)
+        ids, starts = self.encode(sentences)
         with kernel_errors("scoring sentences"):
             status, log_prob, *_ = self._kernel.parse(
                 ids,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.files import Source, input_error
-from treelm.errors import TreelmError
+from treelm.errors import EstimationError, UsageError
 from treelm.grammar.forest_format import (
     FRAME_BYTES,
     KEY_BYTES,
@@ -29,8 +29,11 @@ from treelm.grammar.forest_format import (
     read_header,
     unpack_frame,
 )
-from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best import KBest, packed_together
 from treelm.grammar.list_arrays import Arrays, parted_lists
+from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
+from treelm.grammar.stored_forests import parted_forests
+from treelm.trees.packed import PackedTrees
 
 #: Unpacked batches that are kept.
 _KEPT_BATCHES = 4
@@ -48,8 +51,10 @@ class Batch(NamedTuple):
 class ForestFile(Sequence[KBest | None]):
     """The trees of many sentences in a file, opened for reading; sentence i at a time.
 
-    Items are lists of trees, the best first; None stands for a blank line of the text. A file that
-    is still being written may be read: it then holds what was complete when it was opened.
+    Items are lists of trees, the best first; None stands for a blank line of the text. Of a file of
+    forests the lists are found when they are asked for, and are empty where there is no tree. A
+    file that is still being written may be read: it then holds what was complete when it was
+    opened.
 
     Args:
         path: The file.
@@ -149,10 +154,26 @@ class ForestFile(Sequence[KBest | None]):
     # -- reading ----------------------------------------------------------------------------
 
     def _unpack(self, number: int) -> list[KBest | None]:
+        packed = self.forests(number) if self.header.content == "forests" else None
+        try:
+            if packed is not None:
+                return k_best_of_forests(packed, self.header.k)
+            return parted_lists(*self.arrays(number))
+        except (ValueError, EstimationError, UsageError) as error:
+            raise damaged(self.name, f"batch {number + 1}: {error}") from error
+
+    def forests(self, number: int) -> list[PackedForest | None]:
+        """Return the forests of a batch, None for blank lines.
+
+        Raises:
+            UsageError: if the file holds lists of trees.
+        """
+        if self.header.content != "forests":
+            raise UsageError(f"{self.name}: the file holds lists of trees, not forests.")
         sentences, arrays = self.arrays(number)
         try:
-            return parted_lists(sentences, dict(arrays))
-        except (ValueError, TreelmError) as error:
+            return parted_forests(sentences, arrays)
+        except (ValueError, EstimationError) as error:
             raise damaged(self.name, f"batch {number + 1}: {error}") from error
 
     def arrays(self, number: int) -> tuple[list[tuple[str, ...]], Arrays]:
@@ -193,6 +214,16 @@ class ForestFile(Sequence[KBest | None]):
     def __iter__(self) -> Iterator[KBest | None]:
         for number in range(len(self.batches)):
             yield from self._unpack(number)
+
+    def best_trees(self) -> Iterator[PackedTrees]:
+        """Yield the best tree of every sentence, a batch at a time, for kernels.
+
+        Sentences without a tree are left out.
+        """
+        for number in range(len(self.batches)):
+            found = [own.first(1) for own in self._unpack(number) if own]
+            if found:
+                yield packed_together(found)
 
     # -- by words ---------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ from treelm.grammar.forest_format import (
 )
 from treelm.grammar.k_best import KBest
 from treelm.grammar.list_arrays import joined_lists, list_of_trees
+from treelm.grammar.packed_forest import PackedForest
+from treelm.grammar.stored_forests import joined_forests
 
 
 class ForestWriter:
@@ -79,6 +81,12 @@ class ForestWriter:
             for words, found in zip(sentences, lists, strict=True)
         ]
         self.add_arrays(sentences, joined_lists(given))
+
+    def add_forests(
+        self, sentences: Sequence[Sequence[str]], forests: Sequence[PackedForest | None]
+    ) -> None:
+        """Add the forests of some sentences."""
+        self.add_arrays(sentences, joined_forests(forests))
 
     def add_arrays(self, sentences: Sequence[Sequence[str]], arrays: Arrays) -> None:
         """Add some sentences and what is known of them."""

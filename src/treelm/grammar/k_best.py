@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import overload
@@ -82,6 +82,11 @@ class KBest(Sequence[ScoredTree]):
         )
         return ScoredTree(tree, float(self.scores[place]), self.log_prob, self.status)
 
+    @property
+    def is_fallback(self) -> bool:
+        """Whether the grammar has no tree for the words, and a flat one stands in for it."""
+        return self.status >= ParseStatus.FAILED
+
     def first(self, k: int) -> KBest:
         """Return the list cut after `k` trees."""
         if k >= len(self):
@@ -101,20 +106,84 @@ class KBest(Sequence[ScoredTree]):
     @cached_property
     def packed(self) -> PackedTrees:
         """The trees as one batch for kernels."""
-        distinct: dict[str, int] = {}
-        ids = [distinct.setdefault(word, len(distinct)) for word in self.words]
-        node_word = np.full(len(self.node_label), NO_WORD, dtype=np.uint32)
-        node_word[self.node_size == 1] = np.tile(np.array(ids, dtype=np.uint32), len(self))
-        return PackedTrees(
-            _native.PackedTrees(
-                [(label, None, False, None) for label in self.labels],
-                list(distinct),
-                self.node_label,
-                self.node_size,
-                node_word,
-                self.tree_start.astype(np.uint32),
+        return packed_together([self])
+
+
+def packed_together(lists: Sequence[KBest]) -> PackedTrees:
+    """Return the trees of lists as one batch for kernels."""
+    labels = _one_numbering(lists)
+    distinct: dict[str, int] = {}
+    ids = [
+        np.tile([distinct.setdefault(word, len(distinct)) for word in found.words], len(found))
+        for found in lists
+    ]
+    node_size = _joined(found.node_size for found in lists)
+    node_word = np.full(len(node_size), NO_WORD, dtype=np.uint32)
+    node_word[node_size == 1] = np.concatenate([np.zeros(0), *ids])
+    nodes = _starts(len(found.node_label) for found in lists)
+    begins = [found.tree_start[1:] + first for found, first in zip(lists, nodes, strict=False)]
+    return PackedTrees(
+        _native.PackedTrees(
+            [(label, None, False, None) for label in labels],
+            list(distinct),
+            _joined(_renumbered(found, labels) for found in lists),
+            node_size,
+            node_word,
+            np.concatenate([np.zeros(1, dtype=np.uint64), *begins]).astype(np.uint32),
+        )
+    )
+
+
+TreeArrays = tuple[
+    npt.NDArray[np.uint8],
+    Positions,
+    npt.NDArray[np.float64],
+    Positions,
+    Ids,
+    Ids,
+]
+
+
+def split_lists(
+    sentences: Sequence[Sequence[str]],
+    labels: tuple[str, ...],
+    arrays: TreeArrays,
+    log_prob: npt.NDArray[np.float64],
+    statuses: Sequence[ParseStatus],
+) -> list[KBest | None]:
+    """Return the list of every sentence, None for one without words.
+
+    Args:
+        sentences: The sentences.
+        labels: What labels mean.
+        arrays: As kernels give them: whether each list was cut short, starts of lists; scores and
+            starts of trees; labels and sizes of nodes.
+        log_prob: Log probability of every sentence.
+        statuses: How each was parsed.
+    """
+    limited, lists, scores, starts, label, size = arrays
+    ends = lists.tolist()
+    found: list[KBest | None] = []
+    for index, words in enumerate(sentences):
+        if not words:
+            found.append(None)
+            continue
+        first, last = ends[index], ends[index + 1]
+        node, end = int(starts[first]), int(starts[last])
+        found.append(
+            KBest(
+                tuple(words),
+                labels,
+                scores[first:last],
+                starts[first : last + 1] - starts[first],
+                label[node:end],
+                size[node:end],
+                float(log_prob[index]),
+                statuses[index],
+                bool(limited[index]),
             )
         )
+    return found
 
 
 def tree_from_nodes(
@@ -156,7 +225,7 @@ class KBestParser:
             labels += [numbers.setdefault(label, len(numbers)) for label in shown]
             starts.append(len(labels))
         self.labels = tuple(numbers)
-        self._visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
+        self.visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
 
     def _labels(self, symbol: int, name: str) -> list[str]:
         """Return what a treebank tree shows of a symbol, from the top."""
@@ -183,38 +252,40 @@ class KBestParser:
         """
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
-        status, log_prob, limited, lists, scores, starts, label, size = self.parser.k_best_arrays(
-            sentences, k, *self._visible, threads=threads
-        )
-        longest = self.parser.options.max_words
-        ends = lists.tolist()
-        found: list[KBest | None] = []
-        for index, words in enumerate(sentences):
-            if not words:
-                found.append(None)
-                continue
-            own = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
-            if own >= ParseStatus.FAILED:
-                found.append(self._stand_in(words, own))
-                continue
-            first, last = ends[index], ends[index + 1]
-            node, end = int(starts[first]), int(starts[last])
-            found.append(
-                KBest(
-                    tuple(words),
-                    self.labels,
-                    scores[first:last],
-                    starts[first : last + 1] - starts[first],
-                    label[node:end],
-                    size[node:end],
-                    float(log_prob[index]),
-                    own,
-                    bool(limited[index]),
-                )
+        kernel, ids, starts, options = self.parser.kernel_call(sentences)
+        with kernel_errors("parsing"):
+            status, log_prob, arrays = _native.parse_k_best(
+                kernel,
+                ids,
+                starts,
+                decoding=self.parser.decoding,
+                visible_start=self.visible[0],
+                visible_label=self.visible[1],
+                k=k,
+                k_max_pops=self.parser.options.k_max_pops or 20 * k,
+                threads=threads,
+                **options,
             )
+        found = split_lists(
+            sentences, self.labels, arrays, log_prob, self.statuses(sentences, status)
+        )
+        for index, words in enumerate(sentences):
+            own = found[index]
+            if own is not None and own.is_fallback:
+                found[index] = self.stand_in(words, own.status)
         return found
 
-    def _stand_in(self, words: Sequence[str], status: ParseStatus) -> KBest:
+    def statuses(
+        self, sentences: Sequence[Sequence[str]], status: npt.NDArray[np.uint8]
+    ) -> list[ParseStatus]:
+        """Return how each sentence was parsed, given what the kernel says."""
+        longest = self.parser.options.max_words
+        return [
+            ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(own)
+            for words, own in zip(sentences, status.tolist(), strict=True)
+        ]
+
+    def stand_in(self, words: Sequence[str], status: ParseStatus) -> KBest:
         """Return the list of one flat tree."""
         tree = self._restore(self.parser.flat_tree(words))
         packed = PackedTrees.from_trees([tree])
@@ -255,14 +326,7 @@ def text_of(
             list_start=_starts(len(found or ()) for found in lists),
             score=np.concatenate([np.zeros(0), *(found.scores for found in arrays)]),
             tree_start=np.concatenate([np.zeros(1, dtype=np.uint64), *begins]),
-            label=_joined(
-                found.node_label
-                if found.labels is arrays[0].labels
-                else np.array([labels[name] for name in found.labels], dtype=np.uint32)[
-                    found.node_label
-                ]
-                for found in arrays
-            ),
+            label=_joined(_renumbered(found, labels) for found in arrays),
             size=_joined(found.node_size for found in arrays),
             scores=scores,
         )
@@ -280,6 +344,11 @@ def _one_numbering(lists: Iterable[KBest]) -> dict[str, int]:
         for label in found.labels:
             labels.setdefault(label, len(labels))
     return labels
+
+
+def _renumbered(found: KBest, labels: Mapping[str, int]) -> Ids:
+    numbers = np.array([labels[name] for name in found.labels], dtype=np.uint32)
+    return numbers[found.node_label]
 
 
 def _starts(sizes: Iterable[int]) -> Positions:

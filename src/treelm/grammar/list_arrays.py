@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.errors import UsageError
 from treelm.grammar.chart import ParseStatus, ScoredTree
-from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best import KBest, split_lists
 from treelm.kernel_errors import kernel_errors
 from treelm.trees.packed import PackedTrees
 
@@ -110,27 +110,13 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
             label=label,
             size=size,
         )
-    found: list[KBest | None] = []
-    ends, places = lists.tolist(), nodes.tolist()
-    for index, words in enumerate(sentences):
-        first, last = ends[index], ends[index + 1]
-        if not words:
-            found.append(None)
-            continue
-        found.append(
-            KBest(
-                words,
-                names,
-                score[first:last],
-                nodes[first : last + 1] - nodes[first],
-                label[places[first] : places[last]],
-                size[places[first] : places[last]],
-                float(arrays["log_prob"][index]),
-                ParseStatus(status[index]),
-                bool(arrays["limited"][index]),
-            )
-        )
-    return found
+    return split_lists(
+        sentences,
+        names,
+        (arrays["limited"].astype(np.uint8), lists, score, nodes, label, size),
+        arrays["log_prob"],
+        [ParseStatus(own) for own in status.tolist()],
+    )
 
 
 def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

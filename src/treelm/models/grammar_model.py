@@ -20,6 +20,7 @@ from treelm.grammar.chart import ChartParser, ParserOptions, Pruning, ScoredTree
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.packed_forest import PackedForest, forest_log_probs, parse_forests
 from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
@@ -138,6 +139,31 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         """Return the same as arrays, without an object for every tree; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
         return parser.parse(sentences, k, threads=threads)
+
+    def forests_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        least: float = 0.0,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[PackedForest | None]:
+        """Return what pruning leaves of every sentence's trees; None for no words.
+
+        Args:
+            sentences: Each a sequence of words.
+            least: Rules that are expected less often are left out too.
+            options: How the parser works; None for the model's own way.
+            threads: Kernel threads; results do not depend on it.
+        """
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parse_forests(parser, sentences, least=least, threads=threads)
+
+    def forest_log_probs(
+        self, forests: Sequence[PackedForest | None], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the log of the summed probabilities of all trees of each forest, exactly."""
+        return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
 
     @property
     def parser_options(self) -> ParserOptions:

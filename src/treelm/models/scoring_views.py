@@ -30,21 +30,37 @@ if TYPE_CHECKING:
 _BATCH = 256
 
 
+class TooLongSentence(EstimationError):
+    """A sentence whose chart would be too large.
+
+    Args:
+        place: Its place among those that were scored at once.
+        words: How many words it has.
+    """
+
+    default_code = "E_TOO_LONG"
+
+    def __init__(self, place: int, words: int) -> None:
+        super().__init__(
+            f"sentence {place + 1} of those scored at once, of {words} words, is too long for an "
+            "exact score by this grammar. Split it, score with --pruning, or use an n-gram model."
+        )
+        self.place = place
+        self.words = words
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        return type(self), (self.place, self.words)
+
+
 def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
     """Refuse scores that are no numbers, because a chart became too large.
 
     Raises:
-        EstimationError: ``E_TOO_LONG`` with the number of the sentence.
+        TooLongSentence: naming the first such sentence.
     """
     wrong = np.flatnonzero(np.isnan(values))
     if len(wrong):
-        number = int(wrong[0])
-        raise EstimationError(
-            f"sentence {number + 1} of those scored at once, of {lengths[number]} words, is "
-            "too long for an exact score by this grammar. Split it, score with --pruning, or use "
-            "an n-gram model.",
-            code="E_TOO_LONG",
-        )
+        raise TooLongSentence(int(wrong[0]), lengths[int(wrong[0])])
 
 
 def scoring_parts(model: LanguageModel) -> dict[str, object]:

@@ -15,6 +15,8 @@ from treelm.models.tree_model import TreeScorer
 #: Sentences that are drawn at once.
 SAMPLES_AT_ONCE = 1024
 
+_REDRAWN_AT_ONCE = 64
+
 #: So many sentences are drawn for each that is wanted before lengths are called impossible.
 _MOST_DRAWS = 1000
 
@@ -74,10 +76,13 @@ def sample_sentences(
                 f"of {report.drawn} sentences, {report.too_short} had fewer than {min_words} words "
                 f"and {report.too_long} more than {max_words}. Choose lengths that occur."
             )
-        size = min(SAMPLES_AT_ONCE, count - given)
-        batch = model.sample(size, seed=seed, first=report.drawn, max_words=max_words)
-        report.drawn += size
-        for sample in batch:
+        # After some were left out, more are drawn than are missing: the next may be left out too.
+        least = 1 if report.drawn == given else _REDRAWN_AT_ONCE
+        size = min(SAMPLES_AT_ONCE, max(least, count - given))
+        for sample in model.sample(size, seed=seed, first=report.drawn, max_words=max_words):
+            if given == count:
+                break
+            report.drawn += 1
             lost = not sample.complete
             if lost and (reject or has_trees):
                 report.too_long += 1

@@ -7,14 +7,16 @@ from itertools import islice
 
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
-from treelm.corpus.nbest import NBest
 from treelm.corpus.tree_lists import read_tree_lists
 from treelm.errors import UnsupportedTask
+from treelm.grammar.chart import ScoredTree
+from treelm.grammar.forest_file import ForestFile
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel
 from treelm.models.parse_lists import scored_trees
 from treelm.models.scores import SentenceScore
 from treelm.models.tree_model import TreeScorer
+from treelm.tasks.scoring_model import is_forest
 
 #: Trees, and lists of trees, that are scored at once.
 _TREES, _LISTS = 1024, 64
@@ -69,6 +71,16 @@ def score_trees(
             yield from scorer.tree_log_probs(batch, threads=threads).tolist()
 
 
+def _lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:
+    if is_forest(source):
+        with ForestFile(source) as file:
+            for found in file:
+                yield [] if found is None else found[:k]
+        return
+    for best in read_tree_lists(source):
+        yield scored_trees(best, k)
+
+
 def score_tree_lists(
     model: LanguageModel, source: Source, *, k: int | None = None, threads: int = 1
 ) -> Iterator[SentenceScore | None]:
@@ -76,14 +88,13 @@ def score_tree_lists(
 
     Args:
         model: A model that gives trees probabilities.
-        source: A file of lists, see `read_tree_lists`.
+        source: A file of lists, see `read_tree_lists`, or of parses that treelm packed.
         k: Use only the first trees of each list.
         threads: Kernel threads; results do not depend on it.
     """
     scorer = tree_scorer(model)
-    rest: Iterator[NBest] = read_tree_lists(source)
-    while batch := list(islice(rest, _LISTS)):
-        lists = [scored_trees(best, k) for best in batch]
+    rest = _lists(source, k)
+    while lists := list(islice(rest, _LISTS)):
         scores = scorer.score_lists([parses for parses in lists if parses], threads=threads)
         for parses in lists:
             yield next(scores) if parses else None
