@@ -99,7 +99,7 @@ def show(what: str, tokens: int, clock: float, used: float) -> None:
     """Print a throughput."""
     print(
         f"{what:<40} {tokens / clock / 1e6:6.2f} M tokens/s "
-        f"({tokens / used / 1e6:.2f} M tokens a processor second)"
+        f"({tokens / max(used, 0.01) / 1e6:.2f} M tokens a processor second)"
     )
 
 

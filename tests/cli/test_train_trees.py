@@ -14,6 +14,8 @@ from tests.models.treelet_models import sample_trees
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.registry import load
 from treelm.models.treelet.model import TreeletModel
+from treelm.tasks.evaluate.measured_text import read_measured_text
+from treelm.tasks.evaluate.slr import score_text
 from treelm.trees.tree import Tree
 
 
@@ -106,6 +108,12 @@ def test_sentences_are_scored_with_a_parser(run: Runner) -> None:
         one = run("score", "-m", system, "-k", "1", "test.txt")
         pairs = zip(scored.out.splitlines(), one.out.splitlines(), strict=True)
         assert all(float(many) >= float(best) for many, best in pairs)
+        odds = [float(line) for line in run("score", "-m", system, "--slr", "test.txt").out.split()]
+        loaded = load(system)
+        table = score_text(loaded, read_measured_text("test.txt"), with_unigram=True)
+        assert table.unigram is not None
+        expected = ((table.scores - table.unigram) / table.lengths).tolist()
+        assert odds == pytest.approx(expected, abs=1e-9)
     assert isinstance(load("headlex"), HeadlexModel)
 
 

@@ -14,6 +14,7 @@ from treelm.errors import UsageError
 from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
+from treelm.tasks.evaluate.slr import slr as log_odds_ratios
 from treelm.tasks.score import score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees
 
@@ -27,6 +28,7 @@ def score(
     kbest: str | None = None,
     posterior: bool = False,
     no_eos: bool = False,
+    slr: bool = False,
     format: Literal["text", "tsv"] = "text",  # noqa: A002 (the name of the option)
     output: OutputFile = "-",
     line_buffered: bool = False,
@@ -47,6 +49,8 @@ def score(
         kbest: File of lists of trees: write the log of the sum over the different trees of each.
         posterior: With --trees: write the log probability of each tree given its words.
         no_eos: Leave the end of the sentence out.
+        slr: Write the syntactic log-odds ratio instead: the log probability of each sentence over
+            that of its words alone, by its length.
         format: One number a line, or a table with lengths and log probabilities of words alone.
         output: File to write; standard output by default.
         line_buffered: Write every score at once, for use in pipes.
@@ -58,7 +62,8 @@ def score(
     scoring = scoring or ScoringOptions()
     flush = at_once(output, line_buffered=line_buffered)
     if trees is not None or kbest is not None:
-        if files or (trees is not None and kbest is not None) or no_eos or format != "text":
+        unfit = no_eos or slr or format != "text"
+        if files or (trees is not None and kbest is not None) or unfit:
             raise UsageError("give one of files of text, --trees and --kbest; trees have ends.")
         if scoring != ScoringOptions(k=scoring.k):
             raise UsageError("--parser, --pruning and --floor are for sentences, not for trees.")
@@ -76,16 +81,23 @@ def score(
     loaded = scoring.model(model)
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
-    if format == "tsv":
-        if no_eos or line_buffered or text.limit is not None or len(files or ["-"]) > 1:
-            raise UsageError("--format tsv is for one whole file, with sentence ends.")
+    if slr or format == "tsv":
+        limited = no_eos or line_buffered or text.limit is not None or len(files or ["-"]) > 1
+        if limited or (slr and format == "tsv"):
+            raise UsageError(
+                "--format tsv and --slr are for one whole file, with sentence ends; give one of "
+                "the two."
+            )
         counts = loaded.unigram_counts
         table = score_text(
             loaded,
             read_measured_text((files or ["-"])[0]),
-            with_unigram=counts is not None and bool(counts.any()),
+            with_unigram=slr or (counts is not None and bool(counts.any())),
             threads=text.thread_count,
         )
+        if slr:
+            _write(output, log_odds_ratios(table).tolist(), flush=flush)
+            return
         write_score_table(output, table)
         return
     scores = chain.from_iterable(
