@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 
@@ -53,6 +54,13 @@ def ngram_mixture() -> IncrementalModel:
     return mixed
 
 
+def store_mixture() -> IncrementalModel:
+    one = sample_model(depth=2, beam_width=20)
+    mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
 SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "toy": ToyModel.of,
     "toy-signatures": lambda: ToyModel.of(vocabulary=signatures()),
@@ -70,6 +78,23 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "ngram-signatures-3": lambda: small_ngram(order=3, vocabulary=signatures()),
     "ngram-arpa": from_arpa,
     "ngram-mixture": ngram_mixture,
+    **{
+        f"hhmm-{precision}-beam-{beam}": lambda beam=beam, precision=precision: sample_model(
+            depth=2, beam_width=beam, precision=precision
+        )
+        for beam, precision in [
+            (1, "fast"),
+            (2, "fast"),
+            (5, "fast"),
+            (5, "exact"),
+            (2000, "fast"),
+            (2000, "exact"),
+        ]
+    },
+    "hhmm-signature": lambda: sample_model(depth=2, beam_width=50, observation="signature"),
+    "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
+    "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
+    "hhmm-ngram-mixture": store_mixture,
 }
 
 

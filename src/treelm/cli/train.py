@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 from treelm.cli.corpus_options import corpus_of, trees_of
 from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
+from treelm.cli.train_hhmm import hhmm
 from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
@@ -296,6 +297,11 @@ def pcfg_la(
         },
         as_json=json,
     )
+
+
+train.command(
+    hhmm, help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`"
+)
 
 
 @train.command(

@@ -19,6 +19,7 @@ SYSTEMS = {
     "ngram": "treelm.models.ngram.model:NgramModel",
     "pcfg": "treelm.models.pcfg.model:PcfgModel",
     "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
+    "hhmm": "treelm.models.hhmm.model:HhmmModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }
