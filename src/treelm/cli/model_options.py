@@ -13,6 +13,8 @@ from cyclopts import Parameter
 from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
 from treelm.errors import UsageError
+from treelm.models.model import LanguageModel
+from treelm.tasks.search import with_search
 
 T = TypeVar("T")
 
@@ -40,6 +42,23 @@ class TextOptions:
         if self.limit is not None and self.limit < 0:
             raise UsageError("--limit must be 0 or more.")
         return islice(items, self.limit)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of models that keep a beam."""
+
+    beam_width: int | None = None
+    """Hypotheses that an hhmm keeps after a word; default: as it was trained, mostly 2000."""
+    beam_ratio: float | None = None
+    """Drop hypotheses lighter than this share of the heaviest; default: none are."""
+
+    def apply(self, model: LanguageModel) -> LanguageModel:
+        """Return the model with the search asked for."""
+        given = {"beam_width": self.beam_width, "beam_ratio": self.beam_ratio}
+        options = {name: value for name, value in given.items() if value is not None}
+        return with_search(model, options) if options else model
 
 
 @Parameter(name="*")
