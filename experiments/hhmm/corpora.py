@@ -75,16 +75,23 @@ def halves(sentences: Sentences, most: int) -> tuple[Sentences, Sentences]:
     return tuning[:most], test[:most]
 
 
+def out_of_domain(name: str, sentences: Sentences, most: int) -> TestSet:
+    """Return a set of text that no treebank is like."""
+    tuning, test = halves(sentences, most)
+    return TestSet(name=name, in_domain=False, tuning=tuning, test=test)
+
+
 def test_sets(data: Path, held_out: dict[str, Sentences], most: int) -> Iterator[TestSet]:
     """Yield all sets: of each treebank its own, and texts of other kinds."""
     for name in TREEBANKS:
         tuning = tree_sentences(data, name, "dev", most)
-        yield TestSet(name, True, tuning, tree_sentences(data, name, "test", most))
+        test = tree_sentences(data, name, "test", most)
+        yield TestSet(name=name, in_domain=True, tuning=tuning, test=test)
     for name, sentences in held_out.items():
-        yield TestSet(name, False, *halves(sentences, most))
+        yield out_of_domain(name, sentences, most)
     for name, path in {
         "multi30k": data / "mt/multi30k/val.en",
         "ted": data / "mt/ted/ref.en",
     }.items():
         if path.exists():
-            yield TestSet(name, False, *halves(text_sentences(path), most))
+            yield out_of_domain(name, text_sentences(path), most)

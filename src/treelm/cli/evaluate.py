@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.model_options import MeasureOptions, ModelPath, TextOptions
+from treelm.cli.evaluate_reading import reading_times
+from treelm.cli.model_options import MeasureOptions, ModelPath, SearchOptions, TextOptions
 from treelm.cli.options import (
     CommonOptions,
     InputFile,
@@ -50,6 +51,13 @@ evaluate = App(
     help_epilogue="Example: `treelm evaluate parses gold.mrg parsed.mrg --json`",
     default_parameter=Parameter(negative=(), consume_multiple=True),
     version_flags=[],
+)
+
+
+evaluate.command(
+    reading_times,
+    help_epilogue="Example: `treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm "
+    "--baseline ngram`",
 )
 
 
@@ -121,6 +129,7 @@ def perplexity(
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
     json: bool = False,
+    search: SearchOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -131,6 +140,7 @@ def perplexity(
         model: Model folder.
         oov_mode: Count unknown words as what stands for them, or leave them out.
         json: One JSON object instead of lines.
+        search: Search.
         text: Text.
         common: Common.
     """
@@ -138,7 +148,7 @@ def perplexity(
     text = text or TextOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
     found = evaluate_perplexity(
-        load(model),
+        (search or SearchOptions()).apply(load(model)),
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         threads=text.thread_count,
