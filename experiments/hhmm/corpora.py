@@ -68,8 +68,9 @@ def text_sentences(path: Path) -> Sentences:
 
 
 def halves(sentences: Sentences, most: int) -> tuple[Sentences, Sentences]:
-    """Return sentences for tuning, and others for testing: blocks of 25 in turn."""
-    blocks = [sentences[place : place + 25] for place in range(0, len(sentences), 25)]
+    """Return sentences for tuning, and others for testing: blocks of up to 25 in turn."""
+    size = min(25, max(1, len(sentences) // 4))
+    blocks = [sentences[place : place + size] for place in range(0, len(sentences), size)]
     tuning = [sentence for block in blocks[::2] for sentence in block]
     test = [sentence for block in blocks[1::2] for sentence in block]
     return tuning[:most], test[:most]

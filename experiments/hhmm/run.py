@@ -157,7 +157,8 @@ class Study:
         sweeps = Sweeps(report, self.vocabulary, sentences, self.threads)
         sweeps.coverage({name: trees_of(self.data, "train", (name,)) for name in TREEBANKS})
         sweeps.beams(self.store, self.arguments.beams)
-        sweeps.options(trees_of(self.data, "train"), option_choices())
+        choices = option_choices()[: self.arguments.options]
+        sweeps.options(trees_of(self.data, "train"), choices)
         return report.write()
 
     def reading(self) -> Path:
@@ -227,6 +228,7 @@ def main() -> None:
     parser.add_argument("--beam-width", type=int, default=2000)
     parser.add_argument("--sentences", type=int, default=500, help="most sentences of a set")
     parser.add_argument("--sweep-sentences", type=int, default=200)
+    parser.add_argument("--options", type=int, help="try only the first options of the grammar")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 10, 50, 200, 500, 2000, 20000])
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
