@@ -115,33 +115,29 @@ const StoreExpansion::Plan& StoreExpansion::made_plan(std::uint32_t place) {
   plan.made = true;
   plan.first = static_cast<std::uint32_t>(work_.outcomes_.size());
   plan.first_top = static_cast<std::uint32_t>(work_.top_outcomes_.size());
+  if (plan.row < 0) return plan;
   const double cut = plan.largest_share > 0 ? threshold_ / plan.largest_share : 0.0;
-  std::uint32_t parent = no_symbol;
-  double parents = 0;
-  for (const auto& [pair, value] : work_.word_.left_rules(plan.level, plan.active)) {
-    if (grammar_.pair_parent(pair) != parent) {
-      parent = grammar_.pair_parent(pair);
-      parents = grammar_.progeny(plan.row, parent);
-    }
+  const auto row = grammar_.row_view(plan.row);
+  for (std::size_t i = 0; i < row.symbols.size(); ++i) work_.progeny_[row.symbols[i]] = row.values[i];
+  for (const WordView::Rule& rule : work_.word_.left_rules(plan.level, plan.active)) {
+    const double parents = work_.progeny_[rule.parent];
     if (parents == 0) continue;
-    const double share = parents * value;
-    const std::uint32_t right = grammar_.pair_right(pair);
-    if (grammar_.is_tag(right)) {
-      const double here = share * work_.word_.tag_value(right);
-      plan.total += here;
-      if (work_.top_outcomes_.size() > plan.first_top && work_.top_outcomes_.back().tag == parent)
-        work_.top_outcomes_.back().value += here;
+    plan.total += parents * rule.sum;
+    if (rule.right < 0) {
+      if (work_.top_outcomes_.size() > plan.first_top && work_.top_outcomes_.back().tag == rule.parent)
+        work_.top_outcomes_.back().value += parents * rule.sum;
       else
-        work_.top_outcomes_.push_back({parent, here});
+        work_.top_outcomes_.push_back({rule.parent, parents * rule.sum});
       continue;
     }
-    for (const auto& [tag, emitted] : work_.word_.row_emissions(grammar_.row(plan.level + 1, right))) {
-      const double here = share * emitted;
-      plan.total += here;
-      plan.largest = std::max(plan.largest, here);
-      if (here >= cut) work_.outcomes_.push_back({here, pair, tag});
-    }
+    const double likeliest = parents * rule.largest;
+    plan.largest = std::max(plan.largest, likeliest);
+    if (likeliest < cut) continue;
+    const double share = parents * rule.value;
+    for (const auto& [tag, emitted] : work_.word_.row_emissions(rule.right))
+      if (share * emitted >= cut) work_.outcomes_.push_back({share * emitted, rule.pair, tag});
   }
+  for (const std::uint32_t symbol : row.symbols) work_.progeny_[symbol] = 0;
   plan.size = static_cast<std::uint32_t>(work_.outcomes_.size()) - plan.first;
   plan.tops = static_cast<std::uint32_t>(work_.top_outcomes_.size()) - plan.first_top;
   std::sort(work_.outcomes_.begin() + plan.first, work_.outcomes_.end(),
@@ -210,10 +206,10 @@ void StoreExpansion::sum_within(std::uint32_t node, std::uint32_t level) {
   for (std::uint32_t i = work_.store_start_[node]; i < work_.store_start_[node + 1]; ++i) {
     const double share = work_.share_[i];
     if (share == 0) continue;
-    for (const auto& [pair, value] : work_.word_.left_rules(level, beam_.stores[i].active)) {
-      double& sum = work_.pair_sum_[pair];
-      if (sum == 0) work_.pairs_.push_back(pair);
-      sum += share * value;
+    for (const WordView::Rule& rule : work_.word_.left_rules(level, beam_.stores[i].active)) {
+      double& sum = work_.pair_sum_[rule.pair];
+      if (sum == 0) work_.pairs_.push_back(rule.pair);
+      sum += share * rule.value;
     }
   }
 }
@@ -309,8 +305,9 @@ void StoreExpansion::emit(std::uint32_t node, std::uint32_t level, std::uint32_t
     sum += value * work_.word_.tag_value(awaited);
     return;
   }
-  for (const auto& [tag, share] : work_.word_.row_emissions(grammar_.row(level + 1, awaited)))
-    add({value * share, node, active, awaited, tag});
+  const std::int32_t row = grammar_.row(level + 1, awaited);
+  if (value * work_.word_.largest_emission(row) < threshold_) return;
+  for (const auto& [tag, share] : work_.word_.row_emissions(row)) add({value * share, node, active, awaited, tag});
 }
 
 // The only store of a node: its outcomes are final, and come in falling order.

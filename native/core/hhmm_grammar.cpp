@@ -7,6 +7,7 @@
 #include <string>
 
 #include "error.h"
+#include "random.h"
 
 namespace treelm {
 
@@ -26,6 +27,10 @@ std::vector<std::size_t> checked_starts(std::span<const std::int64_t> starts, st
     found[i] = static_cast<std::size_t>(starts[i]);
   }
   return found;
+}
+
+std::size_t pair_hash(std::uint32_t parent, std::uint32_t right) {
+  return static_cast<std::size_t>(mix64(std::uint64_t{parent} << 32 | right));
 }
 
 }  // namespace
@@ -63,6 +68,20 @@ void HhmmGrammar::copy_rows(const HhmmArrays& arrays) {
       row_symbol_.push_back(static_cast<std::uint32_t>(symbol));
     }
   row_value_.assign(arrays.row_value.begin(), arrays.row_value.end());
+  column_start_.assign(symbols_ - phrasal_ + 1, 0);
+  for (const std::uint32_t symbol : row_symbol_)
+    if (is_tag(symbol)) ++column_start_[symbol - phrasal_ + 1];
+  std::partial_sum(column_start_.begin(), column_start_.end(), column_start_.begin());
+  column_row_.resize(column_start_.back());
+  column_value_.resize(column_start_.back());
+  std::vector<std::size_t> next(column_start_.begin(), column_start_.end() - 1);
+  for (std::size_t row = 0; row + 1 < row_start_.size(); ++row)
+    for (std::size_t i = row_start_[row]; i < row_start_[row + 1]; ++i)
+      if (is_tag(row_symbol_[i])) {
+        const std::size_t place = next[row_symbol_[i] - phrasal_]++;
+        column_row_[place] = static_cast<std::uint32_t>(row);
+        column_value_[place] = row_value_[i];
+      }
 }
 
 void HhmmGrammar::copy_words(const HhmmArrays& arrays) {
@@ -129,24 +148,31 @@ void HhmmGrammar::index_rules(const HhmmArrays& arrays) {
     if (rule[0] != 0) pairs.emplace_back(rule[0], rule[2]);
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  pair_start_.assign(symbols_ + 1, 0);
+  std::size_t places = 16;
+  while (places < 4 * pairs.size()) places *= 2;
+  pair_place_.assign(places, no_symbol);
   for (const auto& [parent, right] : pairs) {
-    ++pair_start_[parent + 1];
+    std::size_t place = pair_hash(parent, right) & (places - 1);
+    while (pair_place_[place] != no_symbol) place = (place + 1) & (places - 1);
+    pair_place_[place] = static_cast<std::uint32_t>(pair_parent_.size());
     pair_parent_.push_back(parent);
     pair_right_.push_back(right);
   }
-  std::partial_sum(pair_start_.begin(), pair_start_.end(), pair_start_.begin());
 
   std::erase_if(order, [&](std::size_t i) { return rules[i][0] == 0; });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rules[a][1] < rules[b][1]; });
   left_start_.assign(symbols_ + 1, 0);
   left_value_.resize(order.size() * levels);
+  left_right_.resize(order.size() * levels);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto& rule = rules[order[i]];
     ++left_start_[rule[1] + 1];
     left_pair_.push_back(find_pair(rule[0], rule[2]));
-    for (std::size_t level = 0; level < levels; ++level)
+    for (std::uint32_t level = 0; level < levels; ++level) {
       left_value_[level * order.size() + i] = arrays.left[level * count + order[i]];
+      left_right_[level * order.size() + i] =
+          is_tag(rule[2]) ? -2 - static_cast<std::int32_t>(rule[2]) : row(level + 1, rule[2]);
+    }
   }
   std::partial_sum(left_start_.begin(), left_start_.end(), left_start_.begin());
 }
@@ -160,10 +186,11 @@ double HhmmGrammar::progeny(std::int32_t row, std::uint32_t symbol) const {
 }
 
 std::uint32_t HhmmGrammar::find_pair(std::uint32_t parent, std::uint32_t right) const {
-  const auto first = pair_right_.begin() + static_cast<std::ptrdiff_t>(pair_start_[parent]);
-  const auto last = pair_right_.begin() + static_cast<std::ptrdiff_t>(pair_start_[parent + 1]);
-  const auto found = std::lower_bound(first, last, right);
-  return found == last || *found != right ? no_symbol : static_cast<std::uint32_t>(found - pair_right_.begin());
+  const std::size_t mask = pair_place_.size() - 1;
+  for (std::size_t place = pair_hash(parent, right) & mask;; place = (place + 1) & mask) {
+    const std::uint32_t pair = pair_place_[place];
+    if (pair == no_symbol || (pair_parent_[pair] == parent && pair_right_[pair] == right)) return pair;
+  }
 }
 
 std::size_t HhmmGrammar::find_left(std::uint32_t left, std::uint32_t pair) const {

@@ -69,6 +69,15 @@ class HhmmGrammar {
     const auto size = row_start_[static_cast<std::size_t>(row) + 1] - first;
     return {{row_symbol_.data() + first, size}, {row_value_.data() + first, size}};
   }
+  // The rows that hold a tag, and its expected number in each.
+  struct ColumnView {
+    std::span<const std::uint32_t> rows;
+    std::span<const double> values;
+  };
+  ColumnView tag_column(std::uint32_t tag) const {
+    const std::size_t first = column_start_[tag - phrasal_], size = column_start_[tag - phrasal_ + 1] - first;
+    return {{column_row_.data() + first, size}, {column_value_.data() + first, size}};
+  }
   // Expected number of `symbol` in a row; 0 for no row.
   double progeny(std::int32_t row, std::uint32_t symbol) const;
 
@@ -78,6 +87,9 @@ class HhmmGrammar {
   };
   RuleRange by_left(std::uint32_t left) const { return {left_start_[left], left_start_[left + 1]}; }
   std::uint32_t left_pair(std::size_t place) const { return left_pair_[place]; }
+  // By the place of a rule: the row below its right child at one level further, or a tag as -2 - symbol; -1 where
+  // there is neither.
+  const std::int32_t* left_rights(std::uint32_t level) const { return left_right_.data() + level * left_pair_.size(); }
   // The place of the rule with a left child and a pair, or no_rule.
   static constexpr std::size_t no_rule = ~std::size_t{0};
   std::size_t find_left(std::uint32_t left, std::uint32_t pair) const;
@@ -103,15 +115,19 @@ class HhmmGrammar {
   std::vector<std::size_t> row_start_;
   std::vector<std::uint32_t> row_symbol_;
   std::vector<double> row_value_;
+  std::vector<std::size_t> column_start_;  // by tag
+  std::vector<std::uint32_t> column_row_;
+  std::vector<double> column_value_;
   std::vector<std::size_t> word_start_;
   std::vector<Emission> emissions_;
   std::vector<double> unigram_;
   std::vector<std::size_t> left_start_;
   std::vector<std::uint32_t> left_pair_;
+  std::vector<std::int32_t> left_right_;
   std::vector<double> left_value_;
   std::vector<std::uint32_t> pair_parent_, pair_right_;
-  std::vector<std::size_t> pair_start_;   // by parent
-  std::vector<std::size_t> cross_start_;  // by parent
+  std::vector<std::uint32_t> pair_place_;  // hashed by parent and right child
+  std::vector<std::size_t> cross_start_;   // by parent
   std::vector<std::uint32_t> cross_left_, cross_right_;
   std::vector<double> cross_value_;
 };

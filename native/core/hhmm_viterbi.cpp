@@ -84,14 +84,14 @@ void StoreViterbi::expand(const Item& item, std::uint32_t place) {
   if (level <= grammar_.depth()) {
     std::uint32_t parent = no_symbol;
     double parents = 0;
-    for (const auto& [pair, value] : word_.left_rules(level, item.top)) {
-      if (grammar_.pair_parent(pair) != parent) {
-        parent = grammar_.pair_parent(pair);
+    for (const WordView::Rule& rule : word_.left_rules(level, item.top)) {
+      if (rule.parent != parent) {
+        parent = rule.parent;
         parents = grammar_.progeny(row, parent);
       }
-      if (parents > 0)
-        emit(item.tail, parent, share * parents * value,
-             {place, {StoreMove::Kind::within, parent, grammar_.pair_right(pair), no_symbol}});
+      if (share * parents * rule.largest >= threshold_ && parents > 0)
+        emit(item.tail, parent, share * parents * rule.value,
+             {place, {StoreMove::Kind::within, parent, grammar_.pair_right(rule.pair), no_symbol}});
     }
   }
   if (level < 2) return;

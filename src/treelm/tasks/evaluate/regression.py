@@ -51,7 +51,7 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
     Examples:
         >>> x = np.array([0.0, 1.0, 2.0, 3.0])
         >>> fit = fit_linear(2 * x + np.array([0.1, -0.1, 0.1, -0.1]), {"x": x})
-        >>> round(fit.coefficient("x") / x.std(), 2)
+        >>> round(fit.coefficient("x") / float(x.std()), 2)
         1.96
     """
     n, width = len(response), len(predictors) + 1
