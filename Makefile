@@ -8,7 +8,7 @@ SOURCES := $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*') pypr
 CMAKE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD_PROJECT_VERSION=0 \
 	-DTREELM_PYTHON=OFF -DTREELM_WERROR=ON
 NATIVE_READERS := brackets arpa tables
-PYTHON_READERS := manifest safetensors
+PYTHON_READERS := forest manifest safetensors
 EXECUTIONS ?= 20000
 SEED ?= 1
 

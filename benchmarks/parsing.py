@@ -5,8 +5,9 @@
 FOLDER holds train.mrg, dev.mrg and test.mrg. Both are trained on the same file, one thread each,
 and parse the words of the same trees. Times are processor seconds. The Berkeley parser's start and
 the warming up of its machine are taken off: it parses each set once and three times over, and the
-difference counts. Then: tokens a second by length, and speed against accuracy by threshold. Models
-are kept in --work, and are not trained again if they are there.
+difference counts. Then: tokens a second by length, speed against accuracy over thresholds, what two
+threads gain in parsing and in training, and the time that a billion words would take. Models are
+kept in --work, and are not trained again if they are there.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from treelm.corpus.brackets import read_trees
-from treelm.grammar.chart import ParserOptions, Pruning
+from treelm.corpus.corpus import TreeCorpus
+from treelm.grammar.binary_trees import build_binary_trees
+from treelm.grammar.chart import THRESHOLDS, ParserOptions, Pruning, Thresholds
+from treelm.grammar.latent_trees import LatentTrees
+from treelm.grammar.split_merge import split, unsplit_weights
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.models.registry import load
 from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
@@ -31,6 +36,9 @@ from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
 SETS = ("dev", "test")
 LENGTHS = (10, 20, 40, 80)
 PRUNINGS: tuple[Pruning, ...] = ("fast", "default", "accurate")
+#: Added to the logarithms of the default thresholds for the curve of speed against accuracy.
+SHIFTS = (2.5, 2.0, 1.5, 1.0, 0.5, 0.0, -1.0, -2.0, -4.0)
+BILLION = 1_000_000_000
 
 
 def processor_seconds(command: Sequence[str | Path], log: Path) -> float:
@@ -87,7 +95,10 @@ def accuracy(gold: Path, guess: Path) -> float:
 
 
 def parse_ours(
-    model: PcfgLaModel, sentences: list[tuple[str, ...]], pruning: Pruning, out: Path
+    model: PcfgLaModel,
+    sentences: list[tuple[str, ...]],
+    pruning: Pruning | Thresholds,
+    out: Path,
 ) -> float:
     """Parse on one thread, write the trees, and return sentences a processor second."""
     options = ParserOptions(pruning=pruning)
@@ -130,6 +141,50 @@ def by_length(model: PcfgLaModel, sentences: list[tuple[str, ...]]) -> dict[int,
     return found
 
 
+def curve(
+    model: PcfgLaModel, sentences: list[tuple[str, ...]], gold: Path, work: Path
+) -> list[dict[str, float]]:
+    """Return speed and accuracy for thresholds around the default ones."""
+    found = []
+    default = THRESHOLDS["default"]
+    for shift in SHIFTS:
+        moved = Thresholds(default.beam + shift, tuple(level + shift for level in default.levels))
+        guess = work / "curve.mrg"
+        speed = parse_ours(model, sentences, moved, guess)
+        f1 = accuracy(gold, guess)
+        found.append({"shift": shift, "sentences_per_second": speed, "f1": f1})
+    return found
+
+
+def two_threads(
+    model: PcfgLaModel, sentences: list[tuple[str, ...]], train: Path
+) -> dict[str, float]:
+    """Return how many times faster two threads are than one, by the clock on the wall."""
+
+    def wall(work: Callable[[int], object]) -> list[float]:
+        seconds = []
+        for threads in (1, 2):
+            best = float("inf")
+            for _ in range(3):
+                start = time.perf_counter()
+                work(threads)
+                best = min(best, time.perf_counter() - start)
+            seconds.append(best)
+        return seconds
+
+    corpus = TreeCorpus((str(train),), on_error="skip")
+    trees = LatentTrees(build_binary_trees(corpus.batches()))
+    state = unsplit_weights(trees)
+    for cycle in range(1, 5):
+        state = split(trees.rules, state, noise=0.01, seed=1, cycle=cycle)
+    model.parse_many(sentences[:1])
+    one, two = wall(lambda threads: model.parse_many(sentences, threads=threads))
+    single, double = wall(
+        lambda threads: trees.expect(state.substates, state.weights, threads=threads)
+    )
+    return {"parsing": one / two, "expectation": single / double}
+
+
 def main() -> None:
     """Measure both and print one JSON object with ratios."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -140,6 +195,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path)
     parser.add_argument("--core", type=int, default=0)
     arguments = parser.parse_args()
+    everywhere = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {arguments.core})
     work = arguments.work or Path(tempfile.mkdtemp())
     work.mkdir(exist_ok=True)
@@ -166,6 +222,14 @@ def main() -> None:
         result[name] = row
     dev = [tree.words for tree in read_trees(arguments.treebank / "dev.mrg")]
     result["tokens_per_second_by_length"] = by_length(model, dev)
+    result["curve"] = curve(model, dev, arguments.treebank / "dev.mrg", work)
+    start = time.process_time()
+    model.parse_many(dev)
+    speed = sum(map(len, dev)) / (time.process_time() - start)
+    result["tokens_per_second"] = speed
+    result["days_for_a_billion_words_on_one_core"] = BILLION / speed / 86_400
+    os.sched_setaffinity(0, everywhere)
+    result["times_faster_with_two_threads"] = two_threads(model, dev, train)
     print(json.dumps(result, indent=1))
 
 

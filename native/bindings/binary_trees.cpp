@@ -31,10 +31,10 @@ void bind_binary_trees(nb::module_& module) {
   nb::class_<BinaryTreeBuilder>(module, "BinaryTreeBuilder")
       .def(
           "__init__",
-          [](BinaryTreeBuilder* self, bool left_branching) {
-            new (self) BinaryTreeBuilder(left_branching ? Branching::left : Branching::right);
+          [](BinaryTreeBuilder* self, bool left_branching, bool keep_cycles) {
+            new (self) BinaryTreeBuilder(left_branching ? Branching::left : Branching::right, keep_cycles);
           },
-          nb::kw_only(), nb::arg("left_branching"))
+          nb::kw_only(), nb::arg("left_branching"), nb::arg("keep_cycles") = false)
       .def(
           "add",
           [](BinaryTreeBuilder& self, const PackedTrees& trees) {

@@ -87,11 +87,15 @@ void bind_chart(nb::module_& module);
 void bind_counts(nb::module_& module);
 void bind_event_templates(nb::module_& module);
 void bind_hhmm(nb::module_& module);
+void bind_headlex(nb::module_& module);
+void bind_k_best(nb::module_& module);
 void bind_profile(nb::module_& module);
+void bind_packed_forest(nb::module_& module);
 void bind_packed_trees(nb::module_& module);
 void bind_table_quantizer(nb::module_& module);
 void bind_split_merge(nb::module_& module);
 void bind_tree_stream(nb::module_& module);
+void bind_treelet(nb::module_& module);
 void bind_word_encoder(nb::module_& module);
 void bind_words(nb::module_& module);
 

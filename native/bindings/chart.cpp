@@ -12,6 +12,7 @@
 #include "../core/prefix_scorer.h"
 #include "../core/weighted_cky.h"
 #include "bindings.h"
+#include "chart_handles.h"
 
 namespace treelm::bindings {
 
@@ -33,12 +34,6 @@ void make_grammar(std::shared_ptr<ChartGrammar<Real>>& out, std::uint32_t phrasa
   out = std::make_shared<ChartGrammar<Real>>(arrays);
 }
 
-// A handle: grammars are shared by parsers and never change.
-template <class Real>
-struct GrammarHandle {
-  std::shared_ptr<ChartGrammar<Real>> grammar;
-};
-
 template <class Real>
 void bind_grammar(nb::module_& module, const char* name) {
   using Handle = GrammarHandle<Real>;
@@ -55,10 +50,6 @@ void bind_grammar(nb::module_& module, const char* name) {
           nb::kw_only(), nb::arg("phrasal"), nb::arg("substates"), nb::arg("unary_rules"), nb::arg("binary_rules"),
           nb::arg("unary_weights"), nb::arg("binary_weights"));
 }
-
-struct LexiconHandle {
-  std::shared_ptr<ChartLexicon> lexicon;
-};
 
 // Trees in preorder without intermediate nodes: per node its symbol and its number of children.
 struct FlatTrees {
@@ -88,10 +79,10 @@ struct FlatTrees {
 using LevelArguments = std::tuple<GrammarHandle<float>, LexiconHandle, std::vector<std::uint32_t>>;
 
 nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-                    std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
+                    double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
                     const Array<std::uint8_t>& intermediate, std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
-  ParserOptions options{std::move(thresholds), decoding, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   FlatTrees trees;
   std::vector<std::uint8_t> status;
@@ -167,7 +158,8 @@ void bind_chart(nb::module_& module) {
       .value("MAX_RULE_PRODUCT", Decoding::max_rule_product)
       .value("MAX_RULE_SUM", Decoding::max_rule_sum)
       .value("VARIATIONAL", Decoding::variational)
-      .value("VITERBI", Decoding::viterbi);
+      .value("VITERBI", Decoding::viterbi)
+      .value("NONE", Decoding::none);
 
   nb::class_<ChartParser>(module, "ChartParser")
       .def(
@@ -179,9 +171,9 @@ void bind_chart(nb::module_& module) {
             new (self) ChartParser(std::move(made));
           },
           nb::arg("levels"))
-      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("thresholds"),
-           nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"), nb::arg("work_limit"),
-           nb::arg("threads"));
+      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"),
+           nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"),
+           nb::arg("work_limit"), nb::arg("threads"));
 
   nb::class_<InsideScorer>(module, "InsideScorer")
       .def(
@@ -209,6 +201,12 @@ void bind_chart(nb::module_& module) {
           nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
       .def("items", &chart_items, nb::arg("words"));
 
+  nb::class_<PrefixChart>(module, "PrefixChart")
+      .def("__len__", &PrefixChart::words)
+      .def_prop_ro("log_prefix", &PrefixChart::log_prefix)
+      .def_prop_ro("log_whole", &PrefixChart::log_whole)
+      .def_prop_ro("bytes", &PrefixChart::bytes);
+
   nb::class_<PrefixScorer>(module, "PrefixScorer")
       .def(
           "__init__",
@@ -218,17 +216,38 @@ void bind_chart(nb::module_& module) {
           nb::arg("grammar"), nb::arg("lexicon"))
       .def(
           "score",
-          [](const PrefixScorer& self, const Array<std::uint32_t>& words) {
+          [](const PrefixScorer& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
+             std::uint64_t work_limit, std::size_t threads) {
+            check_threads(threads);
+            ChartLimits limits;
+            limits.work = work_limit;
             std::vector<double> scores;
             {
               const nb::gil_scoped_release release;
-              scores = self.score(span_of(words));
+              scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
             }
-            const double whole = scores.back();
-            scores.pop_back();
-            return nb::make_tuple(give(std::move(scores)), whole);
+            return give(std::move(scores));
           },
-          nb::arg("words"));
+          nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
+      .def("start", [](const PrefixScorer& self) { return self.start(); })
+      .def(
+          "extend",
+          [](const PrefixScorer& self, const PrefixChart& chart, std::uint32_t word) {
+            const nb::gil_scoped_release release;
+            return self.extend(chart, word);
+          },
+          nb::arg("chart"), nb::arg("word"))
+      .def(
+          "next",
+          [](const PrefixScorer& self, const PrefixChart& chart, const Array<std::uint32_t>& words) {
+            std::vector<double> scores;
+            {
+              const nb::gil_scoped_release release;
+              scores = self.next(chart, span_of(words));
+            }
+            return give(std::move(scores));
+          },
+          nb::arg("chart"), nb::arg("words"));
 
   module.def("best_weighted_tree", &weighted_tree, nb::kw_only(), nb::arg("symbols"), nb::arg("rules"),
              nb::arg("weights"), nb::arg("root_weights"), nb::arg("tags"), nb::arg("tag_weights"),

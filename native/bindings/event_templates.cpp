@@ -2,21 +2,17 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 
 #include "bindings.h"
+#include "tree_events.h"
 
 namespace treelm::bindings {
 
 namespace {
-
-nb::list strings(const Symbols& symbols) {
-  nb::list result;
-  for (std::uint32_t i = 0; i < symbols.size(); ++i) result.append(nb::str(symbols[i].data(), symbols[i].size()));
-  return result;
-}
 
 nb::list extract(EventExtractor& self, const PackedTrees& trees) {
   std::vector<std::vector<std::uint32_t>> rows(self.templates().size());
@@ -63,9 +59,27 @@ void bind_event_templates(nb::module_& module) {
       .def(
           "__init__",
           [](EventExtractor* self, const std::vector<EventTemplate>& templates, std::shared_ptr<WordEncoder> encoder,
-             bool training) { new (self) EventExtractor(templates, std::move(encoder), training); },
-          nb::arg("templates"), nb::arg("encoder").none(), nb::kw_only(), nb::arg("training"))
+             bool training, const std::vector<std::string>& marked_tags) {
+            new (self) EventExtractor(templates, std::move(encoder), training, marked_tags);
+          },
+          nb::arg("templates"), nb::arg("encoder").none(), nb::kw_only(), nb::arg("training"), nb::arg("marked_tags"))
       .def("extract", &extract, nb::arg("trees"))
+      .def(
+          "count",
+          [](EventExtractor& self, const nb::list& batches, const nb::list& counters, std::size_t threads) {
+            std::vector<std::size_t> columns;
+            for (const EventTemplate& each : self.templates()) columns.push_back(each.columns.size());
+            check_counters(counters, columns);
+            count_rows(self, batches, counters, threads);
+          },
+          nb::arg("batches"), nb::arg("counters"), nb::kw_only(), nb::arg("threads"))
+      .def_prop_ro("label_bases",
+                   [](const EventExtractor& self) {
+                     nb::list result;
+                     for (const std::string& base : self.label_bases())
+                       result.append(nb::str(base.data(), base.size()));
+                     return result;
+                   })
       .def_prop_ro("labels", [](const EventExtractor& self) { return strings(self.labels()); })
       .def_prop_ro("words", [](const EventExtractor& self) { return strings(self.words()); })
       .def_prop_ro("yields",

@@ -46,7 +46,11 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_split_merge(module);
   treelm::bindings::bind_binary_trees(module);
   treelm::bindings::bind_chart(module);
+  treelm::bindings::bind_k_best(module);
+  treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_treelet(module);
+  treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
 }

@@ -84,14 +84,14 @@ void normalize(const Matrix<std::int32_t>& rows, const Counts& substates, const 
   });
 }
 
-void smooth(const Matrix<std::int32_t>& rows, const Counts& substates, const Changed& weights, double phrasal_share,
-            double lexical_share, std::size_t threads) {
+void smooth(const Matrix<std::int32_t>& rows, const Counts& substates, const Changed& weights, const Counts& groups,
+            bool others, double phrasal_share, double lexical_share, std::size_t threads) {
   check_threads(threads);
   const std::vector<LatentRule> rules = rules_of(rows);
   unlocked([&] {
     ThreadPool pool(threads);
-    smooth_rules(RuleBlocks(rules, span_of(substates)), std::span(weights.data(), weights.size()), phrasal_share,
-                 lexical_share, pool);
+    smooth_rules(RuleBlocks(rules, span_of(substates)), std::span(weights.data(), weights.size()),
+                 span_of(groups), others, phrasal_share, lexical_share, pool);
   });
 }
 
@@ -126,7 +126,7 @@ void bind_split_merge(nb::module_& module) {
   module.def("normalize_rules", &normalize, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"),
              nb::arg("previous"), nb::kw_only(), nb::arg("rule_filter"), nb::arg("threads"));
   module.def("smooth_rules", &smooth, nb::arg("rules"), nb::arg("substates"), nb::arg("weights"), nb::kw_only(),
-             nb::arg("phrasal_share"), nb::arg("lexical_share"), nb::arg("threads"));
+             nb::arg("groups"), nb::arg("others"), nb::arg("phrasal_share"), nb::arg("lexical_share"), nb::arg("threads"));
   module.def("substate_totals", &totals, nb::arg("rules"), nb::arg("substates"), nb::arg("counts"));
 }
 

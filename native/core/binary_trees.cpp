@@ -7,7 +7,6 @@ namespace treelm {
 namespace {
 
 constexpr std::string_view root_label = "ROOT";
-constexpr std::string_view tag_mark = "~T";
 
 // Where the vertical annotation begins: the first ^ that no backslash takes the meaning from.
 std::size_t annotation_start(std::string_view label) {
@@ -105,7 +104,7 @@ BinaryTreeBuilder::Verdict BinaryTreeBuilder::add_tree(const PackedTrees& trees,
     above_.push_back(piece.is_only ? piece.parent : none);
     if (piece.parent != none) (piece.is_right ? made_.right : made_.left)[piece.parent] = node;
     if (word != none) continue;
-    if (repeats(node)) return Verdict::cycle;
+    if (!keep_cycles_ && repeats(node)) return Verdict::cycle;
     if (intermediate) {
       expand(label, piece.first, piece.last, node);
     } else {

@@ -32,7 +32,9 @@ enum class Branching : std::uint8_t { left, right };
 // to the left, X -> a (@X b (@X c d)) to the right.
 class BinaryTreeBuilder {
  public:
-  explicit BinaryTreeBuilder(Branching branching) : branching_(branching) {}
+  // Trees in which a unary chain repeats a symbol are left out unless `keep_cycles` says otherwise.
+  explicit BinaryTreeBuilder(Branching branching, bool keep_cycles = false)
+      : branching_(branching), keep_cycles_(keep_cycles) {}
   void add(const PackedTrees& trees);
   BinaryTrees finish();
 
@@ -58,6 +60,7 @@ class BinaryTreeBuilder {
   void expand(std::uint32_t label, std::uint32_t first, std::uint32_t last, std::uint32_t parent);
 
   Branching branching_;
+  bool keep_cycles_;
   Symbols phrases_, tags_, words_;
   BinaryTrees made_;
   std::uint32_t added_ = 0;

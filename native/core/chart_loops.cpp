@@ -74,7 +74,6 @@ template <class Real>
   Real sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Real weight = weights[i];
-    if (weight == 0) continue;
     values[index[i]] += factor * weight;
     sum += weight * others[index[i]];
   }

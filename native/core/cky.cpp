@@ -25,7 +25,7 @@ void PlainChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t word
 
 template <class Real>
 ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                                      const ChartLimits& limits) {
+                                      const ChartLimits& limits, Real beam) {
   reset(grammar, words.size());
   const std::size_t symbols = grammar.symbols();
   for (std::size_t last = 1; last <= words_; ++last) {
@@ -36,10 +36,10 @@ ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const s
     reference_ = largest > 0 ? std::ilogb(largest) : 0;
     for (std::size_t i = 0; i < word.tag.size(); ++i)
       below_[word.tag[i]] = static_cast<Real>(std::ldexp(word.score[word.start[i]], -reference_));
-    finish_cell(grammar, last - 1, last);
+    finish_cell(grammar, last - 1, last, beam);
     for (std::size_t first = last - 1; first-- > 0;) {
       combine(grammar, first, last);
-      finish_cell(grammar, first, last);
+      finish_cell(grammar, first, last, beam);
       if (work_ > limits.work || items_.size() > limits.items) return ChartOutcome::too_much_work;
     }
     for (std::size_t first = 0; first < last; ++first)
@@ -96,7 +96,7 @@ void PlainChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t fi
 
 // Applies unary rules to `below_` and stores what is not zero as the items of a cell.
 template <class Real>
-void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last) {
+void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam) {
   const auto symbols = grammar.symbols();
   const bool is_top = first == 0 && last == words_;
   for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
@@ -106,8 +106,12 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
     for (const ParentRule& chain : grammar.chains(symbol)) above_[chain.parent] += value * *grammar.chain_block(chain);
   }
   if (!is_top) above_[0] = 0;
-  Real largest = 0;
-  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) largest = std::max(largest, above_[symbol]);
+  Real largest = 0, likeliest = 0;
+  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
+    largest = std::max(largest, above_[symbol]);
+    likeliest = std::max(likeliest, above_[symbol] * grammar.frequency(symbol));
+  }
+  const Real least = is_top ? Real{0} : likeliest * beam;
   const std::size_t cell = cell_of(first, last);
   first_[cell] = items_.size();
   if (largest > 0) {
@@ -117,7 +121,7 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
     Real* column = column_.data() + first * symbols;
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
       const Real value = above_[symbol] * half * rest;
-      if (!(value >= std::numeric_limits<Real>::min())) continue;
+      if (!(value >= std::numeric_limits<Real>::min()) || above_[symbol] * grammar.frequency(symbol) < least) continue;
       items_.push_back({symbol, value, 0});
       column[symbol] = value;
     }
@@ -171,10 +175,14 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
   for (const Item& item : own) {
     above_[item.symbol] = 0;
     if (item.outside == 0 || item.outside * item.inside < floor || last - first == 1) continue;
-    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) pair_[pair] += item.outside * weight;
+    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) {
+      pair_[pair] += item.outside * weight;
+      left_seen_[grammar.pair_left(pair)] = 1;
+    }
     any = true;
   }
   if (!any) return;
+  list_pairs(grammar);
   for (std::size_t split = first + 1; split < last; ++split) {
     const std::size_t left = cell_of(first, split), right = cell_of(split, last);
     if (first_[left] == last_[left] || first_[right] == last_[right]) continue;
@@ -184,13 +192,33 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
     Real* rights_outside = column_outside_.data() + split * symbols;
     for (std::size_t i = first_[left]; i < last_[left]; ++i) {
       Item& item = items_[i];
-      const std::uint32_t from = grammar.first_pair(item.symbol), to = grammar.first_pair(item.symbol + 1);
+      const std::uint32_t from = listed_[item.symbol], to = listed_[item.symbol + 1];
       if (from == to) continue;
-      item.outside += scale * scatter_and_sum(rights_outside, rights, pair_.data() + from, grammar.pair_rights() + from,
-                                              to - from, item.inside * scale);
+      item.outside += scale * scatter_and_sum(rights_outside, rights, listed_weight_.data() + from,
+                                              listed_right_.data() + from, to - from, item.inside * scale);
     }
   }
-  std::fill(pair_.begin(), pair_.end(), Real{0});
+}
+
+// Lists the pairs of children that outside scores reach, by left child, and clears them.
+template <class Real>
+void PlainChart<Real>::list_pairs(const ChartGrammar<Real>& grammar) {
+  listed_.resize(grammar.symbols() + 1);
+  listed_right_.resize(grammar.pairs());
+  listed_weight_.resize(grammar.pairs());
+  std::uint32_t count = 0;
+  for (std::uint32_t left = 0; left < grammar.symbols(); ++left) {
+    listed_[left] = count;
+    if (!left_seen_[left]) continue;
+    left_seen_[left] = 0;
+    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair) {
+      listed_right_[count] = grammar.pair_right(pair);
+      listed_weight_[count] = pair_[pair];
+      count += pair_[pair] != 0;
+      pair_[pair] = 0;
+    }
+  }
+  listed_[grammar.symbols()] = count;
 }
 
 template class PlainChart<float>;

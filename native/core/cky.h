@@ -32,8 +32,10 @@ template <class Real>
 class PlainChart {
  public:
   // Words are given by their tags and scores.
-  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                      const ChartLimits& limits);
+  // Items whose inside score times how often their symbol occurs is below `beam` of the largest such
+  // number of their cell are dropped; 0 drops none.
+  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words, const ChartLimits& limits,
+                      Real beam = 0);
   // Natural logarithm of the probability of the words, after `inside`.
   double log_prob() const;
   // Fills outside scores such that inside times outside is the expected number of an item; items whose
@@ -55,8 +57,10 @@ class PlainChart {
  private:
   void reset(const ChartGrammar<Real>& grammar, std::size_t words);
   void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
-  void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
+  void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor);
+
+  void list_pairs(const ChartGrammar<Real>& grammar);
 
   std::size_t words_ = 0;
   std::uint64_t work_ = 0;
@@ -68,6 +72,9 @@ class PlainChart {
   std::vector<Real> below_, above_, pair_, column_, column_outside_;
   std::vector<std::uint32_t> lefts_;
   std::vector<char> left_seen_;
+  // Pairs of children that outside scores of a cell reach: by left child, its first; right child, weight.
+  std::vector<std::uint32_t> listed_, listed_right_;
+  std::vector<Real> listed_weight_;
   int reference_ = 0;
 };
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <string>
 
 #include "error.h"
+#include "symbols.h"
 #include "thread_pool.h"
 
 namespace treelm {
@@ -18,7 +21,7 @@ constexpr double loosening = 4.0;
 
 // Items below this share of a threshold hand no outside scores down: what they would add to others
 // is far below the threshold itself.
-constexpr double handed_down = 1e-3;
+constexpr double handed_down = 0.03;
 
 void refine(const Survivors& from, const ChartGrammar<float>& next, std::span<const std::uint32_t> parent,
             const ChartGrammar<float>& here, Survivors& out) {
@@ -32,6 +35,42 @@ void refine(const Survivors& from, const ChartGrammar<float>& next, std::span<co
     }
     out.end_cell();
   }
+}
+
+Objective objective_of(Decoding decoding) {
+  return decoding == Decoding::max_rule_sum  ? Objective::sum
+         : decoding == Decoding::variational ? Objective::variational
+                                             : Objective::product;
+}
+
+// Whether no chain of unary rules below the root's own is longer than that or repeats a symbol.
+bool has_short_chains(const DecodedTree& tree, std::uint32_t max_unary) {
+  std::vector<std::uint32_t> chain;
+  for (std::uint32_t node = 0; node < tree.symbol.size(); ++node) {
+    chain.push_back(tree.symbol[node]);
+    if (tree.left[node] != none && tree.right[node] == none) continue;  // its child comes next
+    const std::size_t rules = chain.size() - 1 - (chain.size() - 1 == node && node > 0 ? 1 : 0);
+    if (rules > max_unary) return false;
+    std::sort(chain.begin(), chain.end());
+    if (std::adjacent_find(chain.begin(), chain.end()) != chain.end()) return false;
+    chain.clear();
+  }
+  return true;
+}
+
+// The only tree of a list in which all symbols are visible.
+DecodedTree decoded(const TreeList& list) {
+  DecodedTree tree;
+  const std::size_t nodes = list.label.size();
+  tree.symbol = list.label;
+  tree.left.assign(nodes, none);
+  tree.right.assign(nodes, none);
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    if (list.size[node] == 1) continue;
+    tree.left[node] = node + 1;
+    if (list.size[node + 1] + 1 < list.size[node]) tree.right[node] = node + 1 + list.size[node + 1];
+  }
+  return tree;
 }
 
 }  // namespace
@@ -63,31 +102,71 @@ ChartParser::ChartParser(std::vector<ParserLevel> levels) : levels_(std::move(le
   }
 }
 
+// Lists trees of the last chart, or finds the best one where its decoder does not look at all chains.
+bool ChartParser::list_trees(const ParserOptions& options, std::uint32_t max_unary, Workspace& workspace,
+                             Parse& out) const {
+  const ChartGrammar<float>& grammar = *levels_.back().grammar;
+  const Objective objective = objective_of(options.decoding);
+  if (objective == Objective::sum) workspace.decoder.bound(workspace.refined, grammar, objective, max_unary);
+  ForestSource* forest = &workspace.max_rule_forest;
+  if (options.decoding == Decoding::viterbi) {
+    workspace.viterbi_forest.open(workspace.refined, grammar, workspace.viterbi);
+    forest = &workspace.viterbi_forest;
+  } else {
+    workspace.max_rule_forest.open(workspace.refined, grammar, workspace.decoder, objective);
+  }
+  KBestLimits limits{options.k, max_unary, options.k_max_pops, objective == Objective::sum};
+  if (!options.visible.start.empty()) {
+    workspace.finder.find(*forest, options.visible, limits, out.list);
+    if (out.list.trees() == 0) return false;
+    out.score = out.list.score[0];
+    return true;
+  }
+  VisibleLabels all{std::vector<std::uint32_t>(grammar.symbols() + 1), std::vector<std::uint32_t>(grammar.symbols())};
+  std::iota(all.start.begin(), all.start.end(), 0u);
+  std::iota(all.label.begin(), all.label.end(), 0u);
+  limits.trees = 1;
+  limits.pops = std::numeric_limits<std::uint64_t>::max();
+  TreeList best;
+  workspace.finder.find(*forest, all, limits, best);
+  if (best.trees() == 0) return false;
+  out.score = best.score[0];
+  out.tree = decoded(best);
+  return true;
+}
+
 bool ChartParser::decode(const ParserOptions& options, Workspace& workspace, Parse& out) const {
   const ChartGrammar<float>& grammar = *levels_.back().grammar;
+  const bool wants_list = !options.visible.start.empty();
   out.log_prob = workspace.refined.log_prob();
+  if (options.decoding == Decoding::none) return true;
+  const auto list = [&](std::uint32_t max_unary) { return list_trees(options, max_unary, workspace, out); };
+  // Chains longer than asked for are better than no tree.
+  const std::uint32_t longest = std::max(options.max_unary, grammar.phrasal());
   if (options.decoding == Decoding::viterbi) {
     if (!workspace.viterbi.decode(workspace.refined, grammar, workspace.words.back(), out.tree)) return false;
     out.score = workspace.viterbi.score();
-    return true;
+    if (!wants_list && has_short_chains(out.tree, options.max_unary)) return true;
+    return list(options.max_unary) || list(longest);
   }
-  const Objective objective = options.decoding == Decoding::max_rule_sum  ? Objective::sum
-                              : options.decoding == Decoding::variational ? Objective::variational
-                                                                          : Objective::product;
   workspace.refined.outside(grammar, true);
-  bool found = workspace.decoder.decode(workspace.refined, grammar, objective, options.max_unary, out.tree);
-  // Chains longer than asked for are better than no tree.
-  if (!found && options.max_unary < grammar.phrasal())
-    found = workspace.decoder.decode(workspace.refined, grammar, objective, grammar.phrasal(), out.tree);
-  out.score = workspace.decoder.score();
-  return found;
+  if (options.wants_forest) pack_forest(workspace.refined, grammar, options.forest_least, out.forest);
+  if (options.decoding == Decoding::max_rule_sum) return list(options.max_unary) || list(longest);
+  const Objective objective = objective_of(options.decoding);
+  for (const std::uint32_t max_unary : {options.max_unary, longest}) {
+    if (!workspace.decoder.decode(workspace.refined, grammar, objective, max_unary, out.tree)) continue;
+    out.score = workspace.decoder.score();
+    return !wants_list || list(max_unary);
+  }
+  return false;
 }
 
 ChartOutcome ChartParser::attempt(const ParserOptions& options, double shift, Workspace& workspace, Parse& out) const {
   const auto least = [&](std::size_t level) { return static_cast<float>(std::exp(options.thresholds[level] + shift)); };
   const ChartGrammar<float>& coarsest = *levels_[0].grammar;
   PlainChart<float>& plain = workspace.plain;
-  ChartOutcome outcome = plain.inside(coarsest, workspace.words[0], options.limits);
+  ChartOutcome outcome =
+      plain.inside(coarsest, workspace.words[0], options.limits, static_cast<float>(std::exp(options.beam + shift)));
   if (outcome != ChartOutcome::parsed) return outcome;
   const std::size_t second = std::min<std::size_t>(1, levels_.size() - 1);
   if (least(0) > 0) plain.outside(coarsest, least(0) * static_cast<float>(handed_down));

@@ -3,20 +3,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "chart_forest.h"
 #include "chart_lexicon.h"
 #include "cky.h"
 #include "grammar.h"
 #include "max_rule.h"
+#include "packed_forest.h"
 #include "refined_chart.h"
 #include "viterbi.h"
 
 namespace treelm {
 
-enum class Decoding : std::uint8_t { max_rule_product, max_rule_sum, variational, viterbi };
+// `none` gives no tree, only the probability of the words.
+enum class Decoding : std::uint8_t { max_rule_product, max_rule_sum, variational, viterbi, none };
 
 struct ParserLevel {
   std::shared_ptr<const ChartGrammar<float>> grammar;
@@ -26,9 +30,18 @@ struct ParserLevel {
 
 struct ParserOptions {
   std::vector<double> thresholds;  // per level, natural logarithms of expected numbers
+  // Natural logarithm of the share of the best item of a cell below which the coarsest chart drops others.
+  double beam = -std::numeric_limits<double>::infinity();
   Decoding decoding = Decoding::max_rule_product;
   std::uint32_t max_unary = 4;
   ChartLimits limits;
+  // With `visible` also a list of the k best trees without hidden nodes.
+  std::uint32_t k = 1;
+  std::uint64_t k_max_pops = 20;
+  VisibleLabels visible;
+  // Also the packed forest of rules that are expected at least so often; not with `viterbi`.
+  bool wants_forest = false;
+  double forest_least = 0;
 };
 
 // How a tree was found: as planned, after looser pruning, without pruning, or not at all.
@@ -39,6 +52,8 @@ struct Parse {
   double log_prob = 0;  // of the words, in the last chart; a lower bound where it was pruned
   double score = 0;     // what the decoding makes as large as it can
   DecodedTree tree;
+  TreeList list;  // of the best trees, where they were asked for
+  PackedForest forest;
 };
 
 class ChartParser {
@@ -51,6 +66,9 @@ class ChartParser {
     RefinedChart<float> refined;
     MaxRuleDecoder<float> decoder;
     ViterbiDecoder<float> viterbi;
+    MaxRuleForest max_rule_forest;
+    ViterbiForest viterbi_forest;
+    KBestFinder finder;
     Survivors survivors, next;
     std::vector<std::vector<TagScores>> words;  // per level
   };
@@ -61,10 +79,12 @@ class ChartParser {
                                const ParserOptions& options, std::size_t threads,
                                const std::function<void()>& check) const;
   std::uint32_t symbols() const { return levels_[0].grammar->symbols(); }
+  std::uint32_t phrasal() const { return levels_[0].grammar->phrasal(); }
 
  private:
   ChartOutcome attempt(const ParserOptions& options, double shift, Workspace& workspace, Parse& out) const;
   bool decode(const ParserOptions& options, Workspace& workspace, Parse& out) const;
+  bool list_trees(const ParserOptions& options, std::uint32_t max_unary, Workspace& workspace, Parse& out) const;
 
   std::vector<ParserLevel> levels_;
 };

@@ -31,9 +31,10 @@ enum class ErrorCode : std::uint8_t {
   bad_token,
   spill,
   not_a_number,
+  yield_mismatch,
 };
 
-inline constexpr int error_code_count = 22;
+inline constexpr int error_code_count = 23;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -59,6 +60,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::reserved_symbol: return "E_RESERVED_SYMBOL";
     case ErrorCode::bad_token: return "E_BAD_TOKEN";
     case ErrorCode::spill: return "E_TEMPORARY";
+    case ErrorCode::yield_mismatch: return "E_YIELD_MISMATCH";
     case ErrorCode::not_a_number: return "E_NAN";
   }
   return "E_FAILED";
@@ -88,6 +90,7 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::reserved_symbol: return "a text holds <s> or </s> as a word";
     case ErrorCode::bad_token: return "a word is empty, holds white space, or is no valid Unicode";
     case ErrorCode::spill: return "temporary files cannot be written or read";
+    case ErrorCode::yield_mismatch: return "a tree has other words than its sentence";
     case ErrorCode::not_a_number: return "a sum is no finite number";
   }
   return "the kernel failed";

@@ -12,6 +12,7 @@
 
 #include "packed_trees.h"
 #include "symbols.h"
+#include "thread_pool.h"
 #include "word_encoder.h"
 
 namespace treelm {
@@ -54,6 +55,9 @@ class IdSequences {
  public:
   IdSequences() : start_{0}, slots_(1024, none) {}
   std::uint32_t intern(std::span<const std::uint32_t> sequence);
+  // The id of `sequence`, or `none`.
+  std::uint32_t find(std::span<const std::uint32_t> sequence) const;
+  void clear();
   std::uint32_t size() const { return static_cast<std::uint32_t>(start_.size() - 1); }
   std::span<const std::uint32_t> operator[](std::uint32_t id) const {
     return {data_.data() + start_[id], data_.data() + start_[id + 1]};
@@ -75,13 +79,20 @@ class EventExtractor {
 
   // Without an encoder every word gets an id of its own. `training`: the trees are those that the
   // encoder's vocabulary was made from.
-  EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder, bool training);
+  // `marked_tags`: labels that are written with ~T behind them where they stand over a word.
+  EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder, bool training,
+                 const std::vector<std::string>& marked_tags = {});
 
   // Appends the rows of all trees to rows[t] for every template t.
   void extract(const PackedTrees& trees, std::vector<std::vector<std::uint32_t>>& rows);
+  // The same for several batches in order, by the threads of a pool; results do not depend on these.
+  void extract(std::span<const PackedTrees* const> batches, ThreadPool& pool,
+               std::vector<std::vector<std::uint32_t>>& rows);
 
   const std::vector<EventTemplate>& templates() const { return templates_; }
   const Symbols& labels() const { return labels_; }
+  // Categories of the labels, without what transforms wrote behind them.
+  const std::vector<std::string>& label_bases() const { return label_bases_; }
   const Symbols& words() const { return words_; }  // without an encoder
   const IdSequences& yields() const { return yields_; }
   const IdSequences& rules() const { return rules_; }  // (label, yield); rule 0 is that above a root
@@ -99,25 +110,38 @@ class EventExtractor {
     std::uint32_t left = no_sibling, right = no_sibling;  // labels
     std::uint32_t yield = none, rule = none;
     std::uint32_t position = none;  // of a preterminal among the words
-    std::uint32_t first_child = none, children = 0;
   };
-  void begin_batch(const PackedTrees& trees);
-  void read_tree(const PackedTrees& trees, std::size_t tree);
-  std::uint32_t value(const EventColumn& column, std::uint32_t node, std::uint32_t position) const;
-  std::uint32_t word_at(std::uint32_t position, std::uint32_t back) const;
+  // What threads find out about one batch before rules have their ids.
+  struct Batch {
+    std::vector<std::uint32_t> label_of, word_of;  // ids of the batch's labels and words
+    std::vector<std::uint32_t> tag_of;             // ids of the labels over words
+    std::uint32_t label(const PackedTrees& trees, std::uint32_t node) const {
+      return (trees.word[node] == none ? label_of : tag_of)[trees.label[node]];
+    }
+    std::vector<std::uint32_t> content;            // per node: the word's id, or the number of the rule in `rules`
+    IdSequences rules;                             // label, then labels of the children
+    std::vector<std::uint32_t> yield_of, rule_of;  // by number of the rule
+    std::uint64_t phrases = 0, children = 0;
+    std::uint64_t first_sentence = 0;
+    // of the tree
+    std::vector<Node> nodes;
+    std::vector<std::uint32_t> sentence;
+  };
+  void name_symbols(const PackedTrees& trees, Batch& batch);
+  void find_rules(const PackedTrees& trees, Batch& batch) const;
+  void name_rules(Batch& batch);
+  std::size_t row_count(const PackedTrees& trees, const Batch& batch, Site site) const;
+  void write_rows(const PackedTrees& trees, Batch& batch, std::vector<std::uint32_t*>& out) const;
+  void read_tree(const PackedTrees& trees, std::size_t tree, Batch& batch) const;
+  std::uint32_t value(const EventColumn& column, const Batch& batch, std::uint32_t node, std::uint32_t position) const;
 
   std::vector<EventTemplate> templates_;
   std::shared_ptr<const WordEncoder> encoder_;
   bool training_;
-  Symbols labels_, words_;
+  Symbols labels_, words_, marked_tags_;
+  std::vector<std::string> label_bases_;
   IdSequences yields_, rules_;
   std::uint64_t sentences_ = 0, tokens_ = 0;
-
-  // of the batch
-  std::vector<std::uint32_t> label_of_, word_of_;
-  // of the tree
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> sentence_, child_labels_, sequence_;
 };
 
 }  // namespace treelm

@@ -75,6 +75,33 @@ ChartGrammar<Real>::ChartGrammar(const GrammarArrays& arrays) : phrasal_(arrays.
   }
   group_binary(arrays);
   group_unary(arrays);
+  if (is_plain()) count_symbols(arrays);
+}
+
+// Expected numbers in a tree, by going down from the root again and again; a grammar whose trees grow
+// for ever has none, and all symbols count alike.
+template <class Real>
+void ChartGrammar<Real>::count_symbols(const GrammarArrays& arrays) {
+  constexpr int rounds = 50;
+  constexpr double most = 1e12;
+  std::vector<double> counts(symbols(), 0.0), found;
+  counts[0] = 1;
+  for (int round = 0; round < rounds; ++round) {
+    found.assign(symbols(), 0.0);
+    found[0] = 1;
+    const auto add = [&](std::span<const std::int32_t> rules, std::span<const double> weights, std::size_t width) {
+      for (std::size_t rule = 0; rule < weights.size(); ++rule)
+        for (std::size_t k = 1; k < width; ++k)
+          found[static_cast<std::size_t>(rules[rule * width + k])] +=
+              weights[rule] * counts[static_cast<std::size_t>(rules[rule * width])];
+    };
+    add(arrays.unary_rules, arrays.unary_weights, 2);
+    add(arrays.binary_rules, arrays.binary_weights, 3);
+    counts.swap(found);
+  }
+  const bool exist = std::all_of(counts.begin(), counts.end(), [](double count) { return count < most; });
+  for (const double count : counts)
+    frequency_.push_back(exist ? std::max(static_cast<Real>(count), std::numeric_limits<Real>::min()) : Real{1});
 }
 
 template <class Real>
@@ -96,18 +123,15 @@ void ChartGrammar<Real>::group_binary(const GrammarArrays& arrays) {
   for (const Rule& rule : rules) {
     const std::size_t inner = std::size_t{count_[rule.left]} * count_[rule.right];
     const auto weights = arrays.binary_weights.subspan(rule.source, count_[rule.parent] * inner);
-    if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; })) continue;
+    if (std::all_of(weights.begin(), weights.end(), [](double weight) { return static_cast<Real>(weight) == 0; }))
+      continue;
     if (pair_left_.empty() || pair_left_.back() != rule.left || pair_right_.back() != rule.right) {
       pair_left_.push_back(rule.left);
       pair_right_.push_back(rule.right);
     }
     rule_pair.push_back(pairs() - 1);
-    pair_rules_.push_back({rule.parent, rule.number, binary_.size()});
-    const std::size_t width = padded(count_[rule.parent]);
-    binary_.resize(binary_.size() + inner * width);
-    Real* block = binary_.data() + pair_rules_.back().block;
-    for (std::size_t x = 0; x < count_[rule.parent]; ++x)
-      for (std::size_t yz = 0; yz < inner; ++yz) block[yz * width + x] = static_cast<Real>(weights[x * inner + yz]);
+    pair_rules_.push_back({rule.parent, rule.number, binary_.size(), row_starts_.size()});
+    add_rows(count_[rule.parent], count_[rule.left], count_[rule.right], weights);
   }
   left_first_ = starts_of(pair_left_, symbols());
   pair_first_ = starts_of(rule_pair, pairs());
@@ -130,6 +154,30 @@ void ChartGrammar<Real>::group_binary(const GrammarArrays& arrays) {
   parent_first_ = starts_of(parents, symbols());
 }
 
+// Appends the rows of a block that are not zero, and where they are.
+template <class Real>
+void ChartGrammar<Real>::add_rows(std::size_t parents, std::size_t lefts, std::size_t rights,
+                                  std::span<const double> weights) {
+  const std::size_t width = padded(static_cast<std::uint32_t>(parents)), starts = row_starts_.size();
+  row_starts_.resize(starts + lefts + 1);
+  std::uint32_t rows = 0;
+  for (std::size_t y = 0; y < lefts; ++y) {
+    row_starts_[starts + y] = rows;
+    for (std::size_t z = 0; z < rights; ++z) {
+      const double* first = weights.data() + y * rights + z;
+      bool any = false;
+      for (std::size_t x = 0; x < parents; ++x) any = any || static_cast<Real>(first[x * lefts * rights]) > 0;
+      if (!any) continue;
+      const std::size_t row = binary_.size();
+      binary_.resize(row + width);
+      for (std::size_t x = 0; x < parents; ++x) binary_[row + x] = static_cast<Real>(first[x * lefts * rights]);
+      row_starts_.push_back(static_cast<std::uint32_t>(z));
+      ++rows;
+    }
+  }
+  row_starts_[starts + lefts] = rows;
+}
+
 template <class Real>
 std::uint32_t ChartGrammar<Real>::search_pair(std::uint32_t left, std::uint32_t right) const {
   const auto first = pair_right_.begin() + left_first_[left], last = pair_right_.begin() + left_first_[left + 1];
@@ -149,7 +197,7 @@ void ChartGrammar<Real>::group_unary(const GrammarArrays& arrays) {
     std::vector<std::uint32_t> children;
     for (const Rule& rule : rules) {
       children.push_back(rule.child);
-      out.push_back({rule.parent, rule.number, blocks.size()});
+      out.push_back({rule.parent, rule.number, blocks.size(), 0});
       const std::size_t width = padded(count_[rule.parent]), inner = count_[rule.child];
       blocks.resize(blocks.size() + inner * width);
       Real* block = blocks.data() + out.back().block;

@@ -43,6 +43,7 @@ struct ParentRule {
   std::uint32_t parent;
   std::uint32_t rule;  // its number among the rules of its kind
   std::size_t block;   // where its weights begin
+  std::size_t rows;    // of a binary rule: where its list of rows begins
 };
 
 template <class Real>
@@ -68,15 +69,28 @@ class ChartGrammar {
   std::uint32_t pair_left(std::uint32_t pair) const { return pair_left_[pair]; }
   std::uint32_t pair_right(std::uint32_t pair) const { return pair_right_[pair]; }
   const std::uint32_t* pair_rights() const { return pair_right_.data(); }
+  // Whether the other grammar numbers the same pairs in the same way.
+  bool has_pairs_of(const ChartGrammar& other) const {
+    return pair_left_ == other.pair_left_ && pair_right_ == other.pair_right_;
+  }
   // The pair of two children, or none.
   std::uint32_t find_pair(std::uint32_t left, std::uint32_t right) const {
     return pair_table_.empty() ? search_pair(left, right) : pair_table_[std::size_t{left} * count_.size() + right];
   }
-  // Binary rules of a pair; a block is k_B x k_C rows of width(A).
+  // Binary rules of a pair; a block is rows of width(A), one for every two subcategories of the children
+  // that have a weight at all: in split grammars few have.
   std::span<const ParentRule> rules_of_pair(std::uint32_t pair) const {
     return std::span(pair_rules_).subspan(pair_first_[pair], pair_first_[pair + 1] - pair_first_[pair]);
   }
   const Real* binary_block(const ParentRule& rule) const { return binary_.data() + rule.block; }
+  // The first row of every subcategory of the left child, and the number of rows.
+  const std::uint32_t* row_starts(const ParentRule& rule) const { return row_starts_.data() + rule.rows; }
+  // The subcategory of the right child, by row.
+  const std::uint32_t* row_rights(const ParentRule& rule, std::uint32_t left) const {
+    return row_starts(rule) + count_[left] + 1;
+  }
+  // Of a plain grammar: how often a symbol is expected in a tree.
+  Real frequency(std::uint32_t symbol) const { return frequency_[symbol]; }
   // Of a plain grammar: the pairs a parent is made of, and their weights.
   struct WeightedPair {
     std::uint32_t pair;
@@ -101,13 +115,17 @@ class ChartGrammar {
   std::uint32_t search_pair(std::uint32_t left, std::uint32_t right) const;
   void group_binary(const GrammarArrays& arrays);
   void group_unary(const GrammarArrays& arrays);
+  void count_symbols(const GrammarArrays& arrays);
+  void add_rows(std::size_t parents, std::size_t lefts, std::size_t rights, std::span<const double> weights);
 
   std::uint32_t phrasal_;
   std::vector<std::uint32_t> count_, place_, number_;
   std::vector<std::uint32_t> pair_left_, pair_right_, left_first_, pair_first_, parent_first_;
   std::vector<std::uint32_t> pair_table_;  // symbols x symbols where there are few
   std::vector<ParentRule> pair_rules_, unary_rules_, chains_;
+  std::vector<std::uint32_t> row_starts_;  // per binary rule: k_B + 1 starts, then the right subcategories
   std::vector<WeightedPair> parent_pairs_;
+  std::vector<Real> frequency_;
   std::vector<std::uint32_t> unary_first_, chain_first_;
   std::vector<Real> binary_, unary_, chain_weights_;
 };

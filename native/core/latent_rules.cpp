@@ -185,26 +185,32 @@ void normalize_rules(const RuleBlocks& blocks, std::span<double> counts, std::sp
   });
 }
 
-void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share,
-                  ThreadPool& pool) {
+void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, std::span<const std::int32_t> groups,
+                  bool others, double phrasal_share, double lexical_share, ThreadPool& pool) {
   check_size(blocks, weights.size());
+  if (groups.size() != blocks.substates()) throw Error(ErrorCode::argument, "there is not one group a subcategory");
   for (const double share : {phrasal_share, lexical_share})
     if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::argument, "a share of smoothing must lie in [0, 1]");
   const std::vector<std::vector<std::size_t>> rules = rules_by_parent(blocks);
   pool.map(rules.size(), [&](std::size_t symbol, std::size_t) {
-    std::vector<double> mean;
+    std::vector<double> sum;
+    const std::int32_t* group = groups.data() + blocks.first_substate(static_cast<std::int32_t>(symbol));
     for (const std::size_t r : rules[symbol]) {
       const std::size_t rows = blocks.rows(r), columns = blocks.columns(r);
-      if (rows == 1) continue;
       const double share = blocks.rule(r).left == no_symbol ? lexical_share : phrasal_share;
-      double* block = weights.data() + blocks.start(r);
-      mean.assign(columns, 0.0);
-      for (std::size_t x = 0; x < rows; ++x)
-        for (std::size_t j = 0; j < columns; ++j) mean[j] += block[x * columns + j];
-      for (double& value : mean) value *= share / static_cast<double>(rows);
-      for (std::size_t x = 0; x < rows; ++x)
-        for (std::size_t j = 0; j < columns; ++j)
-          block[x * columns + j] = (1 - share) * block[x * columns + j] + mean[j];
+      for (std::size_t first = 0, last; first < rows; first = last) {
+        for (last = first + 1; last < rows && group[last] == group[first];) ++last;
+        if (last - first == 1) continue;
+        const auto size = static_cast<double>(last - first);
+        const double all = others ? share / (size - 1) : share / size, own = 1 - share - (others ? all : 0);
+        double* block = weights.data() + blocks.start(r);
+        sum.assign(columns, 0.0);
+        for (std::size_t x = first; x < last; ++x)
+          for (std::size_t j = 0; j < columns; ++j) sum[j] += block[x * columns + j];
+        for (std::size_t x = first; x < last; ++x)
+          for (std::size_t j = 0; j < columns; ++j)
+            block[x * columns + j] = own * block[x * columns + j] + all * sum[j];
+      }
     }
   });
 }

@@ -81,9 +81,10 @@ std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& afte
 void normalize_rules(const RuleBlocks& blocks, std::span<double> counts, std::span<const double> previous,
                      double filter, ThreadPool& pool);
 
-// Every weight moved towards the mean over the subcategories of its parent, (6.1), in place.
-void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, double phrasal_share, double lexical_share,
-                  ThreadPool& pool);
+// Every weight moved towards the mean over the subcategories of its parent that are of the same group,
+// neighbours all, (6.1), in place; with `others` it is the mean over the other ones.
+void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, std::span<const std::int32_t> groups,
+                  bool others, double phrasal_share, double lexical_share, ThreadPool& pool);
 
 // The sum of `counts` over the rules of every subcategory.
 std::vector<double> substate_totals(const RuleBlocks& blocks, std::span<const double> counts);

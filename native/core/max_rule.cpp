@@ -5,31 +5,12 @@
 
 namespace treelm {
 
-namespace {
-
-constexpr double step_down = 0x1p-400, step_up = 0x1p+400;
-
-LongScore normalized(double value, std::int32_t exponent) {
-  while (value > 0 && value < step_down) {
-    value *= step_up;
-    --exponent;
-  }
-  return {value, exponent};
-}
-
-}  // namespace
-
-double LongScore::log() const {
-  constexpr double log_step = 400 * 0.693147180559945309417232121458;
-  return std::log(value) + exponent * log_step;
-}
-
 template <class Real>
-double MaxRuleDecoder<Real>::weight(const ChartGrammar<Real>& grammar, const RefinedChart<Real>& chart,
-                                    std::uint32_t parent, double expected) const {
-  if (objective_ == Objective::variational) expected /= chart.expected(grammar, chart.item(parent));
+double MaxRuleDecoder<Real>::rule_weight(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar,
+                                         Objective objective, std::uint32_t parent, double expected) {
+  if (objective == Objective::variational) expected /= chart.expected(grammar, chart.item(parent));
   // Rounding and unary cycles may lift an expected number above 1; a product must not grow by that.
-  return objective_ == Objective::sum ? expected : std::min(expected, 1.0);
+  return objective == Objective::sum ? expected : std::min(expected, 1.0);
 }
 
 template <class Real>
@@ -58,6 +39,27 @@ bool MaxRuleDecoder<Real>::in_chain(const RefinedChart<Real>& chart, std::uint32
 template <class Real>
 bool MaxRuleDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar,
                                   Objective objective, std::uint32_t max_unary, DecodedTree& out) {
+  repeats_ = false;
+  fill(chart, grammar, objective, max_unary);
+  const std::size_t top = chart.first_item(cell_of(0, chart.words()));
+  out.clear();
+  if (top == chart.items() || chart.item(top).symbol != 0 || top_layer_[top] == none_) return false;
+  const LongScore& score = best(top, top_layer_[top]).score;
+  score_ = objective == Objective::sum ? score.value : score.log();
+  build(chart, static_cast<std::uint32_t>(top), out);
+  return true;
+}
+
+template <class Real>
+void MaxRuleDecoder<Real>::bound(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar,
+                                 Objective objective, std::uint32_t max_unary) {
+  repeats_ = true;
+  fill(chart, grammar, objective, max_unary);
+}
+
+template <class Real>
+void MaxRuleDecoder<Real>::fill(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, Objective objective,
+                                std::uint32_t max_unary) {
   objective_ = objective;
   layers_ = max_unary + 2;
   best_.assign(chart.items() * layers_, Best{});
@@ -71,8 +73,9 @@ bool MaxRuleDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
           const auto& item = chart.item(i);
           if (item.symbol < grammar.phrasal() || !item.alive) continue;
           const double expected = chart.expected(grammar, item);
-          if (expected > 0)
-            best(i, 0).score = normalized(weight(grammar, chart, static_cast<std::uint32_t>(i), expected), 0);
+          if (!(expected > 0)) continue;
+          const double own = weight(grammar, chart, static_cast<std::uint32_t>(i), expected);
+          best(i, 0).score = objective == Objective::sum ? LongScore{own, 0} : normalized(own, 0);
         }
       }
       for (const auto& rule : chart.rules(cell)) {
@@ -86,13 +89,6 @@ bool MaxRuleDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
       close_cell(chart, grammar, cell, first == 0 && last == words);
     }
   }
-  const std::size_t top = chart.first_item(cell_of(0, words));
-  out.clear();
-  if (top == chart.items() || chart.item(top).symbol != 0 || top_layer_[top] == none_) return false;
-  const LongScore& score = best(top, top_layer_[top]).score;
-  score_ = objective == Objective::sum ? score.value : score.log();
-  build(chart, static_cast<std::uint32_t>(top), out);
-  return true;
 }
 
 // Puts unary rules on top of one another; the rule of the root may always be added.
@@ -105,7 +101,7 @@ void MaxRuleDecoder<Real>::close_cell(const RefinedChart<Real>& chart, const Cha
       if (layer + 1 == layers_ && !is_root) continue;
       const Best& below = best(rule.child, layer - 1);
       if (below.score.value == 0) continue;
-      if (in_chain(chart, rule.child, layer - 1, chart.item(rule.parent).symbol)) continue;
+      if (!repeats_ && in_chain(chart, rule.child, layer - 1, chart.item(rule.parent).symbol)) continue;
       const LongScore score =
           extended(weight(grammar, chart, rule.parent, static_cast<double>(rule.expected)), below.score);
       Best& held = best(rule.parent, layer);

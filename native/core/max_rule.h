@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "long_score.h"
 #include "refined_chart.h"
 
 namespace treelm {
@@ -18,18 +19,6 @@ struct DecodedTree {
 // Product of expected numbers; their sum; product of their shares of the parent's expected number.
 enum class Objective : std::uint8_t { product, sum, variational };
 
-// Without logarithms: a number between 2^-400 and 1 times a power of 2^400.
-struct LongScore {
-  double value = 0;
-  std::int32_t exponent = 0;
-
-  friend bool operator<(const LongScore& a, const LongScore& b) {
-    if (a.value == 0 || b.value == 0) return a.value < b.value;
-    return a.exponent != b.exponent ? a.exponent < b.exponent : a.value < b.value;
-  }
-  double log() const;
-};
-
 template <class Real>
 class MaxRuleDecoder {
  public:
@@ -37,8 +26,19 @@ class MaxRuleDecoder {
   // counted) or repeats a symbol; false if there is none. The chart must have kept its rules.
   bool decode(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, Objective objective,
               std::uint32_t max_unary, DecodedTree& out);
+  // The same without a look at repeated symbols and without a tree: fills the bounds below.
+  void bound(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, Objective objective,
+             std::uint32_t max_unary);
   // Of the best tree: natural logarithm of the product, or the sum.
   double score() const { return score_; }
+  // No way to make an item has a higher score than this one, nor does one that ends in no unary rule.
+  LongScore highest(std::size_t item) const {
+    return top_layer_[item] == none_ ? LongScore{} : best_[item * layers_ + top_layer_[item]].score;
+  }
+  LongScore highest_without_unary(std::size_t item) const { return best_[item * layers_].score; }
+  // What a rule at one place counts.
+  static double rule_weight(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, Objective objective,
+                            std::uint32_t parent, double expected);
 
  private:
   // The best way to make an item with so many unary rules on top.
@@ -51,13 +51,18 @@ class MaxRuleDecoder {
   Best& best(std::size_t item, std::uint32_t layer) { return best_[item * layers_ + layer]; }
   bool in_chain(const RefinedChart<Real>& chart, std::uint32_t item, std::uint32_t layer, std::uint32_t symbol);
   void close_cell(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, std::size_t cell, bool is_top);
+  void fill(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar, Objective objective,
+            std::uint32_t max_unary);
   void build(const RefinedChart<Real>& chart, std::uint32_t root, DecodedTree& out);
   double weight(const ChartGrammar<Real>& grammar, const RefinedChart<Real>& chart, std::uint32_t parent,
-                double expected) const;
+                double expected) const {
+    return rule_weight(chart, grammar, objective_, parent, expected);
+  }
   LongScore joined(double weight, const LongScore& a, const LongScore& b) const;
   LongScore extended(double weight, const LongScore& a) const;
 
   Objective objective_ = Objective::product;
+  bool repeats_ = false;  // whether symbols may come again in a chain
   std::uint32_t layers_ = 0;
   std::vector<Best> best_;
   std::vector<std::uint32_t> top_layer_;  // per item: the layer of its best way, or none_

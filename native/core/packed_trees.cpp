@@ -55,20 +55,29 @@ void LabelTable::clear() {
   std::fill(slots_.begin(), slots_.end(), none);
 }
 
-void render_label(const StringTable& atoms, const LabelParts& parts, std::string& out) {
-  out.append(atoms[parts.base]);
-  if (parts.head != none) {
+void render_label(std::string_view base, const std::string_view* head, bool gap, const std::string_view* parent,
+                  std::string& out) {
+  out.append(base);
+  if (head != nullptr) {
     out.push_back('-');
-    for (const char c : atoms[parts.head]) {
+    for (const char c : *head) {
       if (c == '@' || c == '+' || c == '^' || c == '|' || c == '\\') out.push_back('\\');
       out.push_back(c);
     }
   }
-  if (parts.gap != 0) out.append("-GAP");
-  if (parts.parent != none) {
+  if (gap) out.append("-GAP");
+  if (parent != nullptr) {
     out.push_back('^');
-    out.append(atoms[parts.parent]);
+    out.append(*parent);
   }
+}
+
+void render_label(const StringTable& atoms, const LabelParts& parts, std::string& out) {
+  std::string_view head, parent;
+  if (parts.head != none) head = atoms[parts.head];
+  if (parts.parent != none) parent = atoms[parts.parent];
+  render_label(atoms[parts.base], parts.head == none ? nullptr : &head, parts.gap != 0,
+               parts.parent == none ? nullptr : &parent, out);
 }
 
 void Problems::add(TreeProblem problem) {

@@ -109,6 +109,13 @@ std::string excerpt_at(std::string_view text, std::size_t at);
 // The written form `base [-head] [-GAP] [^parent]`; reserved characters of `head` are escaped.
 void render_label(const StringTable& atoms, const LabelParts& parts, std::string& out);
 
+// The same from the parts as text; a part that is not there is null.
+void render_label(std::string_view base, const std::string_view* head, bool gap, const std::string_view* parent,
+                  std::string& out);
+
+// Ends a tag that shares its name with a phrase.
+inline constexpr std::string_view tag_mark = "~T";
+
 // One tree per line, single spaces, a newline behind each.
 std::string write_brackets(const PackedTrees& trees);
 

@@ -4,37 +4,37 @@
 #include <cmath>
 #include <limits>
 
+#include "chart_loops.h"
 #include "error.h"
+#include "thread_pool.h"
 
 namespace treelm {
 
 namespace {
 
-constexpr std::size_t most_symbols = 4096;  // the elimination needs a square of them
-constexpr double smallest_pivot = 1e-10;
-
-// The inverse of I - matrix for the phrases; what is zero is passed over.
-std::vector<double> inverse_of_rest(std::vector<double> matrix, std::size_t n) {
-  std::vector<double> inverse(n * n);
-  for (double& value : matrix) value = -value;
-  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] += 1, inverse[i * n + i] = 1;
-  for (std::size_t pivot = 0; pivot < n; ++pivot) {
-    const double value = matrix[pivot * n + pivot];
-    if (!(value > smallest_pivot))
-      throw Error(ErrorCode::argument,
-                  "derivations of the grammar go on to the left for ever, so prefixes have no sum");
-    for (std::size_t k = 0; k < n; ++k) matrix[pivot * n + k] /= value, inverse[pivot * n + k] /= value;
-    for (std::size_t row = 0; row < n; ++row) {
-      const double factor = matrix[row * n + pivot];
-      if (row == pivot || factor == 0) continue;
-      for (std::size_t k = pivot; k < n; ++k) matrix[row * n + k] -= factor * matrix[pivot * n + k];
-      for (std::size_t k = 0; k < n; ++k) inverse[row * n + k] -= factor * inverse[pivot * n + k];
-    }
-  }
-  return inverse;
-}
+constexpr std::size_t sentences_at_once = 64;
+constexpr double log_2 = 0.693147180559945309417232121458;
+constexpr int nothing_here = std::numeric_limits<int>::min();  // exponent of a span without items
+constexpr double impossible = -std::numeric_limits<double>::infinity();
 
 }  // namespace
+
+struct PrefixScorer::Scratch {
+  std::vector<double> below, above;  // by symbol: scores of the current cell before and after unary rules
+  std::vector<double> column;        // by start and symbol: scores of the current column
+  std::vector<double> pair;          // by pair of children
+  std::vector<double> begin, reach;  // by symbol: weight of beginning here, itself and as a left corner
+  int reference = 0;
+  std::uint64_t work = 0;
+  TagScores word;
+
+  explicit Scratch(const ChartGrammar<double>& grammar)
+      : below(grammar.symbols()),
+        above(grammar.symbols()),
+        pair(grammar.pairs()),
+        begin(grammar.symbols()),
+        reach(grammar.symbols()) {}
+};
 
 PrefixScorer::PrefixScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
                            std::shared_ptr<const ChartLexicon> lexicon)
@@ -42,106 +42,232 @@ PrefixScorer::PrefixScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
   if (!grammar_ || !lexicon_ || !grammar_->is_plain() || lexicon_->counts().size() != grammar_->symbols() ||
       lexicon_->phrasal() != grammar_->phrasal())
     throw Error(ErrorCode::argument, "prefixes need a grammar without subcategories, and its lexicon");
-  const std::size_t n = grammar_->phrasal(), symbols = grammar_->symbols();
-  if (n > most_symbols) throw Error(ErrorCode::argument, "the grammar has too many phrases for prefixes");
-  // Weight of a symbol as the first child of a phrase, whatever stands to its right.
-  std::vector<double> first(n * symbols);
-  for (std::uint32_t child = 0; child < symbols; ++child)
-    for (const ParentRule& rule : grammar_->unary_rules(child))
-      first[rule.parent * symbols + child] += *grammar_->unary_block(rule);
-  for (std::uint32_t pair = 0; pair < grammar_->pairs(); ++pair)
-    for (const ParentRule& rule : grammar_->rules_of_pair(pair))
-      first[rule.parent * symbols + grammar_->pair_left(pair)] += *grammar_->binary_block(rule);
-  std::vector<double> inner(n * n);
-  for (std::size_t a = 0; a < n; ++a)
-    for (std::size_t b = 0; b < n; ++b) inner[a * n + b] = first[a * symbols + b];
-  const std::vector<double> inverse = inverse_of_rest(std::move(inner), n);
-  corners_.resize(symbols);
-  std::vector<double> row(symbols);
-  for (std::uint32_t a = 0; a < symbols; ++a) {
-    if (a >= n) {
-      corners_[a].push_back({a, 1.0});
-      continue;
-    }
-    std::fill(row.begin(), row.end(), 0.0);
-    for (std::size_t b = 0; b < n; ++b) {
-      const double weight = inverse[a * n + b];
-      if (weight == 0) continue;
-      row[b] += weight;
-      for (std::size_t tag = n; tag < symbols; ++tag) row[tag] += weight * first[b * symbols + tag];
-    }
-    for (std::uint32_t c = 0; c < symbols; ++c)
-      if (row[c] > 0) corners_[a].push_back({c, row[c]});
+  corners_ = std::make_unique<const LeftCorners>(*grammar_);
+  Scratch scratch(*grammar_);
+  auto nothing = std::make_shared<Column>();
+  nothing->first.push_back(0);
+  nothing->log_whole = impossible;
+  scratch.begin[0] = 1;
+  look_ahead(scratch, 0, *nothing);
+  start_.columns_.push_back(std::move(nothing));
+  start_.grammar_ = grammar_;
+}
+
+// The weight with which a symbol E begins after the last word is
+//   begin(E) = sum over starts i, items D on the span from i to here, rules C -> D E: reach_i(C) rule inside(D)
+// where reach_i(C) = sum over A of begin_i(A) corner(A, C), because a symbol that begins reaches down to all its
+// left corners. The probability of a prefix is then linear in the scores of its last word under its tags.
+void PrefixScorer::look_ahead(Scratch& scratch, int exponent, Column& out) const {
+  const std::size_t phrasal = grammar_->phrasal();
+  scratch.reach = scratch.begin;
+  scratch.work += corners_->add(scratch.reach);
+  const double largest = *std::max_element(scratch.reach.begin(), scratch.reach.end());
+  out.tags.clear();
+  out.pairs.clear();
+  std::fill(scratch.begin.begin(), scratch.begin.end(), 0.0);
+  if (!(largest > 0)) return;
+  const int shift = -std::ilogb(largest);
+  for (double& value : scratch.reach) value = std::ldexp(value, shift);
+  out.forward_exponent = exponent - shift;
+  out.tags.assign(scratch.reach.begin() + static_cast<std::ptrdiff_t>(phrasal), scratch.reach.end());
+  out.pairs.assign(grammar_->pairs(), 0.0);
+  for (std::uint32_t parent = 0; parent < phrasal; ++parent) {
+    const double value = scratch.reach[parent];
+    if (value == 0) continue;
+    for (const auto& [pair, weight] : grammar_->pairs_of_parent(parent)) out.pairs[pair] += value * weight;
+    scratch.work += grammar_->pairs_of_parent(parent).size();
   }
 }
 
-// prefix(i, A) is the probability that A makes a string that begins with the words from i to the last
-// one. The last word is the left corner of something; or a binary rule has its split before it:
-//   prefix(i, A) = sum over C, rules C -> D E, splits k: corner(A, C) rule inside(i, k, D) prefix(k, E)
-std::vector<double> PrefixScorer::score(std::span<const std::uint32_t> words) const {
-  const std::size_t n = words.size(), symbols = grammar_->symbols();
-  std::vector<TagScores> scores(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (words[i] >= lexicon_->words()) throw Error(ErrorCode::argument, "a word id is not known");
-    lexicon_->look_up(words[i], scores[i]);
+std::uint64_t PrefixScorer::add_column(Columns before, const TagScores& word, Scratch& scratch, Column& out) const {
+  const std::size_t last = before.size(), symbols = grammar_->symbols();
+  scratch.work = 0;
+  const double sum = next_sum(*before.back(), word);
+  out.log_prefix = sum > 0 ? std::log(sum) + before.back()->forward_exponent * log_2 : impossible;
+  out.log_whole = impossible;
+  // Spans are made from the shortest to the longest, and stored by where they begin.
+  scratch.column.assign(last * symbols, 0.0);
+  out.exponent.assign(last, 0);
+  double largest = 0;
+  for (const double score : word.score) largest = std::max(largest, score);
+  scratch.reference = largest > 0 ? std::ilogb(largest) : 0;
+  for (std::size_t i = 0; i < word.tag.size(); ++i)
+    scratch.below[word.tag[i]] = std::ldexp(word.score[word.start[i]], -scratch.reference);
+  finish_cell(last - 1, scratch, out);
+  for (std::size_t first = last - 1; first-- > 0;) {
+    combine(before, first, out, scratch);
+    finish_cell(first, scratch, out);
   }
-  std::vector<double> result(n + 1, -std::numeric_limits<double>::infinity());
-  if (n == 0) return result;
-  PlainChart<double> chart;
-  if (chart.inside(*grammar_, scores, {}) == ChartOutcome::parsed) result[n] = chart.log_prob();
-  constexpr double log_2 = 0.693147180559945309417232121458;
-  // prefix[k] holds the values for strings from word k to the current end, times 2^-exponent[k].
-  std::vector<std::vector<double>> prefix(n);
-  std::vector<int> exponent(n);
-  std::vector<double> ends(symbols), pair(grammar_->pairs());
-  for (std::size_t end = 1; end <= n; ++end) {
-    for (std::size_t start = end; start-- > 0;) {
-      std::fill(ends.begin(), ends.end(), 0.0);
-      int reference = 0;
-      if (start + 1 == end) {
-        const TagScores& word = scores[start];
-        for (std::size_t t = 0; t < word.tag.size(); ++t) ends[word.tag[t]] = word.score[word.start[t]];
-      } else {
-        bool any = false;
-        for (std::size_t split = start + 1; split < end; ++split) {
-          if (chart.items(cell_of(start, split)).empty() || prefix[split].empty()) continue;
-          const int sum = chart.exponent(cell_of(start, split)) + exponent[split];
-          reference = any ? std::max(reference, sum) : sum;
-          any = true;
-        }
-        std::fill(pair.begin(), pair.end(), 0.0);
-        for (std::size_t split = start + 1; any && split < end; ++split) {
-          if (prefix[split].empty()) continue;
-          const double scale =
-              power_of_two<double>(chart.exponent(cell_of(start, split)) + exponent[split] - reference);
-          for (const auto& item : chart.items(cell_of(start, split)))
-            for (std::uint32_t p = grammar_->first_pair(item.symbol); p < grammar_->first_pair(item.symbol + 1); ++p)
-              pair[p] += item.inside * scale * prefix[split][grammar_->pair_right(p)];
-        }
-        for (std::uint32_t p = 0; p < grammar_->pairs(); ++p) {
-          if (pair[p] == 0) continue;
-          for (const ParentRule& rule : grammar_->rules_of_pair(p))
-            ends[rule.parent] += pair[p] * *grammar_->binary_block(rule);
-        }
-      }
-      std::vector<double>& out = prefix[start];
-      out.assign(symbols, 0);
-      double largest = 0;
-      for (std::uint32_t a = 0; a < symbols; ++a) {
-        for (const Corner& corner : corners_[a]) out[a] += corner.weight * ends[corner.below];
-        largest = std::max(largest, out[a]);
-      }
-      if (largest == 0) {
-        out.clear();
-        continue;
-      }
-      const int shift = top_exponent - std::ilogb(largest);
-      for (double& value : out) value = std::ldexp(value, shift);
-      exponent[start] = reference - shift;
+  out.first.assign(1, 0);
+  int reference = 0;
+  bool any = false;
+  for (std::size_t first = 0; first < last; ++first) {
+    const double* values = scratch.column.data() + first * symbols;
+    for (std::uint32_t symbol = 0; symbol < symbols; ++symbol)
+      if (values[symbol] > 0) out.items.push_back({symbol, values[symbol]});
+    out.first.push_back(static_cast<std::uint32_t>(out.items.size()));
+    if (out.first[first] == out.first[first + 1] || before[first]->pairs.empty()) continue;
+    const int exponent = out.exponent[first] + before[first]->forward_exponent;
+    reference = any ? std::max(reference, exponent) : exponent;
+    any = true;
+  }
+  const auto top = out.cell(0);
+  if (!top.empty() && top[0].symbol == 0) out.log_whole = std::log(top[0].inside) + out.exponent[0] * log_2;
+  for (std::size_t first = 0; any && first < last; ++first) {
+    const Column& earlier = *before[first];
+    if (earlier.pairs.empty()) continue;
+    const double scale = power_of_two<double>(out.exponent[first] + earlier.forward_exponent - reference);
+    if (scale == 0) continue;
+    for (const auto& item : out.cell(first)) {
+      const std::uint32_t from = grammar_->first_pair(item.symbol), to = grammar_->first_pair(item.symbol + 1);
+      const double factor = item.inside * scale;
+      for (std::uint32_t pair = from; pair < to; ++pair)
+        scratch.begin[grammar_->pair_right(pair)] += factor * earlier.pairs[pair];
+      scratch.work += to - from;
     }
-    if (!prefix[0].empty() && prefix[0][0] > 0) result[end - 1] = std::log(prefix[0][0]) + exponent[0] * log_2;
+  }
+  look_ahead(scratch, reference, out);
+  out.items.shrink_to_fit();
+  return scratch.work;
+}
+
+// Sums over all splits of a span, into scratch: first the products of pairs of children over all splits, then
+// every rule once.
+void PrefixScorer::combine(Columns before, std::size_t first, const Column& out, Scratch& scratch) const {
+  const std::size_t last = before.size(), symbols = grammar_->symbols();
+  bool any = false;
+  for (std::size_t split = first + 1; split < last; ++split) {
+    if (before[split]->cell(first).empty() || out.exponent[split] == nothing_here) continue;
+    const int exponent = before[split]->exponent[first] + out.exponent[split];
+    scratch.reference = any ? std::max(scratch.reference, exponent) : exponent;
+    any = true;
+  }
+  if (!any) return;
+  for (std::size_t split = first + 1; split < last; ++split) {
+    const Column& left = *before[split];
+    if (left.cell(first).empty() || out.exponent[split] == nothing_here) continue;
+    const double scale = power_of_two<double>(left.exponent[first] + out.exponent[split] - scratch.reference);
+    const double* rights = scratch.column.data() + split * symbols;
+    for (const auto& item : left.cell(first)) {
+      const std::uint32_t from = grammar_->first_pair(item.symbol), to = grammar_->first_pair(item.symbol + 1);
+      const double factor = item.inside * scale;
+      if (from == to || factor == 0) continue;
+      add_gathered(scratch.pair.data() + from, rights, grammar_->pair_rights() + from, to - from, factor);
+      scratch.work += to - from;
+    }
+  }
+  for (std::uint32_t pair = 0; pair < grammar_->pairs(); ++pair) {
+    const double value = scratch.pair[pair];
+    if (value == 0) continue;
+    scratch.pair[pair] = 0;
+    for (const ParentRule& rule : grammar_->rules_of_pair(pair))
+      scratch.below[rule.parent] += value * *grammar_->binary_block(rule);
+  }
+}
+
+// Applies unary rules to what is in scratch, and keeps it as the scores of a span of the current column.
+void PrefixScorer::finish_cell(std::size_t first, Scratch& scratch, Column& out) const {
+  const auto symbols = grammar_->symbols();
+  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
+    const double value = scratch.below[symbol];
+    if (value == 0) continue;
+    scratch.above[symbol] += value;
+    for (const ParentRule& chain : grammar_->chains(symbol))
+      scratch.above[chain.parent] += value * *grammar_->chain_block(chain);
+  }
+  if (first != 0) scratch.above[0] = 0;
+  const double largest = *std::max_element(scratch.above.begin(), scratch.above.end());
+  out.exponent[first] = nothing_here;
+  if (largest > 0) {
+    const int shift = top_exponent - std::ilogb(largest);
+    out.exponent[first] = scratch.reference - shift;
+    double* column = scratch.column.data() + first * symbols;
+    for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
+      const double value = std::ldexp(scratch.above[symbol], shift);
+      if (value >= std::numeric_limits<double>::min()) column[symbol] = value;
+    }
+  }
+  std::fill(scratch.below.begin(), scratch.below.end(), 0.0);
+  std::fill(scratch.above.begin(), scratch.above.end(), 0.0);
+}
+
+double PrefixScorer::next_sum(const Column& column, const TagScores& word) const {
+  if (column.tags.empty()) return 0;
+  double sum = 0;
+  for (std::size_t t = 0; t < word.tag.size(); ++t)
+    sum += column.tags[word.tag[t] - grammar_->phrasal()] * word.score[word.start[t]];
+  return sum;
+}
+
+void PrefixScorer::look_up(std::uint32_t word, TagScores& out) const {
+  if (word >= lexicon_->words()) throw Error(ErrorCode::argument, "a word id is not known");
+  lexicon_->look_up(word, out);
+}
+
+void PrefixScorer::check_own(const PrefixChart& chart) const {
+  if (chart.grammar_ != grammar_) throw Error(ErrorCode::argument, "the chart is that of another grammar");
+}
+
+PrefixChart PrefixScorer::extend(const PrefixChart& chart, std::uint32_t word) const {
+  check_own(chart);
+  Scratch scratch(*grammar_);
+  look_up(word, scratch.word);
+  auto column = std::make_shared<Column>();
+  add_column(chart.columns_, scratch.word, scratch, *column);
+  PrefixChart longer = chart;
+  longer.columns_.push_back(std::move(column));
+  return longer;
+}
+
+std::vector<double> PrefixScorer::next(const PrefixChart& chart, std::span<const std::uint32_t> words) const {
+  check_own(chart);
+  const Column& column = *chart.columns_.back();
+  TagScores scores;
+  std::vector<double> result;
+  result.reserve(words.size());
+  for (const std::uint32_t word : words) {
+    look_up(word, scores);
+    const double sum = next_sum(column, scores);
+    result.push_back(sum > 0 ? std::log(sum) + column.forward_exponent * log_2 : impossible);
   }
   return result;
+}
+
+std::vector<double> PrefixScorer::score(std::span<const std::uint32_t> words, const ChartLimits& limits) const {
+  Scratch scratch(*grammar_);
+  std::vector<std::shared_ptr<const Column>> columns = start_.columns_;
+  std::vector<double> result;
+  std::uint64_t work = 0;
+  for (const std::uint32_t word : words) {
+    look_up(word, scratch.word);
+    auto column = std::make_shared<Column>();
+    work += add_column(columns, scratch.word, scratch, *column);
+    if (work > limits.work) return std::vector<double>(words.size() + 1, std::numeric_limits<double>::quiet_NaN());
+    result.push_back(column->log_prefix);
+    columns.push_back(std::move(column));
+  }
+  result.push_back(columns.back()->log_whole);
+  return result;
+}
+
+std::vector<double> PrefixScorer::score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
+                                            const ChartLimits& limits, std::size_t threads,
+                                            const std::function<void()>& check) const {
+  if (starts.empty() || starts.front() != 0 || starts.back() != words.size() ||
+      !std::is_sorted(starts.begin(), starts.end()))
+    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
+  const std::size_t count = starts.size() - 1;
+  std::vector<double> scores(words.size() + count);
+  ThreadPool pool(threads);
+  for (std::size_t first = 0; first < count; first += sentences_at_once) {
+    pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t) {
+      const std::size_t sentence = first + index, at = starts[sentence];
+      const std::vector<double> own = score(words.subspan(at, starts[sentence + 1] - at), limits);
+      std::copy(own.begin(), own.end(), scores.begin() + static_cast<std::ptrdiff_t>(at + sentence));
+    });
+    check();
+  }
+  return scores;
 }
 
 }  // namespace treelm

@@ -8,22 +8,6 @@
 
 namespace treelm {
 
-namespace {
-
-// Sum over y and z of left[y] * matrix[y][z] * right[z].
-template <class Real>
-Real bilinear(const Real* matrix, const Real* left, std::size_t rows, const Real* right, std::size_t columns) {
-  Real total = 0;
-  for (std::size_t y = 0; y < rows; ++y) {
-    Real sum = 0;
-    for (std::size_t z = 0; z < columns; ++z) sum += matrix[y * columns + z] * right[z];
-    total += left[y] * sum;
-  }
-  return total;
-}
-
-}  // namespace
-
 template <class Real, class Next>
 void survivors_of(const PlainChart<Real>& chart, Real least, const ChartGrammar<Next>& next, Survivors& out) {
   out.clear();
@@ -166,52 +150,67 @@ bool RefinedChart<Real>::inherit_edges(const ChartGrammar<Real>& grammar, std::s
   return any;
 }
 
-// Prepares the edges of one pair that begin at `begin`: the subcategories that live in any of them, the
-// places of all combinations in a block, and the inside scores of each edge, the left ones scaled. Gives
-// the end of the edges.
+// Prepares the edges of one pair that begin at `begin`: the left subcategories that live in any of them,
+// and for these the products of inside scores of left and right subcategories, summed over the edges.
+// Gives the end of the edges.
 template <class Real>
-std::size_t RefinedChart<Real>::gather(const ChartGrammar<Real>& grammar, std::span<const Edge> all, std::size_t begin,
-                                       std::size_t first, std::size_t last, int reference) {
+std::size_t RefinedChart<Real>::multiply(const ChartGrammar<Real>& grammar, std::span<const Edge> all,
+                                         std::size_t begin, std::size_t first, std::size_t last, int reference) {
   const std::uint32_t pair = all[begin].pair;
-  std::size_t end = begin;
+  std::size_t end = begin + 1;
   while (end < all.size() && all[end].pair == pair) ++end;
-  const auto unite = [&](std::uint32_t symbol, std::uint32_t Edge::* side, std::vector<std::uint32_t>& out) {
-    out.clear();
-    if (end - begin == 1) {
-      const Item& item = items_[all[begin].*side];
-      out.assign(living_.begin() + item.list, living_.begin() + item.list + item.alive);
-      return;
-    }
-    mark_.assign(grammar.count(symbol), 0);
-    for (std::size_t e = begin; e < end; ++e) {
-      const Item& item = items_[all[e].*side];
-      for (std::uint32_t t = 0; t < item.alive; ++t) mark_[living_[item.list + t]] = 1;
-    }
-    for (std::uint32_t x = 0; x < mark_.size(); ++x)
-      if (mark_[x]) out.push_back(x);
-  };
-  unite(grammar.pair_left(pair), &Edge::left, lefts_);
-  unite(grammar.pair_right(pair), &Edge::right, rights_);
-  const std::uint32_t columns = grammar.count(grammar.pair_right(pair));
-  index_.resize(lefts_.size() * rights_.size());
-  std::uint32_t* index = index_.data();
-  for (const std::uint32_t y : lefts_)
-    for (const std::uint32_t z : rights_) *index++ = y * columns + z;
-  left_values_.resize((end - begin) * lefts_.size());
-  right_values_.resize((end - begin) * rights_.size());
+  const std::uint32_t left_symbol = grammar.pair_left(pair);
+  columns_ = grammar.width(grammar.pair_right(pair));
+  products_.resize(std::size_t{grammar.count(left_symbol)} * columns_);
   scales_.resize(end - begin);
-  Real *left_value = left_values_.data(), *right_value = right_values_.data();
+  lefts_.clear();
+  if (end - begin > 1) mark_.assign(grammar.count(left_symbol), 0);
   for (std::size_t e = begin; e < end; ++e) {
     const Edge& edge = all[e];
+    const Item &left = items_[edge.left], &right = items_[edge.right];
     const Real scale =
         power_of_two<Real>(exponent_[cell_of(first, edge.split)] + exponent_[cell_of(edge.split, last)] - reference);
     scales_[e - begin] = scale;
-    const Real* left = inside_.data() + items_[edge.left].place;
-    const Real* right = inside_.data() + items_[edge.right].place;
-    for (const std::uint32_t y : lefts_) *left_value++ = left[y] * scale;
-    for (const std::uint32_t z : rights_) *right_value++ = right[z];
+    const Real* right_values = inside_.data() + right.place;
+    for (std::uint32_t t = 0; t < left.alive; ++t) {
+      const std::uint32_t y = living_[left.list + t];
+      const Real factor = inside_[left.place + y] * scale;
+      Real* row = products_.data() + std::size_t{y} * columns_;
+      if (end - begin == 1 || !mark_[y]) {
+        for (std::size_t z = 0; z < columns_; ++z) row[z] = factor * right_values[z];
+        lefts_.push_back(y);
+        if (end - begin > 1) mark_[y] = 1;
+      } else {
+        for (std::size_t z = 0; z < columns_; ++z) row[z] += factor * right_values[z];
+      }
+    }
   }
   return end;
+}
+
+// Lists the rows of a rule whose children have a product: numbers, and the products.
+template <class Real>
+void RefinedChart<Real>::pick_rows(const ChartGrammar<Real>& grammar, const ParentRule& rule, std::uint32_t left) {
+  const std::uint32_t *starts = grammar.row_starts(rule), *rights = grammar.row_rights(rule, left);
+  const std::size_t most = starts[grammar.count(left)];
+  if (index_.size() < most) {
+    index_.resize(most);
+    values_.resize(most);
+    picked_.resize(most);
+  }
+  std::size_t count = 0;
+  for (const std::uint32_t y : lefts_) {
+    const std::size_t row = std::size_t{y} * columns_;
+    for (std::uint32_t t = starts[y]; t < starts[y + 1]; ++t) {
+      const std::size_t product = row + rights[t];
+      const Real value = products_[product];
+      index_[count] = t;
+      values_[count] = value;
+      picked_[count] = static_cast<std::uint32_t>(product);
+      count += value != 0;
+    }
+  }
+  rows_ = count;
 }
 
 // Sums over all splits: the products of a pair of children first, then every rule of the pair once.
@@ -220,29 +219,16 @@ void RefinedChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t 
   const std::span<const Edge> all = edges(cell_of(first, last));
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
     const std::uint32_t pair = all[begin].pair;
-    end = gather(grammar, all, begin, first, last, reference_);
-    values_.resize(index_.size());
-    const std::size_t rows = lefts_.size(), columns = rights_.size();
-    for (std::size_t e = 0; e < end - begin; ++e) {
-      const Real* right = right_values_.data() + e * columns;
-      for (std::size_t y = 0; y < rows; ++y) {
-        const Real factor = left_values_[e * rows + y];
-        Real* row = values_.data() + y * columns;
-        if (e == 0) {
-          for (std::size_t z = 0; z < columns; ++z) row[z] = factor * right[z];
-        } else {
-          for (std::size_t z = 0; z < columns; ++z) row[z] += factor * right[z];
-        }
-      }
-    }
+    end = multiply(grammar, all, begin, first, last, reference_);
     for (const ParentRule& rule : grammar.rules_of_pair(pair)) {
       if (slot_[rule.parent] == 0) continue;
+      pick_rows(grammar, rule, grammar.pair_left(pair));
       const std::uint32_t width = grammar.width(rule.parent);
       add_rows(below_.data() + grammar.place(rule.parent), grammar.binary_block(rule), index_.data(), values_.data(),
-               index_.size(), width);
-      work_ += index_.size() * width;
+               rows_, width);
+      work_ += rows_ * width;
     }
-    work_ += index_.size() * (end - begin);
+    work_ += lefts_.size() * columns_ * (end - begin);
   }
 }
 
@@ -255,20 +241,24 @@ void RefinedChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::siz
     const std::uint32_t count = grammar.count(item.symbol);
     Real* below = below_.data() + grammar.place(item.symbol);
     Real* above = above_.data() + grammar.place(item.symbol);
-    index_.clear();
-    values_.clear();
+    if (index_.size() < count) {
+      index_.resize(count);
+      values_.resize(count);
+      picked_.resize(count);
+    }
+    std::size_t found = 0;
     for (std::uint32_t x = 0; x < count; ++x) {
       below[x] *= allowed_[item.place + x];
       if (below[x] == 0) continue;
       above[x] += below[x];
-      index_.push_back(x);
-      values_.push_back(below[x]);
+      index_[found] = x;
+      values_[found++] = below[x];
     }
-    if (index_.empty()) continue;
+    if (found == 0) continue;
     for (const ParentRule& chain : grammar.chains(item.symbol)) {
       if (slot_[chain.parent] == 0) continue;
       add_rows(above_.data() + grammar.place(chain.parent), grammar.chain_block(chain), index_.data(), values_.data(),
-               index_.size(), grammar.width(chain.parent));
+               found, grammar.width(chain.parent));
     }
   }
   Real largest = 0;
@@ -383,11 +373,9 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
   const std::span<const Edge> all = edges(cell);
   rule_first_[cell] = rules_.size();
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
-    const std::uint32_t pair = all[begin].pair;
-    end = gather(grammar, all, begin, first, last, exponent_[cell]);
-    const std::size_t rows = lefts_.size(), columns = rights_.size();
-    values_.resize(index_.size());
-    sums_.resize(index_.size());
+    const std::uint32_t pair = all[begin].pair, left_symbol = grammar.pair_left(pair);
+    end = multiply(grammar, all, begin, first, last, exponent_[cell]);
+    weights_.resize(products_.size());
     bool any = false;
     for (const ParentRule& rule : grammar.rules_of_pair(pair)) {
       if (slot_[rule.parent] == 0) continue;
@@ -395,46 +383,61 @@ void RefinedChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_
       const Real* above = outside_.data() + parent.place;
       const std::uint32_t width = grammar.width(rule.parent);
       if (std::all_of(above, above + width, [](Real value) { return value == 0; })) continue;
-      dot_rows(sums_.data(), grammar.binary_block(rule), index_.data(), index_.size(), above, width);
-      if (any) {
-        for (std::size_t t = 0; t < index_.size(); ++t) values_[t] += sums_[t];
-      } else {
-        std::copy(sums_.begin(), sums_.end(), values_.begin());
-      }
+      pick_rows(grammar, rule, left_symbol);
+      if (rows_ == 0) continue;
+      if (sums_.size() < rows_) sums_.resize(rows_);
+      dot_rows(sums_.data(), grammar.binary_block(rule), index_.data(), rows_, above, width);
+      if (!any)
+        for (const std::uint32_t y : lefts_)
+          std::fill_n(weights_.data() + std::size_t{y} * columns_, columns_, Real{0});
       any = true;
-      for (std::size_t e = begin; keep_rules && e < end; ++e) {
-        const Real sum = bilinear(sums_.data(), left_values_.data() + (e - begin) * rows, rows,
-                                  right_values_.data() + (e - begin) * columns, columns);
-        if (sum > 0) rules_.push_back({slot_[rule.parent] - 1, all[e].left, all[e].right, sum});
-      }
+      for (std::size_t t = 0; t < rows_; ++t) weights_[picked_[t]] += sums_[t];
+      if (keep_rules) keep(all.subspan(begin, end - begin), slot_[rule.parent] - 1);
     }
     if (!any) continue;
     for (std::size_t e = begin; e < end; ++e) {
-      Real* left_outside = outside_.data() + items_[all[e].left].place;
-      Real* right_outside = outside_.data() + items_[all[e].right].place;
-      const Real* right = right_values_.data() + (e - begin) * columns;
-      here_.resize(columns);
-      for (std::size_t y = 0; y < rows; ++y) {
-        const Real* row = values_.data() + y * columns;
-        const Real factor = left_values_[(e - begin) * rows + y];
+      const Item &left = items_[all[e].left], &right = items_[all[e].right];
+      const Real* right_values = inside_.data() + right.place;
+      Real* right_outside = outside_.data() + right.place;
+      for (std::uint32_t t = 0; t < left.alive; ++t) {
+        const std::uint32_t y = living_[left.list + t];
+        const Real* row = weights_.data() + std::size_t{y} * columns_;
+        const Real factor = inside_[left.place + y] * scales_[e - begin];
         Real sum = 0;
-        for (std::size_t z = 0; z < columns; ++z) {
-          sum += row[z] * right[z];
-          here_[z] = (y == 0 ? Real{0} : here_[z]) + factor * row[z];
+        for (std::size_t z = 0; z < columns_; ++z) {
+          sum += row[z] * right_values[z];
+          right_outside[z] += factor * row[z];
         }
-        left_outside[lefts_[y]] += scales_[e - begin] * sum;
+        outside_[left.place + y] += scales_[e - begin] * sum;
       }
-      for (std::size_t z = 0; z < columns; ++z) right_outside[rights_[z]] += here_[z];
     }
   }
   rule_last_[cell] = rules_.size();
+}
+
+// Keeps the expected number of a rule at every edge, after the sums of its rows.
+template <class Real>
+void RefinedChart<Real>::keep(std::span<const Edge> edges, std::uint32_t parent) {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    Real expected = 0;
+    if (edges.size() == 1) {
+      for (std::size_t t = 0; t < rows_; ++t) expected += sums_[t] * values_[t];
+    } else {
+      const Real *left = inside_.data() + items_[edges[e].left].place,
+                 *right = inside_.data() + items_[edges[e].right].place;
+      for (std::size_t t = 0; t < rows_; ++t)
+        expected += sums_[t] * left[picked_[t] / columns_] * right[picked_[t] % columns_];
+      expected *= scales_[e];
+    }
+    if (expected > 0) rules_.push_back({parent, edges[e].left, edges[e].right, expected});
+  }
 }
 
 template <class Real>
 void RefinedChart<Real>::prune(const ChartGrammar<Real>& grammar, Real least, const ChartGrammar<Real>& next,
                                std::span<const std::uint32_t> parent, Survivors& out) const {
   out.clear();
-  if (grammar.pairs() == next.pairs()) out.heir.assign(items_.size(), none);
+  if (grammar.has_pairs_of(next)) out.heir.assign(items_.size(), none);
   for (std::size_t cell = 0; cell < cells_of(words_); ++cell) {
     for (std::size_t i = first_[cell]; i < first_[cell + 1]; ++i) {
       const Item& item = items_[i];

@@ -108,8 +108,10 @@ class RefinedChart {
   void close_outside(const ChartGrammar<Real>& grammar, std::size_t cell, bool keep_rules);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, bool keep_rules);
   void set_slots(std::size_t cell, bool on);
-  std::size_t gather(const ChartGrammar<Real>& grammar, std::span<const Edge> all, std::size_t begin, std::size_t first,
-                     std::size_t last, int reference);
+  std::size_t multiply(const ChartGrammar<Real>& grammar, std::span<const Edge> all, std::size_t begin,
+                       std::size_t first, std::size_t last, int reference);
+  void pick_rows(const ChartGrammar<Real>& grammar, const ParentRule& rule, std::uint32_t left);
+  void keep(std::span<const Edge> edges, std::uint32_t parent);
 
   std::size_t words_ = 0;
   std::uint64_t work_ = 0;
@@ -123,14 +125,18 @@ class RefinedChart {
   std::vector<std::size_t> edge_first_, edge_last_, rule_first_, rule_last_, unary_first_, unary_last_;
   std::vector<RuleHere> rules_;
   std::vector<UnaryHere> unaries_;
-  // Scratch: item of every symbol in the current cell, plus 1; values by place of the grammar; values
-  // by subcategories of a pair of children.
+  // Scratch: item of every symbol in the current cell, plus 1; values by place of the grammar.
   std::vector<std::uint32_t> slot_;
-  std::vector<Real> below_, above_, values_, sums_, here_;
-  std::vector<std::uint32_t> index_;
-  // Subcategories that live in some edge of a pair, on both sides, and per edge their inside scores.
-  std::vector<std::uint32_t> lefts_, rights_, mark_;
-  std::vector<Real> left_values_, right_values_, scales_;
+  std::vector<Real> below_, above_, here_;
+  // Of the edges of one pair: living left subcategories; by left and right subcategory the products of
+  // inside scores, and the outside weights that reach them; per edge its power of two.
+  std::vector<std::uint32_t> lefts_, mark_;
+  std::vector<Real> products_, weights_, scales_;
+  std::size_t columns_ = 0;  // of these: places of the right child
+  // Rows of a rule with a product: number, product, place of the product, sum with outside scores.
+  std::size_t rows_ = 0;
+  std::vector<std::uint32_t> index_, picked_;
+  std::vector<Real> values_, sums_;
   int reference_ = 0;
 };
 

@@ -35,6 +35,9 @@ struct TreeRecipe {
 class TreeWorker {
  public:
   explicit TreeWorker(std::shared_ptr<const TreeRecipe> recipe);
+  virtual ~TreeWorker() = default;
+  TreeWorker(const TreeWorker&) = delete;
+  TreeWorker& operator=(const TreeWorker&) = delete;
 
   // Reads, transforms and packs the trees of `segments`.
   PackedTrees process(const Segments& segments);
@@ -48,7 +51,7 @@ class TreeWorker {
   };
   std::vector<TemporalCount> count_temporal_heads(const PackedTrees& trees);
 
- private:
+ protected:
   struct RawLabel {
     std::uint32_t base = none;
     std::uint32_t flags = 0;
@@ -103,6 +106,13 @@ class TreeWorker {
   void annotate_heads();
   void flatten_noun_phrases();
   bool keeps_noun_phrase(std::size_t child) const;
+  // The steps of one node, whose children are children_.
+  bool enabled(int transform) const { return (recipe_->treelet >> (transform - 1) & 1u) != 0; }
+  void retag_temporal_noun(WorkingTree::Node& node);
+  void annotate_head(std::uint32_t node);
+  bool gives_way_in_noun_phrase(const WorkingTree::Node& node, std::size_t child) const;
+  std::size_t flattened_verb_phrase(const WorkingTree::Node& node) const;
+  bool lacks_subject() const;
   void classify_numbers();
   void flatten_clauses();
   void flatten_verb_phrases();

@@ -51,8 +51,6 @@ void TreeWorker::treelet() {
     scratch_ = atoms_[node.base];
     throw Failure{ErrorCode::reserved_char, 0};
   }
-  const std::uint32_t on = recipe_->treelet;
-  const auto enabled = [&](int transform) { return (on >> (transform - 1) & 1u) != 0; };
   if (enabled(1)) retag_temporal_nouns();
   if (enabled(2)) annotate_heads();
   if (enabled(3)) flatten_noun_phrases();
@@ -108,22 +106,28 @@ std::uint32_t TreeWorker::first_inner() const { return root_ + (tree_.nodes[root
 void TreeWorker::retag_temporal_nouns() {
   if (recipe_->temporal_words.size() == 0) return;
   for (WorkingTree::Node& node : tree_.nodes)
-    if (!node.dead && node.word != none && (node.flags & is_temporal_source) && word_fact(node.word, temporal_word))
-      set_base(node, profile_.temporal_tag(node.base));
+    if (!node.dead && node.word != none) retag_temporal_noun(node);
+}
+
+void TreeWorker::retag_temporal_noun(WorkingTree::Node& node) {
+  if ((node.flags & is_temporal_source) && word_fact(node.word, temporal_word))
+    set_base(node, profile_.temporal_tag(node.base));
 }
 
 // T2
 void TreeWorker::annotate_heads() {
   find_lexical_heads();
-  for (std::uint32_t at = first_inner(); at < tree_.nodes.size(); ++at) {
-    if (tree_.nodes[at].dead) continue;
-    const std::uint32_t head = lexical_head_[at];
-    const bool closed = is_closed(head);
-    if (tree_.is_phrase(at)) {
-      tree_.nodes[at].head = closed ? lower_atom(tree_.nodes[head].word) : tree_.nodes[head].base;
-    } else if (closed && words_[tree_.nodes[at].word] != atoms_[tree_.nodes[at].base]) {
-      tree_.nodes[at].head = lower_atom(tree_.nodes[at].word);
-    }
+  for (std::uint32_t at = first_inner(); at < tree_.nodes.size(); ++at)
+    if (!tree_.nodes[at].dead) annotate_head(at);
+}
+
+void TreeWorker::annotate_head(std::uint32_t at) {
+  const std::uint32_t head = lexical_head_[at];
+  const bool closed = is_closed(head);
+  if (tree_.is_phrase(at)) {
+    tree_.nodes[at].head = closed ? lower_atom(tree_.nodes[head].word) : tree_.nodes[head].base;
+  } else if (closed && words_[tree_.nodes[at].word] != atoms_[tree_.nodes[at].base]) {
+    tree_.nodes[at].head = lower_atom(tree_.nodes[at].word);
   }
 }
 
@@ -160,6 +164,11 @@ bool TreeWorker::keeps_noun_phrase(std::size_t child) const {
   return linked(std::size_t{1}) || linked(~std::size_t{0});  // adding ~0 is subtracting 1
 }
 
+bool TreeWorker::gives_way_in_noun_phrase(const WorkingTree::Node& node, std::size_t i) const {
+  const WorkingTree::Node& child = tree_.nodes[children_[i]];
+  return child.base == node.base && child.word == none && !keeps_noun_phrase(i);
+}
+
 void TreeWorker::flatten_noun_phrases() {
   for (auto at = static_cast<std::uint32_t>(tree_.nodes.size()); at-- > root_;) {
     const WorkingTree::Node& node = tree_.nodes[at];
@@ -167,8 +176,7 @@ void TreeWorker::flatten_noun_phrases() {
     list_children(at);
     rewritten_.clear();
     for (std::size_t i = 0; i < children_.size(); ++i) {
-      const WorkingTree::Node& child = tree_.nodes[children_[i]];
-      if (child.base == node.base && child.word == none && !keeps_noun_phrase(i)) {
+      if (gives_way_in_noun_phrase(node, i)) {
         splice_children_of(children_[i]);
       } else {
         rewritten_.push_back(children_[i]);
@@ -204,19 +212,24 @@ void TreeWorker::flatten_clauses() {
   }
 }
 
-// T6
+// T6: the place of the verb phrase below `node` that gives way, or the number of children.
+std::size_t TreeWorker::flattened_verb_phrase(const WorkingTree::Node& node) const {
+  std::size_t found = children_.size(), verb_phrases = 0;
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (tree_.nodes[children_[i]].base != node.base || !tree_.is_phrase(children_[i])) continue;
+    found = i;
+    ++verb_phrases;
+  }
+  return verb_phrases == 1 && !beside_coordinator(found) ? found : children_.size();
+}
+
 void TreeWorker::flatten_verb_phrases() {
   for (auto at = static_cast<std::uint32_t>(tree_.nodes.size()); at-- > root_;) {
     WorkingTree::Node& node = tree_.nodes[at];
     if (node.dead || node.word != none || !(node.flags & is_verb_phrase)) continue;
     list_children(at);
-    std::size_t found = children_.size(), verb_phrases = 0;
-    for (std::size_t i = 0; i < children_.size(); ++i) {
-      if (tree_.nodes[children_[i]].base != node.base || !tree_.is_phrase(children_[i])) continue;
-      found = i;
-      ++verb_phrases;
-    }
-    if (verb_phrases != 1 || beside_coordinator(found)) continue;
+    const std::size_t found = flattened_verb_phrase(node);
+    if (found == children_.size()) continue;
     rewritten_.clear();
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (i == found) {
@@ -230,18 +243,21 @@ void TreeWorker::flatten_verb_phrases() {
   }
 }
 
-// T7
+// T7: a verb phrase comes before any noun phrase.
+bool TreeWorker::lacks_subject() const {
+  for (const std::uint32_t child : children_) {
+    if (tree_.nodes[child].flags & is_noun_phrase) return false;
+    if (tree_.nodes[child].flags & is_verb_phrase) return true;
+  }
+  return false;
+}
+
 void TreeWorker::mark_gaps() {
   for (std::uint32_t at = root_; at < tree_.nodes.size(); ++at) {
     WorkingTree::Node& node = tree_.nodes[at];
     if (node.dead || node.word != none || !(node.flags & may_be_gapped)) continue;
-    for (std::uint32_t child = node.first; child != none; child = tree_.nodes[child].next) {
-      if (tree_.nodes[child].flags & is_noun_phrase) break;
-      if (tree_.nodes[child].flags & is_verb_phrase) {
-        node.gap = true;
-        break;
-      }
-    }
+    list_children(at);
+    if (lacks_subject()) node.gap = true;
   }
 }
 

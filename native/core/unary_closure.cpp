@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "components.h"
 #include "error.h"
 #include "grammar.h"
-#include "symbols.h"
 
 namespace treelm {
 
@@ -14,20 +14,12 @@ namespace {
 using Block = std::vector<double>;
 using Row = std::map<std::uint32_t, Block>;  // child -> k_A x k_C
 
-// Pivots of I - U are positive if and only if the sum over all chains is finite; what is as small as
-// this is rounding.
-constexpr double smallest_pivot = 1e-10;
-
 struct Work {
   const GrammarArrays& arrays;
   std::vector<Row> rules;    // by parent
   std::vector<Row> closure;  // by parent
-  std::vector<std::uint32_t> index, low, stack;
-  std::vector<char> on_stack;
-  std::uint32_t next = 0;
 
   std::size_t count(std::uint32_t symbol) const { return static_cast<std::size_t>(arrays.substates[symbol]); }
-  void visit(std::uint32_t start);
   void solve(const std::vector<std::uint32_t>& component);
 };
 
@@ -41,27 +33,6 @@ void add_product(Block& out, const Block& left, const Block& right, std::size_t 
       for (std::size_t k = 0; k < c; ++k) out[i * c + k] += weight * right[j * c + k];
     }
   }
-}
-
-// The inverse of I - matrix (n x n).
-Block inverse_of_rest(const Block& matrix, std::size_t n) {
-  Block work(n * n), inverse(n * n);
-  for (std::size_t i = 0; i < n * n; ++i) work[i] = -matrix[i];
-  for (std::size_t i = 0; i < n; ++i) work[i * n + i] += 1, inverse[i * n + i] = 1;
-  for (std::size_t pivot = 0; pivot < n; ++pivot) {
-    const double value = work[pivot * n + pivot];
-    if (!(value > smallest_pivot))
-      throw Error(ErrorCode::argument,
-                  "the unary rules have cycles whose chains do not grow less probable, so they have no sum");
-    for (std::size_t k = 0; k < n; ++k) work[pivot * n + k] /= value, inverse[pivot * n + k] /= value;
-    for (std::size_t row = 0; row < n; ++row) {
-      const double factor = work[row * n + pivot];
-      if (row == pivot || factor == 0) continue;
-      for (std::size_t k = pivot; k < n; ++k) work[row * n + k] -= factor * work[pivot * n + k];
-      for (std::size_t k = 0; k < n; ++k) inverse[row * n + k] -= factor * inverse[pivot * n + k];
-    }
-  }
-  return inverse;
 }
 
 void Work::solve(const std::vector<std::uint32_t>& component) {
@@ -95,7 +66,10 @@ void Work::solve(const std::vector<std::uint32_t>& component) {
     closure[component[0]] = std::move(leaving[0]);
     return;
   }
-  const Block inverse = inverse_of_rest(inner, n);
+  Block inverse;
+  if (!invert_rest(std::move(inner), n, inverse))
+    throw Error(ErrorCode::argument,
+                "the unary rules have cycles whose chains do not grow less probable, so they have no sum");
   for (std::size_t i = 0; i < component.size(); ++i) {
     Row& row = closure[component[i]];
     const std::size_t rows = count(component[i]);
@@ -112,65 +86,22 @@ void Work::solve(const std::vector<std::uint32_t>& component) {
   }
 }
 
-// Tarjan's components, children before parents, without recursion.
-void Work::visit(std::uint32_t start) {
-  struct Frame {
-    std::uint32_t symbol;
-    Row::const_iterator next;
-  };
-  std::vector<Frame> frames;
-  const auto enter = [&](std::uint32_t symbol) {
-    index[symbol] = low[symbol] = next++;
-    stack.push_back(symbol);
-    on_stack[symbol] = 1;
-    frames.push_back({symbol, rules[symbol].begin()});
-  };
-  enter(start);
-  while (!frames.empty()) {
-    const std::uint32_t symbol = frames.back().symbol;
-    Row::const_iterator& at = frames.back().next;
-    if (at != rules[symbol].end()) {
-      const std::uint32_t child = (at++)->first;
-      if (index[child] == none)
-        enter(child);
-      else if (on_stack[child])
-        low[symbol] = std::min(low[symbol], index[child]);
-      continue;
-    }
-    frames.pop_back();
-    if (!frames.empty()) low[frames.back().symbol] = std::min(low[frames.back().symbol], low[symbol]);
-    if (low[symbol] != index[symbol]) continue;
-    std::vector<std::uint32_t> component;
-    while (true) {
-      const std::uint32_t member = stack.back();
-      stack.pop_back();
-      on_stack[member] = 0;
-      component.push_back(member);
-      if (member == symbol) break;
-    }
-    std::sort(component.begin(), component.end());
-    solve(component);
-  }
-}
-
 }  // namespace
 
 std::vector<Chain> unary_closure(const GrammarArrays& arrays) {
   const std::size_t symbols = arrays.substates.size();
-  Work work{arrays, std::vector<Row>(symbols), std::vector<Row>(symbols), {}, {}, {}, {}};
-  work.index.assign(symbols, none);
-  work.low.assign(symbols, none);
-  work.on_stack.assign(symbols, 0);
+  Work work{arrays, std::vector<Row>(symbols), std::vector<Row>(symbols)};
+  std::vector<std::vector<std::uint32_t>> children(symbols);
   std::size_t at = 0;
   for (std::size_t rule = 0; rule < arrays.unary_rules.size() / 2; ++rule) {
     const auto parent = static_cast<std::uint32_t>(arrays.unary_rules[2 * rule]);
     const auto child = static_cast<std::uint32_t>(arrays.unary_rules[2 * rule + 1]);
     const auto block = arrays.unary_weights.subspan(at, work.count(parent) * work.count(child));
     work.rules[parent][child].assign(block.begin(), block.end());
+    children[parent].push_back(child);
     at += block.size();
   }
-  for (std::uint32_t symbol = 0; symbol < symbols; ++symbol)
-    if (work.index[symbol] == none) work.visit(symbol);
+  for (const auto& component : strong_components(children)) work.solve(component);
   std::vector<Chain> chains;
   for (std::uint32_t parent = 0; parent < symbols; ++parent) {
     for (auto& [child, weights] : work.closure[parent]) {

@@ -16,6 +16,7 @@ bool ViterbiDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
     places = last.place + grammar.width(last.symbol);
   }
   best_.assign(places, 0);
+  base_.assign(places, 0);
   way_.assign(places, {none, none, 0, 0});
   exponent_.assign(cells_of(chart.words()), 0);
   slot_.assign(grammar.symbols(), 0);
@@ -48,7 +49,7 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
     }
     for (const auto& edge : chart.edges(cell)) {
       const auto &left = chart.item(edge.left), &right = chart.item(edge.right);
-      const std::uint32_t lefts = grammar.count(left.symbol), rights = grammar.count(right.symbol);
+      const std::uint32_t lefts = grammar.count(left.symbol);
       const double scale = power_of_two<double>(exponent_[cell_of(first, edge.split)] +
                                                 exponent_[cell_of(edge.split, last)] - reference);
       for (const ParentRule& rule : grammar.rules_of_pair(edge.pair)) {
@@ -56,13 +57,15 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
         const auto& parent = chart.item(slot_[rule.parent] - 1);
         const std::uint32_t width = grammar.width(rule.parent);
         const Real* block = grammar.binary_block(rule);
+        const std::uint32_t *starts = grammar.row_starts(rule), *right_of = grammar.row_rights(rule, left.symbol);
         for (std::uint32_t y = 0; y < lefts; ++y) {
           const double half = best_[left.place + y] * scale;
           if (half == 0) continue;
-          for (std::uint32_t z = 0; z < rights; ++z) {
+          for (std::uint32_t t = starts[y]; t < starts[y + 1]; ++t) {
+            const std::uint32_t z = right_of[t];
             const double below = half * best_[right.place + z];
             if (below == 0) continue;
-            const Real* row = block + std::size_t{y * rights + z} * width;
+            const Real* row = block + std::size_t{t} * width;
             for (std::uint32_t x = 0; x < grammar.count(rule.parent); ++x) {
               const double score = below * static_cast<double>(row[x]);
               if (!(score > best_[parent.place + x]) || !(chart.inside_of(parent)[x] > 0)) continue;
@@ -75,6 +78,9 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
       }
     }
   }
+  for (std::size_t i = begin; i < end; ++i)
+    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x)
+      base_[chart.item(i).place + x] = best_[chart.item(i).place + x];
   close_cell(chart, grammar, cell);
   double largest = 0;
   for (std::size_t i = begin; i < end; ++i)
@@ -83,8 +89,11 @@ void ViterbiDecoder<Real>::fill_cell(const RefinedChart<Real>& chart, const Char
   const int shift = largest > 0 ? -std::ilogb(largest) : 0;
   exponent_[cell] = reference - shift;
   for (std::size_t i = begin; i < end; ++i) {
-    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x)
-      best_[chart.item(i).place + x] = std::ldexp(best_[chart.item(i).place + x], shift);
+    for (std::uint32_t x = 0; x < grammar.count(chart.item(i).symbol); ++x) {
+      const std::size_t place = chart.item(i).place + x;
+      best_[place] = std::ldexp(best_[place], shift);
+      base_[place] = std::ldexp(base_[place], shift);
+    }
     slot_[chart.item(i).symbol] = 0;
   }
 }
@@ -128,8 +137,7 @@ bool ViterbiDecoder<Real>::build(const RefinedChart<Real>& chart, DecodedTree& o
   if (root == chart.first_item(top + 1) || chart.item(root).symbol != 0) return false;
   const double value = best_[chart.item(root).place];
   if (value == 0) return false;
-  constexpr double log_2 = 0.693147180559945309417232121458;
-  score_ = std::log(value) + exponent_[top] * log_2;
+  score_ = long_score(value, exponent_[top]).log();
   struct Piece {
     std::uint32_t item, x, parent;
     bool is_right;

@@ -17,6 +17,12 @@ class ViterbiDecoder {
               DecodedTree& out);
   // Natural logarithm of the probability of the derivation.
   double score() const { return score_; }
+  // By place of the chart's subcategories: no derivation is more probable, nor is one that ends in no
+  // unary rule.
+  LongScore highest(std::size_t place, std::size_t cell) const { return long_score(best_[place], exponent_[cell]); }
+  LongScore highest_without_unary(std::size_t place, std::size_t cell) const {
+    return long_score(base_[place], exponent_[cell]);
+  }
 
  private:
   void fill_cell(const RefinedChart<Real>& chart, const ChartGrammar<Real>& grammar,
@@ -29,7 +35,7 @@ class ViterbiDecoder {
     std::uint32_t left, right;      // items; right is none for a unary rule, both for a word
     std::uint16_t left_x, right_x;  // their subcategories
   };
-  std::vector<double> best_;  // per place of the chart's items
+  std::vector<double> best_, base_;  // per place of the chart's items; before unary rules
   std::vector<Way> way_;
   std::vector<int> exponent_;  // per cell
   std::vector<std::uint32_t> slot_;

@@ -50,6 +50,14 @@ class WordEncoder {
   // As `encode`, but a late word counts as unknown before its place: for the text it was made from.
   std::uint32_t encode_training(std::string_view word, std::uint64_t sentence, std::uint64_t position) const;
 
+  // The id of a word that is known wherever it stands, or `none`. `training` as in encode_training.
+  std::uint32_t find_settled(std::string_view word, bool training) const {
+    const std::uint32_t id = symbols_.find(word);
+    if (!is_word(id) || (training && has_late_words() && (entries_[id].sentence != 0 || entries_[id].position != 0)))
+      return none;
+    return id;
+  }
+
   std::uint32_t size() const { return symbols_.size(); }
   std::string_view symbol(std::uint32_t id) const { return symbols_[id]; }
   bool has_late_words() const { return !entries_.empty(); }

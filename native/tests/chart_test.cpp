@@ -76,6 +76,29 @@ TEST("chart: prefixes of a whole language") {
   CHECK(close(scores[2], std::log(0.27)));
 }
 
+TEST("chart: prefixes grow word by word") {
+  const Example example;
+  const auto grammar = std::make_shared<ChartGrammar<double>>(example.grammar());
+  const auto lexicon = std::make_shared<ChartLexicon>(example.lexicon());
+  const PrefixScorer scorer(grammar, lexicon);
+  const std::vector<std::uint32_t> words{0, 1};
+  const std::vector<double> all = scorer.score(words);
+  const PrefixChart one = scorer.extend(scorer.start(), 0), two = scorer.extend(one, 1);
+  CHECK(one.log_prefix() == all[0] && two.log_prefix() == all[1] && two.log_whole() == all[2]);
+  CHECK(scorer.next(one, words)[1] == all[1]);
+  CHECK(std::isinf(one.log_whole()) && one.words() == 1 && two.bytes() > 0);
+  const PrefixChart dead = scorer.extend(two, 0);  // no sentence has three words
+  CHECK(std::isinf(dead.log_prefix()) && std::isinf(dead.log_whole()));
+  CHECK(std::isinf(scorer.next(dead, words)[0]) && std::isinf(scorer.extend(dead, 1).log_prefix()));
+  ChartLimits limits;
+  limits.work = 1;
+  CHECK(std::isnan(scorer.score(words, limits)[2]));
+  const PrefixScorer other(std::make_shared<ChartGrammar<double>>(example.grammar()), lexicon);
+  CHECK_THROWS_CODE(other.extend(one, 0), ErrorCode::argument);
+  CHECK_THROWS_CODE(other.next(one, words), ErrorCode::argument);
+  CHECK_THROWS_CODE(scorer.extend(one, 77), ErrorCode::argument);
+}
+
 TEST("chart: refuses forged grammars") {
   Random random(1);
   for (int round = 0; round < 2000; ++round) {

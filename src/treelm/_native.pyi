@@ -129,7 +129,7 @@ class BinaryTrees:
 
 @final
 class BinaryTreeBuilder:
-    def __init__(self, *, left_branching: bool) -> None: ...
+    def __init__(self, *, left_branching: bool, keep_cycles: bool = False) -> None: ...
     def add(self, trees: PackedTrees) -> None: ...
     def finish(self) -> BinaryTrees: ...
 
@@ -178,6 +178,7 @@ class Decoding(enum.Enum):
     MAX_RULE_SUM = 1
     VARIATIONAL = 2
     VITERBI = 3
+    NONE = 4
 
 @final
 class ChartParser:
@@ -189,6 +190,7 @@ class ChartParser:
         words: npt.NDArray[np.uint32],
         starts: npt.NDArray[np.uint64],
         *,
+        beam: float,
         thresholds: list[float],
         decoding: Decoding,
         max_unary: int,
@@ -203,6 +205,99 @@ class ChartParser:
         npt.NDArray[np.uint32],
         npt.NDArray[np.uint64],
     ]: ...
+
+_TreeLists = tuple[
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+]
+_Forests = tuple[
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float32],
+]
+
+def parse_k_best(
+    parser: ChartParser,
+    words: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    *,
+    beam: float,
+    thresholds: list[float],
+    decoding: Decoding,
+    max_unary: int,
+    visible_start: npt.NDArray[np.uint32],
+    visible_label: npt.NDArray[np.uint32],
+    k: int,
+    k_max_pops: int,
+    work_limit: int,
+    threads: int,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float64], _TreeLists]: ...
+def parse_forests(
+    parser: ChartParser,
+    words: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    *,
+    beam: float,
+    thresholds: list[float],
+    max_unary: int,
+    least: float,
+    work_limit: int,
+    threads: int,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float64], _Forests]: ...
+def check_forests(arrays: _Forests, *, symbols: int, phrasal: int) -> None: ...
+def forest_log_probs(
+    arrays: _Forests,
+    grammar: ExactGrammar,
+    lexicon: ChartLexicon,
+    words: npt.NDArray[np.uint32],
+    *,
+    threads: int,
+) -> npt.NDArray[np.float64]: ...
+def forest_k_best(
+    arrays: _Forests,
+    *,
+    phrasal: int,
+    visible_start: npt.NDArray[np.uint32],
+    visible_label: npt.NDArray[np.uint32],
+    max_unary: int,
+    k: int,
+    k_max_pops: int,
+    threads: int,
+) -> _TreeLists: ...
+def check_tree_lists(
+    *,
+    labels: int,
+    word_start: npt.NDArray[np.uint64],
+    list_start: npt.NDArray[np.uint64],
+    score: npt.NDArray[np.float64],
+    tree_start: npt.NDArray[np.uint64],
+    label: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+) -> None: ...
+def write_tree_lists(
+    *,
+    labels: list[str],
+    words: list[str],
+    word_start: npt.NDArray[np.uint64],
+    list_start: npt.NDArray[np.uint64],
+    score: npt.NDArray[np.float64],
+    tree_start: npt.NDArray[np.uint64],
+    label: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+    scores: bool,
+) -> bytes: ...
 
 @final
 class InsideScorer:
@@ -231,9 +326,31 @@ class InsideScorer:
     ]: ...
 
 @final
+class PrefixChart:
+    @property
+    def log_prefix(self) -> float: ...
+    @property
+    def log_whole(self) -> float: ...
+    @property
+    def bytes(self) -> int: ...
+    def __len__(self) -> int: ...
+
+@final
 class PrefixScorer:
     def __init__(self, grammar: ExactGrammar, lexicon: ChartLexicon) -> None: ...
-    def score(self, words: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.float64], float]: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        work_limit: int,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def start(self) -> PrefixChart: ...
+    def extend(self, chart: PrefixChart, word: int) -> PrefixChart: ...
+    def next(
+        self, chart: PrefixChart, words: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.float64]: ...
 
 @final
 class HhmmState:
@@ -683,9 +800,19 @@ class EventTemplate:
 @final
 class EventExtractor:
     def __init__(
-        self, templates: list[EventTemplate], encoder: WordEncoder | None, *, training: bool
+        self,
+        templates: list[EventTemplate],
+        encoder: WordEncoder | None,
+        *,
+        training: bool,
+        marked_tags: list[str],
     ) -> None: ...
     def extract(self, trees: PackedTrees) -> list[npt.NDArray[np.uint32]]: ...
+    def count(
+        self, batches: list[PackedTrees], counters: list[EventCounter], *, threads: int
+    ) -> None: ...
+    @property
+    def label_bases(self) -> list[str]: ...
     @property
     def labels(self) -> list[str]: ...
     @property
@@ -704,6 +831,108 @@ class EventExtractor:
     def sentences(self) -> int: ...
     @property
     def tokens(self) -> int: ...
+
+@final
+class YieldModel:
+    def __init__(
+        self,
+        conditional: BackoffTable,
+        unconditional: BackoffTable,
+        *,
+        symbol_of: npt.NDArray[np.uint32],
+        seen_symbols: int,
+        unknown: bool,
+        seen_parents: npt.NDArray[np.bool_],
+        weight: float,
+    ) -> None: ...
+    def probabilities(
+        self,
+        parents: npt.NDArray[np.uint32],
+        symbols: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+
+@final
+class YieldSampler:
+    def __init__(self, model: YieldModel) -> None: ...
+    def draw(self, parent: int, seed: int, stream: int, counter: int) -> list[int]: ...
+
+@final
+class TreeletModel:
+    def __init__(
+        self,
+        *,
+        labels: list[str],
+        yield_labels: npt.NDArray[np.uint32],
+        yield_starts: npt.NDArray[np.uint64],
+        rules: npt.NDArray[np.uint32],
+        nonterminal: BackoffTable,
+        terminal: BackoffTable,
+        base: YieldModel,
+        encoder: WordEncoder,
+        recipe: TreeRecipe,
+        marked_tags: list[str],
+    ) -> None: ...
+    def score(
+        self,
+        trees: PackedTrees,
+        starts: npt.NDArray[np.uint64],
+        *,
+        transform: bool,
+        threads: int,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]: ...
+    def score_each(
+        self, batches: list[PackedTrees], *, transform: bool, threads: int
+    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]]: ...
+
+@final
+class TreeletSampler:
+    def __init__(self, model: TreeletModel, is_tag: npt.NDArray[np.bool_]) -> None: ...
+    def draw(
+        self,
+        seed: int,
+        first: int,
+        count: int,
+        *,
+        max_words: int,
+        max_depth: int,
+        threads: int,
+    ) -> tuple[PackedTrees, npt.NDArray[np.uint8], npt.NDArray[np.float64]]: ...
+
+@final
+class HeadlexExtractor:
+    def __init__(self, profile: Profile, encoder: WordEncoder, *, training: bool) -> None: ...
+    def count(
+        self, batches: list[PackedTrees], counters: list[EventCounter], *, threads: int
+    ) -> None: ...
+    @property
+    def labels(self) -> list[str]: ...
+    @property
+    def no_word(self) -> int: ...
+    @property
+    def sentences(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+
+@final
+class HeadlexModel:
+    def __init__(
+        self,
+        *,
+        labels: list[str],
+        is_child: npt.NDArray[np.bool_],
+        tables: list[BackoffTable],
+        encoder: WordEncoder,
+        recipe: TreeRecipe,
+    ) -> None: ...
+    def score(
+        self, trees: PackedTrees, starts: npt.NDArray[np.uint64], *, threads: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]: ...
+    def score_each(
+        self, batches: list[PackedTrees], *, threads: int
+    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], int, int]]: ...
 
 @final
 class LatentTrees:
@@ -768,6 +997,8 @@ def smooth_rules(
     substates: npt.NDArray[np.int32],
     weights: npt.NDArray[np.float64],
     *,
+    groups: npt.NDArray[np.int32],
+    others: bool,
     phrasal_share: float,
     lexical_share: float,
     threads: int,

@@ -28,6 +28,34 @@ def test_parse_writes_one_tree_a_line(folder: Path) -> None:
         assert len(assert_fine(done).decode().splitlines()) == 4
 
 
+def test_parse_writes_blocks_of_the_best_trees(folder: Path) -> None:
+    text = b"The old ferry left .\n\nfrumious\n"
+    best = assert_fine(treelm("parse", "-m", folder, stdin=text)).decode().splitlines()
+    out = assert_fine(treelm("parse", "-m", folder, "-k", "20", stdin=text)).decode()
+    blocks = out.split("\n\n")
+    assert len(blocks) == 3
+    assert blocks[1].startswith("\n")
+    for block, tree in ((blocks[0], best[0]), (blocks[1][1:], best[2])):
+        rows = [line.split("\t") for line in block.split("\n")]
+        assert rows[0][1] == tree
+        assert len({row[1] for row in rows}) == len(rows) > 1
+        scores = [float(row[0]) for row in rows]
+        assert scores == sorted(scores, reverse=True)
+    for option in ("--line-buffered", "--threads=2"):
+        again = treelm("parse", "-m", folder, "-k", "20", option, stdin=text)
+        assert assert_fine(again).decode() == out
+
+
+def test_the_limit_counts_sentences_of_all_files(folder: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("The old ferry left .\n" * 3)
+    for limit, lines in ((0, 0), (2, 2), (3, 3), (4, 4), (9, 6)):
+        done = treelm(
+            "parse", "-m", folder, "--limit", str(limit), tmp_path / "one", tmp_path / "two"
+        )
+        assert len(assert_fine(done).splitlines()) == lines
+
+
 def test_parse_output_can_be_evaluated(folder: Path, sample_file: Path, tmp_path: Path) -> None:
     from treelm.corpus.brackets import read_trees
 
@@ -54,5 +82,7 @@ def test_sentences_without_a_tree_are_named(tmp_path: Path) -> None:
 
 def test_wrong_use_of_parse_is_refused(folder: Path, ngram_folder: Path) -> None:
     assert_refused(treelm("parse", "-m", folder, "--fast", "--accurate"), 2, "choose one")
+    assert_refused(treelm("parse", "-m", folder, "-k", "0", stdin=b"a\n"), 2, "-k must be 1")
+    assert_refused(treelm("parse", "-m", folder, "--limit", "-1", stdin=b"a\n"), 2, "--limit must")
     assert_refused(treelm("parse", "-m", ngram_folder, stdin=b"a\n"), 2, "cannot do this: parse")
     assert_refused(treelm("parse", "-m", folder, stdin=b"a\n<s> b\n"), 3, ":2:")

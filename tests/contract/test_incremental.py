@@ -12,10 +12,13 @@ from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.incremental import IncrementalModel
 from treelm.models.interpolated import interpolate
 from treelm.models.ngram.arpa import read_arpa, write_arpa
+from treelm.models.registry import train
 from treelm.models.states import State, Step
 from treelm.models.words import Word
 from treelm.testing.contracts import check_contract, laws
@@ -61,6 +64,20 @@ def store_mixture() -> IncrementalModel:
     return mixed
 
 
+def small_pcfg(**options: object) -> IncrementalModel:
+    model = train("pcfg", TreeCorpus((sample_path(),)), **options)
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+def pcfg_mixture() -> IncrementalModel:
+    one = small_ngram(order=3)
+    two = small_pcfg(lexicon="closed", vocabulary=one.vocabulary)
+    mixed = interpolate([one, two], [0.5, 0.5])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
 SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "toy": ToyModel.of,
     "toy-signatures": lambda: ToyModel.of(vocabulary=signatures()),
@@ -95,6 +112,13 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
     "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
     "hhmm-ngram-mixture": store_mixture,
+    "pcfg": small_pcfg,
+    "pcfg-closed": lambda: small_pcfg(lexicon="closed"),
+    "pcfg-signatures": lambda: small_pcfg(lexicon="closed", vocabulary=signatures()),
+    "pcfg-markovized": lambda: small_pcfg(
+        lexicon="closed", vertical_order=2, binarization="right", horizontal_order=1
+    ),
+    "pcfg-mixture": pcfg_mixture,
 }
 
 

@@ -22,6 +22,7 @@ from treelm.corpus.vocabulary_rules import (
 )
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, VocabularyError
 from treelm.seeds import random_uniform
+from treelm.trees.profile import load_profile
 
 WORDS = st.sampled_from(["a", "A", "b", "vexing", "Vexing", "dogs", "B-52", "%", "x1", "Ünal"])
 CORPORA = st.lists(st.lists(WORDS, min_size=1, max_size=5).map(tuple), min_size=1, max_size=12)
@@ -162,6 +163,16 @@ def test_vocabulary_survives_its_file(
     for number, words in enumerate(corpus, 1):
         assert again.replace(words, sentence=number) == vocabulary.replace(words, sentence=number)
     check_same_vocabulary(again, vocabulary)
+
+
+def test_vocabulary_of_a_profile_of_ones_own_survives_its_file(tmp_path: Path) -> None:
+    packaged = load_profile("english")
+    own = packaged.model_copy(update={"name": "mine"})
+    vocabulary = Vocabulary.from_counts({"dog": 2}, signatures={"UNK": 1}, unknown=1, profile=own)
+    save_vocabulary(vocabulary, tmp_path / "words.txt")
+    again = load_vocabulary(tmp_path / "words.txt")
+    assert again.fingerprint == vocabulary.fingerprint
+    assert load_profile(again.profile).heads.rules == packaged.heads.rules
 
 
 def test_fingerprint_tells_vocabularies_apart() -> None:

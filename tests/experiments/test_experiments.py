@@ -159,3 +159,21 @@ def test_hhmm(data: Path, tmp_path: Path) -> None:
     assert "bits per word" in sweeps
     assert "What a model's surprisal adds" in (tmp_path / "reading/tables.md").read_text()
     assert "Surprisal of the critical word" in (tmp_path / "garden/tables.md").read_text()
+
+
+def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:
+    options = ("--cycles", "1", "--split-iterations", "3", "--exact", "3", "--exact-words", "12")
+    models = ("--models", str(tmp_path / "models"))
+    results, tables = run("parsers_as_lms", data, tmp_path / "report", *options, *models)
+    for name in TREEBANKS:
+        found = values(results, f"Perplexity of {name}")
+        assert set(found) == {
+            ("5-gram", "perplexity (exact)"),
+            ("PCFG", "perplexity (exact)"),
+            ("PCFG-LA", "perplexity (lower bound)"),
+            ("5-gram + PCFG", "perplexity (exact)"),
+        }
+        assert all(1 < value < 10_000 for value in found.values())
+        assert f"| {name} | 3 | nothing: exact | 0.0000 | 1.0000 |" in tables
+        assert f"| {name} | 3 | pruned, accurate |" in tables
+    assert (tmp_path / "models/pcfg-la/manifest.json").exists()

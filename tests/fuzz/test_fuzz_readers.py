@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fuzz import campaign, fuzz_manifest, fuzz_safetensors
+from tests.fuzz import campaign, fuzz_forest, fuzz_manifest, fuzz_safetensors
 from tests.fuzz.campaign import FINDING, Target, attack, inputs, run_program
 from tests.fuzz.mutation import Random, mutate_bytes, mutate_json
 
-TARGETS = {target.name: target for target in (fuzz_manifest.TARGET, fuzz_safetensors.TARGET)}
+TARGETS = {
+    module.TARGET.name: module.TARGET for module in (fuzz_forest, fuzz_manifest, fuzz_safetensors)
+}
 EXECUTIONS = 3000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from tests.grammar.latent_cases import latent_trees
 from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.estimate_lexicon import berkeley_lexicon, lexicon_names
-from treelm.grammar.grammar import FloatArray, IntArray
-from treelm.grammar.held_out import HeldOutTrees, pair_scores
+from treelm.grammar.grammar import FloatArray
+from treelm.grammar.held_out import HeldOutTrees
 from treelm.grammar.latent_trees import LatentTrees
 from treelm.grammar.lexicon import Lexicon
-from treelm.grammar.split_merge import unsplit_weights
+from treelm.grammar.split_merge import LatentWeights, unsplit_weights
+from treelm.grammar.tree_rules import pair_scores
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 
@@ -34,8 +36,8 @@ def judge(training: LatentTrees, texts: list[str]) -> HeldOutTrees:
     made = training.trees
     names = lexicon_names(training.tagged, made.phrasal, len(made.symbols))
 
-    def lexicon(counts: FloatArray, substates: IntArray) -> Lexicon:
-        return berkeley_lexicon(training.tagged, counts, made.phrasal, substates, names=names)
+    def lexicon(counts: FloatArray, state: LatentWeights) -> Lexicon:
+        return berkeley_lexicon(training.tagged, counts, made.phrasal, state.substates, names=names)
 
     return HeldOutTrees(binary(texts), training, names[0], lexicon)
 
@@ -43,7 +45,7 @@ def judge(training: LatentTrees, texts: list[str]) -> HeldOutTrees:
 def value_of(training: LatentTrees, held_out: HeldOutTrees) -> float:
     state = unsplit_weights(training)
     tokens = training.tagged.tokens.astype(np.float64)
-    return held_out(state.substates, state.weights, tokens)
+    return held_out(state, tokens)
 
 
 def test_a_tree_is_as_probable_as_its_rules_and_words() -> None:
@@ -85,7 +87,7 @@ def test_a_tree_that_became_impossible_counts_a_thousandth() -> None:
     before = value_of(training, held_out)
     state = unsplit_weights(training)
     tokens = training.tagged.tokens.astype(np.float64)
-    after = held_out(state.substates, np.zeros_like(state.weights), tokens)
+    after = held_out(replace(state, weights=np.zeros_like(state.weights)), tokens)
     assert after == pytest.approx(before + math.log(0.001), rel=1e-9)
 
 

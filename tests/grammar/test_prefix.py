@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from treelm.errors import EstimationError, UnsupportedTask
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.prefix import PrefixCharts
 
 Strings = dict[tuple[str, ...], float]
 
@@ -112,3 +114,46 @@ def test_prefixes_need_a_plain_grammar() -> None:
     parser = ChartParser(grammar, make_lexicon(grammar, {("a", 1): [1.0, 1.0]}))
     with pytest.raises(UnsupportedTask):
         parser.prefix_log_probs(["a"])
+
+
+# -- charts that grow -----------------------------------------------------------------------
+
+
+def growing(most_bytes: int) -> PrefixCharts:
+    grammar = make_grammar(["ROOT", "X", "A"], 2, {(0, 1): 1.0, (1, 2): 0.6}, {(1, 1, 1): 0.4})
+    lexicon = make_lexicon(grammar, {("a", 2): 0.5, ("b", 2): 0.5}, normalized=True)
+    return PrefixCharts(ChartParser(grammar, lexicon).prefixes, most_bytes)
+
+
+def test_charts_that_were_dropped_are_made_again() -> None:
+    plenty, little = growing(1 << 20), growing(1)
+    ids = np.arange(3, dtype=np.uint32)
+    words = (1, 2, 1, 1, 2)
+    for end in (5, 2, 4, 0, 3, 5):
+        prefix = words[:end]
+        found = plenty.next_log_probs(prefix, ids)
+        assert found.tolist() == little.next_log_probs(prefix, ids).tolist()
+        assert plenty.end_log_prob(prefix) == little.end_log_prob(prefix)
+        total = float(np.exp(found).sum()) + math.exp(plenty.end_log_prob(prefix))
+        assert total == pytest.approx(1.0)
+    assert 0 < little.kept_bytes < plenty.kept_bytes
+
+
+def test_many_threads_may_ask_at_once() -> None:
+    charts = growing(1 << 12)
+    prefixes = [tuple(1 + (number >> bit) % 2 for bit in range(6)) for number in range(64)]
+    expected = [growing(1 << 20).end_log_prob(prefix) for prefix in prefixes]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(charts.end_log_prob, prefixes * 4)) == expected * 4
+
+
+def test_grammars_of_many_phrases_have_prefixes() -> None:
+    """Every phrase has the next one as its left corner."""
+    count = 5000
+    names = ["ROOT", *(f"X{number}" for number in range(count)), "A"]
+    tag = count + 1
+    binary = {(number, number + 1, tag): 1.0 for number in range(count)}
+    grammar = make_grammar(names, tag, {(count, tag): 1.0}, binary)
+    lexicon = make_lexicon(grammar, {("a", tag): 1.0}, normalized=True)
+    prefixes, whole = ChartParser(grammar, lexicon).prefix_log_probs(["a", "a"])
+    assert (prefixes.tolist(), whole) == ([0.0, 0.0], -math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from tests.grammar.latent_cases import (
 from tests.reference import latent_grammar as reference
 
 from treelm.errors import EstimationError
-from treelm.grammar.grammar import FloatArray
+from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.grammar.latent_trees import LatentTrees, grammar_of
+from treelm.grammar.rare_words import RareWords
 from treelm.grammar.split_merge import (
     Iteration,
     LatentWeights,
@@ -28,6 +30,7 @@ from treelm.grammar.split_merge import (
     maximize,
     merge,
     sibling_shares,
+    smooth,
     split,
     unsplit_weights,
 )
@@ -243,8 +246,8 @@ def test_the_least_useful_splits_are_merged() -> None:
 def test_the_best_grammar_on_held_out_trees_is_kept() -> None:
     judged: list[FloatArray] = []
 
-    def judge(_substates: object, weights: FloatArray, _words: object) -> float:
-        judged.append(weights.copy())
+    def judge(state: LatentWeights, _words: object) -> float:
+        judged.append(state.weights.copy())
         return 1.0 if len(judged) == 9 + 1 else 0.0  # the first iteration of smoothing
 
     _, state, _ = train(cycles=1, held_out=judge)
@@ -307,3 +310,88 @@ def test_no_trees_are_refused() -> None:
     with pytest.raises(EstimationError) as caught:
         latent_trees(["(S (X a))"])
     assert caught.value.code == "E_NO_DATA"
+
+
+def test_branches_are_the_halves_of_the_first_split() -> None:
+    """A symbol of four subcategories, one whose first split was undone, and one never split."""
+    substates = np.array([1, 4, 2, 1], dtype=np.int32)
+    # Cycle 1: symbol 1 is split; cycle 2: both halves of symbol 1, and symbol 2, are.
+    first = np.array([0, 1, 1, 2, 3], dtype=np.int32)
+    second = np.array([0, 1, 1, 2, 2, 3, 3, 4], dtype=np.int32)
+    state = LatentWeights(substates, np.zeros(0), (first, second))
+    assert state.branches.tolist() == [0, 0, 0, 1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("scope", ["all", "branch"])
+def test_smoothing_moves_weights_towards_the_mean_of_their_scope(scope: str) -> None:
+    trees = latent_trees(TREES)
+    state = split(trees.rules, unsplit_weights(trees), noise=0.3, seed=1, cycle=1)
+    state = split(trees.rules, state, noise=0.3, seed=1, cycle=2)
+    weights = state.weights.copy()
+    branches = state.branches if scope == "branch" else None
+    smooth(
+        trees.rules,
+        state.substates,
+        weights,
+        rule_smoothing=0.2,
+        lexical_smoothing=0.4,
+        branches=branches,
+    )
+    at = 0
+    for parent, left, right in trees.rules.rows.tolist():
+        rows = int(state.substates[parent])
+        columns = 1
+        for child in (left, right):
+            columns *= int(state.substates[child]) if child >= 0 else 1
+        before = state.weights[at : at + rows * columns].reshape(rows, columns)
+        after = weights[at : at + rows * columns].reshape(rows, columns)
+        at += rows * columns
+        share = 0.4 if left < 0 else 0.2
+        for x in range(rows):
+            others = range(rows) if scope == "all" else [y for y in range(rows) if y // 2 == x // 2]
+            if scope == "branch":
+                others = [y for y in others if y != x]
+            expected = before[x]
+            if others:
+                expected = (1 - share) * before[x] + share * before[list(others)].mean(axis=0)
+            assert after[x] == pytest.approx(expected, rel=1e-12)
+    assert at == len(weights)
+
+
+def test_rare_words_share_the_division_of_their_tag() -> None:
+    trees = latent_trees(TREES)
+    state = split(trees.rules, unsplit_weights(trees), noise=0.3, seed=1, cycle=1)
+    counts = trees.rules.split_weights(state.substates, trees.expect(*_arrays(state)).counts)[2]
+    tied = counts.copy()
+    rare = RareWords(trees.tagged, 1)
+    rare.tie(tied, state.substates)
+    starts = trees.tagged.starts(state.substates)
+    nn = trees.trees.symbols.index("NN")
+    together = np.zeros(2)
+    for pair, (word, tag) in enumerate(trees.tagged.pairs.tolist()):
+        if tag == nn and rare.word_counts[word] <= 1:
+            together += counts[starts[pair] : starts[pair + 1]]
+    for pair, (word, tag) in enumerate(trees.tagged.pairs.tolist()):
+        own = slice(int(starts[pair]), int(starts[pair + 1]))
+        assert tied[own].sum() == pytest.approx(counts[own].sum())
+        if rare.word_counts[word] > 1:
+            assert tied[own].tolist() == counts[own].tolist()
+        elif tag == nn:
+            assert tied[own] == pytest.approx(counts[own].sum() * together / together.sum())
+
+
+def test_tied_words_never_lower_the_likelihood() -> None:
+    """Tying is expectation-maximization of a smaller model."""
+    trees = latent_trees(TREES)
+    options = SplitMergeOptions(
+        split_iterations=12, merge_iterations=0, smooth_iterations=0, seed=3
+    )
+    training = SplitMerge(trees, options, rare=RareWords(trees.tagged, 2))
+    found = [done.log_likelihood for done in training.run_cycle(unsplit_weights(trees), 1)]
+    # The first step brings the noise of the split into the smaller model.
+    assert all(later >= earlier - 1e-9 for earlier, later in pairwise(found[1:]))
+    assert found[-1] > found[1]
+
+
+def _arrays(state: LatentWeights) -> tuple[IntArray, FloatArray]:
+    return state.substates, state.weights

@@ -17,7 +17,7 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.grammar.chart import ParserOptions
 from treelm.models.model import Task
-from treelm.models.parser import Parser
+from treelm.models.parser import ListParser, Parser
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
@@ -72,6 +72,35 @@ def test_every_setting_parses_saves_and_loads(
     assert again.score(sentences[0]) == model.score(sentences[0])
     copy = pickle.loads(pickle.dumps(model))
     assert copy.parse_many(sentences[:2]) == parses[:2]
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+def test_lists_of_every_setting_are_of_treebank_trees(
+    options: dict[str, object], sample_file: Path
+) -> None:
+    model = trained(sample_file, **options)
+    assert isinstance(model, ListParser)
+    sentences = [tree.words for tree in list(read_trees(sample_file))[:8]] + [("zzzings",), ()]
+    arrays = model.k_best_many(sentences, 30)
+    lists = model.parse_k_best_many(sentences, 30, threads=2)
+    for words, best, found, trees in zip(
+        sentences, model.parse_many(sentences), arrays, lists, strict=True
+    ):
+        if best is None:
+            assert (words, found, trees) == ((), None, [])
+            continue
+        assert found is not None
+        assert [str(tree.tree) for tree in trees] == [str(tree) for tree in found.packed]
+        assert len({str(tree.tree) for tree in trees}) == len(trees)
+        assert (trees[0].score, str(trees[0].tree)) == (best.score, str(best.tree))
+        assert {tree.tree.words for tree in trees} == {words}
+        assert not any(
+            c in str(node.label) for tree in trees for node in tree.tree.preorder() for c in "@+^"
+        )
+    assert max(map(len, lists)) > 10
+    assert [str(tree.tree) for tree in model.parse(sentences[0], k=5)] == [
+        str(tree.tree) for tree in lists[0][:5]
+    ]
 
 
 def test_trained_trees_come_back(sample_file: Path) -> None:
@@ -167,10 +196,10 @@ def test_wrong_use_is_refused(sample_file: Path, model: PcfgModel, tmp_path: Pat
         PcfgModel.train(TextCorpus((sample_file,)), PcfgConfig())
     with pytest.raises(UsageError, match="own vocabulary"):
         train("pcfg", corpus, vocabulary=Vocabulary.from_counts({"a": 1}))
+    with pytest.raises(UsageError):
+        model.parse("a", k=0)
     with pytest.raises(UnsupportedTask):
-        model.parse("a", k=2)
-    with pytest.raises(UnsupportedTask):
-        model.require(Task.SURPRISAL)
+        model.require(Task.CLASSIFY)
     cyclic = tmp_path / "cyclic.mrg"
     cyclic.write_text("(ROOT (A (B (A (t x) (t y)))))\n(ROOT (A (t x) (t y)))\n")
     with pytest.warns(TreelmWarning, match="1 trees have a unary chain"):

@@ -51,7 +51,7 @@ def test_a_saved_model_is_the_same_when_it_is_loaded(tmp_path: Path) -> None:
 def test_zeros_are_not_stored(tmp_path: Path) -> None:
     model = small_latent()
     weights = model.grammar.binary_weights
-    assert np.count_nonzero(weights) < 0.5 * len(weights)
+    assert np.count_nonzero(weights) < 0.75 * len(weights)
     model.save(tmp_path / "m")
     stored = open_tables(tmp_path / "m" / "tables.safetensors")
     assert len(stored["binary_weights"]) == np.count_nonzero(weights)
@@ -179,8 +179,7 @@ def test_scores_are_those_of_whole_sentences() -> None:
     assert model.score("the boat left").log_prob < 0
     with pytest.raises(UnsupportedTask):
         model.score("the boat left", eos=False)
-    with pytest.raises(UnsupportedTask):
-        model.parse("the boat left", k=2)
+    assert len({str(found.tree) for found in model.parse("the boat left", k=3)}) == 3
     assert model.parse("") == []
 
 

@@ -90,8 +90,8 @@ def rules_of(tree: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from rules_of(child)
 
 
-def best_by_rules(found: Sequence[Weighted], objective: str) -> tuple[float, set[tuple[Any, ...]]]:
-    """Return the best value of an objective over all trees, and the trees that reach it."""
+def values_by_rules(found: Sequence[Weighted], objective: str) -> dict[tuple[Any, ...], float]:
+    """Return the value of an objective for every tree."""
     total = math.fsum(weight for weight, _ in found)
     expected: dict[tuple[Any, ...], float] = defaultdict(float)
     parents: dict[tuple[Any, ...], float] = defaultdict(float)
@@ -119,6 +119,20 @@ def best_by_rules(found: Sequence[Weighted], objective: str) -> tuple[float, set
         "max_rule_sum": added,
         "variational": shares,
     }[objective]
-    values = {tree: value(tree) for tree in trees}
+    return {tree: value(tree) for tree in trees}
+
+
+def values_by_derivation(found: Sequence[Weighted]) -> dict[tuple[Any, ...], float]:
+    """Return the log probability of the best derivation of every tree."""
+    values: dict[tuple[Any, ...], float] = {}
+    for weight, derivation in found:
+        tree = without_subcategories(derivation)
+        values[tree] = max(values.get(tree, -math.inf), math.log(weight))
+    return values
+
+
+def best_by_rules(found: Sequence[Weighted], objective: str) -> tuple[float, set[tuple[Any, ...]]]:
+    """Return the best value of an objective over all trees, and the trees that reach it."""
+    values = values_by_rules(found, objective)
     best = max(values.values())
     return best, {tree for tree, held in values.items() if held > best - 1e-4 * (1 + abs(best))}

@@ -7,7 +7,13 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from treelm.cli.evaluate_reading import reading_times
-from treelm.cli.model_options import MeasureOptions, ModelPath, SearchOptions, TextOptions
+from treelm.cli.model_options import (
+    MeasureOptions,
+    ModelPath,
+    ScoringOptions,
+    SearchOptions,
+    TextOptions,
+)
 from treelm.cli.options import (
     CommonOptions,
     InputFile,
@@ -16,12 +22,12 @@ from treelm.cli.options import (
     TreeOptions,
     note_problems,
 )
+from treelm.cli.oracle_scores import oracle
 from treelm.cli.parse_scores import write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
-from treelm.models.registry import load
 from treelm.tasks.evaluate.classify_texts import (
     evaluate_classification,
     evaluate_scored_classification,
@@ -51,6 +57,10 @@ evaluate = App(
     help_epilogue="Example: `treelm evaluate parses gold.mrg parsed.mrg --json`",
     default_parameter=Parameter(negative=(), consume_multiple=True),
     version_flags=[],
+)
+
+evaluate.command(
+    oracle, help_epilogue="Example: `treelm evaluate oracle gold.mrg parsed.forest --json`"
 )
 
 
@@ -130,6 +140,7 @@ def perplexity(
     oov_mode: Literal["include", "skip"] = "include",
     json: bool = False,
     search: SearchOptions | None = None,
+    scoring: ScoringOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -141,18 +152,22 @@ def perplexity(
         oov_mode: Count unknown words as what stands for them, or leave them out.
         json: One JSON object instead of lines.
         search: Search.
+        scoring: Scoring.
         text: Text.
         common: Common.
     """
-    del common
-    text = text or TextOptions()
+    text, common = text or TextOptions(), common or CommonOptions()
+    scoring = scoring or ScoringOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
     found = evaluate_perplexity(
-        (search or SearchOptions()).apply(load(model)),
+        (search or SearchOptions()).apply(scoring.model(model)),
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         threads=text.thread_count,
     )
+    if found.without_parse:
+        advice = "" if scoring.floor else " --floor 0.001 gives them a probability."
+        common.note(f"{found.without_parse} sentences have no parse.{advice}")
     write_record(found.to_record(), as_json=json)
 
 
@@ -169,6 +184,7 @@ def pairs(
     drop_identical: bool = False,
     output: OptionalOutputFile = None,
     json: bool = False,
+    scoring: ScoringOptions | None = None,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -186,11 +202,12 @@ def pairs(
         drop_identical: Leave out pairs whose sentences are the same.
         output: File to write: 1 for every pair that is right and 0 for the others, in order.
         json: One JSON object instead of lines.
+        scoring: Scoring.
         measuring: Measuring.
         common: Common.
     """
     del common
-    measuring = measuring or MeasureOptions()
+    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     measure: Measure = "slr" if slr else "log_prob"
     if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
         raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
@@ -202,7 +219,7 @@ def pairs(
             good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
         )
     else:
-        loaded = load(model)
+        loaded = scoring.model(model)
         minimal = (
             read_json_pairs(blimp, tokenizing=tokenize)
             if blimp is not None
@@ -250,6 +267,7 @@ def classification(
     paired: bool = False,
     output: OptionalOutputFile = None,
     json: bool = False,
+    scoring: ScoringOptions | None = None,
     measuring: MeasureOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -267,11 +285,12 @@ def classification(
         paired: Line n of --good and line n of --bad are a pair.
         output: File to write: 1 for every sentence called what it is, 0 for others; good first.
         json: One JSON object instead of lines.
+        scoring: Scoring.
         measuring: Measuring.
         common: Common.
     """
     del common
-    measuring = measuring or MeasureOptions()
+    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     if (tune_good is None) != (tune_bad is None):
         raise UsageError("--tune-good and --tune-bad go together.")
     tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
@@ -288,7 +307,7 @@ def classification(
         else:
             texts = read_measured_text(good), read_measured_text(bad)
         found = evaluate_classification(
-            load(model),
+            scoring.model(model),
             *texts,
             seed=measuring.seed,
             tuning=None

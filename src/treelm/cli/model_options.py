@@ -6,15 +6,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
 from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
+from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
 from treelm.models.model import LanguageModel
 from treelm.tasks.search import with_search
+
+if TYPE_CHECKING:
+    from treelm.models.model import LanguageModel
 
 T = TypeVar("T")
 
@@ -42,6 +46,50 @@ class TextOptions:
         if self.limit is not None and self.limit < 0:
             raise UsageError("--limit must be 0 or more.")
         return islice(items, self.limit)
+
+    def first_lines(self, files: Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield files with their lines, of all files together as many as --limit allows."""
+        left = -1 if self.limit is None else self.limit
+        if left < -1 or (left == -1 and self.limit is not None):
+            raise UsageError("--limit must be 0 or more.")
+
+        def lines(file: str) -> Iterator[str]:
+            nonlocal left
+            if left == 0:
+                return
+            for line in read_lines(file):
+                left -= 1
+                yield line
+                if left == 0:
+                    return
+
+        for file in files:
+            yield file, lines(file)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions:
+    """How grammars, and models of trees, score sentences."""
+
+    parser: str | None = None
+    """For models of trees: a model folder that parses, or a file of parses, instead of its own."""
+    k: Annotated[int | None, Parameter(name=["--k", "-k"])] = None
+    """For models of trees: sum over so many trees of a sentence; default: what the model says."""
+    pruning: Literal["none", "fast", "default", "accurate"] = "none"
+    """For grammars: none is exact; anything else is faster and gives lower bounds."""
+    floor: float | None = None
+    """Share of a unigram model in the probability of every sentence, such as 0.001, so that those
+    without a parse have one; default: none."""
+
+    def model(self, folder: str) -> LanguageModel:
+        """Return the model of a folder, made ready."""
+        from treelm.models.registry import load
+        from treelm.tasks.scoring_model import scoring_model
+
+        return scoring_model(
+            load(folder), parser=self.parser, k=self.k, pruning=self.pruning, floor=self.floor
+        )
 
 
 @Parameter(name="*")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import Literal
 
-from treelm.cli.model_options import ModelPath, TextOptions, at_once
+from treelm.cli.model_options import ModelPath, ScoringOptions, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import write_score_table
@@ -14,6 +15,7 @@ from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.score import score_lines
+from treelm.tasks.score_trees import score_tree_lists, score_trees
 
 
 def score(
@@ -21,32 +23,59 @@ def score(
     /,
     *,
     model: ModelPath,
+    trees: str | None = None,
+    kbest: str | None = None,
+    posterior: bool = False,
     no_eos: bool = False,
     format: Literal["text", "tsv"] = "text",  # noqa: A002 (the name of the option)
     output: OutputFile = "-",
     line_buffered: bool = False,
+    scoring: ScoringOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
-    """Write the natural log probability of each sentence, one a line.
+    """Write the natural log probability of each sentence, one a line; or of each tree.
 
     A blank line gives a blank line. The table of --format tsv has one row a sentence, for
-    `treelm compare` and `treelm evaluate`.
+    `treelm compare` and `treelm evaluate`. Instead of sentences, --trees takes trees, and --kbest
+    lists of trees, as `treelm parse -k` and other parsers write them, which are summed.
 
     Args:
         files: Files of tokenized text, one sentence a line; standard input if none is given.
         model: Model folder.
+        trees: File of trees: write the log probability of each together with its words.
+        kbest: File of lists of trees: write the log of the sum over the different trees of each.
+        posterior: With --trees: write the log probability of each tree given its words.
         no_eos: Leave the end of the sentence out.
         format: One number a line, or a table with lengths and log probabilities of words alone.
         output: File to write; standard output by default.
         line_buffered: Write every score at once, for use in pipes.
+        scoring: Scoring.
         text: Text.
         common: Common.
     """
-    del common
-    text = text or TextOptions()
+    text, common = text or TextOptions(), common or CommonOptions()
+    scoring = scoring or ScoringOptions()
     flush = at_once(output, line_buffered=line_buffered)
-    loaded = load(model)
+    if trees is not None or kbest is not None:
+        if files or (trees is not None and kbest is not None) or no_eos or format != "text":
+            raise UsageError("give one of files of text, --trees and --kbest; trees have ends.")
+        if scoring != ScoringOptions(k=scoring.k):
+            raise UsageError("--parser, --pruning and --floor are for sentences, not for trees.")
+    if posterior and trees is None:
+        raise UsageError("--posterior is that of trees: give them with --trees.")
+    if trees is not None:
+        found = score_trees(load(model), trees, posterior=posterior, threads=text.thread_count)
+        _write(output, text.first(found), flush=flush)
+        return
+    if kbest is not None:
+        sums = score_tree_lists(load(model), kbest, k=scoring.k, threads=text.thread_count)
+        values = (None if score is None else score.log_prob for score in sums)
+        _write(output, text.first(values), flush=flush)
+        return
+    loaded = scoring.model(model)
+    if loaded.info.exactness != "exact":
+        common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
     if format == "tsv":
         if no_eos or line_buffered or text.limit is not None or len(files or ["-"]) > 1:
             raise UsageError("--format tsv is for one whole file, with sentence ends.")
@@ -70,8 +99,13 @@ def score(
         )
         for file in files or ["-"]
     )
+    _write(output, text.first(scores), flush=flush)
+
+
+def _write(output: str, values: Iterable[float | None], *, flush: bool) -> None:
+    """Write one number a line, nothing for None."""
     with write_atomically(output) as out:
-        for value in text.first(scores):
+        for value in values:
             out.write(b"\n" if value is None else f"{value!r}\n".encode())
             if flush:
                 out.flush()

@@ -9,7 +9,6 @@ from cyclopts import App, Parameter
 from treelm.cli.corpus_options import corpus_of, trees_of
 from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
-from treelm.cli.train_hhmm import hhmm
 from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
@@ -300,7 +299,22 @@ def pcfg_la(
 
 
 train.command(
-    hhmm, help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`"
+    "treelm.cli.train_hhmm:hhmm",
+    name="hhmm",
+    help="Train an incremental right-corner parser as a language model.",
+    help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`",
+)
+train.command(
+    "treelm.cli.train_trees:treelet",
+    name="treelet",
+    help="Train a treelet model (Pauls and Klein 2012).",
+    help_epilogue="Example: `treelm train treelet --trees train.mrg --parser grammar -o model`",
+)
+train.command(
+    "treelm.cli.train_trees:headlex",
+    name="headlex",
+    help="Train a head-lexicalised model, after Collins's first.",
+    help_epilogue="Example: `treelm train headlex --trees train.mrg -o model`",
 )
 
 

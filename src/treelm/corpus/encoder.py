@@ -147,6 +147,15 @@ def encode_trees(
     return vocabulary, replace(text, fingerprint=corpus.fingerprint)
 
 
+def vocabulary_of_all_words(encoder: _native.TextEncoder, profile: ProfileSource) -> Vocabulary:
+    """Return the vocabulary of everything an open encoder has read.
+
+    Raises:
+        VocabularyError: ``E_NO_DATA`` if that is nothing.
+    """
+    return _all_words(encoder, profile, "full")[0]
+
+
 def _all_words(
     encoder: _native.TextEncoder, profile: ProfileSource, style: SignatureStyle
 ) -> tuple[Vocabulary, Ids]:

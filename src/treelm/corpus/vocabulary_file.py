@@ -41,7 +41,8 @@ def save_vocabulary(vocabulary: Vocabulary, path: Source) -> None:
         "style": vocabulary.style,
     }
     with write_atomically(path) as file:
-        file.write(f"{MAGIC} {VERSION} {json.dumps(header, sort_keys=True)}\n".encode())
+        # Keys keep their order: the fingerprint of a profile depends on it.
+        file.write(f"{MAGIC} {VERSION} {json.dumps(header)}\n".encode())
         for item in vocabulary.entries:
             kind = "signature" if item.is_signature else "word"
             place = "-" if item.entry is None else f"{item.entry[0]}:{item.entry[1]}"

@@ -20,13 +20,13 @@ from treelm.estimation.backoff_table import NO_ID, BackoffTable, Floats
 from treelm.estimation.chain import Chain, ChainCounts
 from treelm.estimation.estimate import Precision, Smoothing, UniformBase, estimate, kneser_ney
 from treelm.events.counts import EventCounter, Ids, Places
-from treelm.seeds import random_uniform
+from treelm.kernel_errors import kernel_errors
 
 #: Symbols before that one symbol looks at.
 HISTORY = 3
 
-#: A draw that goes on for longer is taken to be endless.
-LONGEST_YIELD = 10_000
+#: Rules that are counted at a time.
+_BLOCK = 1 << 18
 
 #: Makes the smoothing of the 4-grams from their counts.
 SmoothingOf = Callable[[ChainCounts], Smoothing]
@@ -60,6 +60,12 @@ class Rules:
     def __len__(self) -> int:
         """Return the number of rules."""
         return len(self.parents)
+
+    def slice(self, first: int, last: int) -> Rules:
+        """Return the rules from `first` on, before `last`."""
+        starts = self.starts[first : last + 1]
+        inside = self.symbols[int(starts[0]) : int(starts[-1])]
+        return Rules(self.parents[first:last], inside, starts - starts[0])
 
 
 @dataclass(frozen=True)
@@ -185,19 +191,21 @@ class YieldBase:
         """
         if len(rules) == 0:
             raise EstimationError("there are no rules to estimate from.", code="E_NO_DATA")
+        _check_lengths(rules)
         symbols = SymbolTable.of(rules, labels, unknown=unknown)
         weights = np.asarray(counts, dtype=np.uint64)
         if base_counts == "types":
             weights = np.ones_like(weights)
-        rows, rule_of = _symbol_rows(rules, symbols)
         base = UniformBase(symbols.stop + 1)
         tables = []
         for given in (True, False):
             chain = symbol_chain(symbols.start, given_parent=given)
             counter = EventCounter(len(chain.columns) + 1, threads=threads)
-            counter.add(
-                _with_parent(rows, rules.parents[rule_of]) if given else rows, weights[rule_of]
-            )
+            for first in range(0, len(rules), _BLOCK):
+                part = rules.slice(first, first + _BLOCK)
+                rows, rule_of = _symbol_rows(part, symbols)
+                own = weights[first : first + _BLOCK][rule_of]
+                counter.add(_with_parent(rows, part.parents[rule_of]) if given else rows, own)
             levels = ChainCounts(counter.finish(), chain, threads=threads)
             tables.append(
                 estimate(
@@ -213,31 +221,23 @@ class YieldBase:
         parents[rules.parents] = True
         return cls(tables[0], tables[1], symbols, parents, weight=weight)
 
-    def probabilities(self, rules: Rules) -> Floats:
-        """Return b(right-hand side | parent) of every rule."""
+    def probabilities(self, rules: Rules, *, threads: int = 1) -> Floats:
+        """Return b(right-hand side | parent) of every rule.
+
+        Args:
+            rules: The rules.
+            threads: Kernel threads; results do not depend on it.
+        """
         if len(rules) == 0:
             return np.zeros(0)
-        rows, rule_of = _symbol_rows(rules, self.symbols)
-        free = self._products(self.unconditional, rows, rule_of, len(rules))
-        known = rules.parents < len(self.parents)
-        known &= self.parents[np.where(known, rules.parents, 0)]
-        with_parents = _with_parent(rows, rules.parents[rule_of])
-        bound = self._products(self.conditional, with_parents, rule_of, len(rules))
-        mixed = self.weight * bound + (1 - self.weight) * free
-        return np.where(known, mixed, free)
-
-    def _products(
-        self, table: BackoffTable, rows: Ids, rule_of: npt.NDArray[np.int64], rules: int
-    ) -> Floats:
-        """Return the product of each rule's symbols, empty right-hand sides left out (5.2)."""
-        logs = table.log_probabilities(rows).copy()
-        first = np.flatnonzero(np.diff(rule_of, prepend=-1))
-        stops = rows[first].copy()
-        stops[:, 0] = self.symbols.stop
-        logs[first] -= np.log1p(-np.exp(table.log_probabilities(stops)))
-        sums = np.add.reduceat(logs, first)
-        assert len(sums) == rules  # every rule has at least the two events of its symbol and STOP
-        return np.exp(sums)
+        _check_lengths(rules)
+        with kernel_errors("scoring right-hand sides"):
+            return self.native.probabilities(
+                np.ascontiguousarray(rules.parents, dtype=np.uint32),
+                self.symbols.encode(rules.symbols),
+                np.ascontiguousarray(rules.starts, dtype=np.uint64),
+                threads=threads,
+            )
 
     def sample(self, parent: int, *, seed: int, stream: int, counter: int = 0) -> tuple[int, ...]:
         """Return a right-hand side drawn for a parent, as labels; ``<usym>`` is never drawn.
@@ -247,38 +247,35 @@ class YieldBase:
             seed: Seed of the random numbers.
             stream: Number of the stream.
             counter: First number of the draws in it; symbols take the numbers from there on.
+
+        Raises:
+            EstimationError: ``E_YIELD`` for one that does not end.
         """
-        seen = parent < len(self.parents) and bool(self.parents[parent])
-        bound = seen and random_uniform(seed, stream, counter << 8) < self.weight
-        sampler = self._samplers[0 if bound else 1]
-        drawn: list[int] = []
-        while True:
-            counter += 1
-            last = [*reversed(drawn[-HISTORY:]), *[self.symbols.start] * HISTORY][:HISTORY]
-            context = [parent, *last] if bound else last
-            symbol = int(
-                sampler.draw(
-                    np.array([context], dtype=np.uint32),
-                    seed & ((1 << 64) - 1),
-                    np.array([stream], dtype=np.uint64),
-                    np.array([counter], dtype=np.uint64),
-                )[0]
-            )
-            if len(drawn) > LONGEST_YIELD:
-                raise EstimationError(
-                    f"a right-hand side of more than {LONGEST_YIELD} symbols was drawn; these "
-                    "tables hardly ever end one.",
-                    code="E_YIELD",
-                )
-            if symbol != self.symbols.stop:
-                drawn.append(symbol)
-            elif drawn:
-                return tuple(int(label) for label in self.symbols.labels[drawn])
+        try:
+            return tuple(self._sampler.draw(parent, seed & ((1 << 64) - 1), stream, counter))
+        except _native.KernelError as error:
+            raise EstimationError(
+                f"{error.args[1]}; these tables hardly ever end one.", code="E_YIELD"
+            ) from error
 
     @cached_property
-    def _samplers(self) -> tuple[_native.ChainSampler, ...]:
-        never = self.symbols.usym
-        return tuple(table.sampler(never=never) for table in (self.conditional, self.unconditional))
+    def native(self) -> _native.YieldModel:
+        """The kernel's form of it."""
+        with kernel_errors("preparing right-hand sides"):
+            return _native.YieldModel(
+                self.conditional.native,
+                self.unconditional.native,
+                symbol_of=np.ascontiguousarray(self.symbols.of_label),
+                seen_symbols=self.symbols.size,
+                unknown=self.symbols.unknown,
+                seen_parents=np.ascontiguousarray(self.parents),
+                weight=self.weight,
+            )
+
+    @cached_property
+    def _sampler(self) -> _native.YieldSampler:
+        with kernel_errors("preparing to sample"):
+            return _native.YieldSampler(self.native)
 
 
 def symbol_chain(start: int, *, given_parent: bool) -> Chain:
@@ -290,12 +287,16 @@ def symbol_chain(start: int, *, given_parent: bool) -> Chain:
     return Chain(names, (3, 2, 1, 0), pads)
 
 
+def _check_lengths(rules: Rules) -> None:
+    starts = rules.starts.astype(np.int64)
+    if (starts[1:] - starts[:-1] < 1).any():
+        raise EstimationError("a rule has an empty right-hand side.", code="E_YIELD")
+
+
 def _symbol_rows(rules: Rules, symbols: SymbolTable) -> tuple[Ids, npt.NDArray[np.int64]]:
     """Return (symbol, three before) for all symbols of all rules, STOPs included, and whose."""
     starts = rules.starts.astype(np.int64)
     lengths = starts[1:] - starts[:-1]
-    if (lengths < 1).any():
-        raise EstimationError("a rule has an empty right-hand side.", code="E_YIELD")
     rule_of = np.repeat(np.arange(len(rules)), lengths + 1)
     ends = np.cumsum(lengths + 1) - 1
     flat = np.full(len(rule_of), symbols.stop, dtype=np.uint32)

@@ -82,6 +82,36 @@ class EventCounts:
             last = min(first + rows, len(self))
             yield self.native.unpacked(first, last), self.native.counts[first:last]
 
+    def summed(self, columns: int) -> tuple[Ids, Places]:
+        """Return the distinct rows of the first columns, with the events of each.
+
+        Args:
+            columns: How many columns to look at; the others are summed over.
+
+        Examples:
+            >>> counter = EventCounter(columns=2)
+            >>> counter.add([(7, 1), (7, 2), (5, 2)])
+            >>> rows, counts = counter.finish().summed(1)
+            >>> rows.tolist(), counts.tolist()
+            ([[5], [7]], [1, 2])
+        """
+        rows: list[Ids] = []
+        counts: list[Places] = []
+        for block, numbers in self.blocks():
+            prefix = block[:, :columns]
+            first = np.flatnonzero(np.r_[True, (prefix[1:] != prefix[:-1]).any(axis=1)])
+            own, sums = prefix[first], np.add.reduceat(numbers.astype(np.uint64), first)
+            # Rows are sorted, so only the last one of a block can go on in the next.
+            if rows and (rows[-1][-1] == own[0]).all():
+                counts[-1][-1] += sums[0]
+                own, sums = own[1:], sums[1:]
+            if len(own):
+                rows.append(own)
+                counts.append(sums)
+        if not rows:
+            return np.zeros((0, columns), dtype=np.uint32), np.zeros(0, dtype=np.uint64)
+        return np.concatenate(rows), np.concatenate(counts)
+
     def to_tensors(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a folder stores, named after `prefix`."""
         bits = np.array([*self.native.bits, self.total], dtype=np.uint64)
@@ -182,6 +212,11 @@ class EventCounter:
         """
         with kernel_errors("counting n-grams"):
             self._native.add_sequences(ids, starts, end=end, pad=pad)
+
+    @property
+    def native(self) -> _native.EventCounter:
+        """The kernel that counts."""
+        return self._native
 
     def merge(self, counts: EventCounts) -> None:
         """Add what another counter has counted."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,9 @@ from treelm.events.template import EventTemplate
 from treelm.kernel_errors import kernel_errors
 from treelm.trees.packed import PackedTrees
 
+#: Kernels that turn trees into rows.
+RowExtractor = _native.EventExtractor | _native.HeadlexExtractor
+
 #: A researcher's own events: rows of ids of the trees of a batch, outcome first.
 Extractor = Callable[[PackedTrees], Ids]
 
@@ -28,6 +32,8 @@ class TreeEvents:
         templates: What is counted.
         vocabulary: Which words are known; None to give every word an id of its own.
         training: Whether the trees are those that the vocabulary was made from.
+        marked_tags: Labels that are written with ``~T`` behind them where they stand over a word,
+            because they are those of phrases too.
 
     Examples:
         >>> from treelm.events.template import TREELET_NONTERMINAL
@@ -45,6 +51,7 @@ class TreeEvents:
         vocabulary: Vocabulary | None = None,
         *,
         training: bool = False,
+        marked_tags: Sequence[str] = (),
     ) -> None:
         self.templates = tuple(templates)
         self.vocabulary = vocabulary
@@ -53,6 +60,7 @@ class TreeEvents:
                 [template.native for template in self.templates],
                 None if vocabulary is None else vocabulary.encoder,
                 training=training,
+                marked_tags=list(marked_tags),
             )
 
     def extract(self, trees: PackedTrees) -> list[Ids]:
@@ -61,18 +69,32 @@ class TreeEvents:
         Raises:
             CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
         """
-        with kernel_errors("extracting events"):
-            try:
-                return self._native.extract(trees.native)
-            except _native.KernelError as error:
-                code, message, *_ = error.args
-                if code != "E_RESERVED_SYMBOL":
-                    raise
-                raise CorpusFormatError(
-                    f'the trees hold "{visible(message)}", which is reserved for the models. '
-                    "Rename it.",
-                    code=code,
-                ) from error
+        with tree_event_errors():
+            return self._native.extract(trees.native)
+
+    def count(
+        self,
+        batches: Iterable[PackedTrees],
+        counters: Sequence[EventCounter],
+        *,
+        threads: int = 1,
+    ) -> None:
+        """Count the rows of every template, those of several batches by several threads.
+
+        Args:
+            batches: The trees.
+            counters: One for each template.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
+        """
+        count_in_groups([(self._native, counters)], batches, threads=threads)
+
+    @property
+    def native(self) -> _native.EventExtractor:
+        """The kernel that extracts."""
+        return self._native
 
     @property
     def symbols(self) -> EventSymbols:
@@ -84,6 +106,7 @@ class TreeEvents:
             self._native.word_count,
             self._native.sentence_end,
             self._native.sentence_start,
+            tuple(self._native.label_bases),
         )
 
     @property
@@ -114,6 +137,7 @@ class EventSymbols:
         words: Number of words.
         end: Id of the end of a sentence.
         start: Id of what stands before the first word.
+        bases: Categories of the labels, without what transforms wrote behind them.
     """
 
     labels: tuple[str, ...]
@@ -123,6 +147,7 @@ class EventSymbols:
     words: int
     end: int
     start: int
+    bases: tuple[str, ...] = ()
 
     NO_SIBLING = 0
     TOP = 1
@@ -170,7 +195,7 @@ def count_tree_events(
         training: Whether the trees are those that the vocabulary was made from.
         extractors: Events that no template can express: number of columns, and a function that
             gives rows. Their counts come after those of the templates.
-        threads: Kernel threads used for sorting.
+        threads: Kernel threads; results do not depend on it.
     """
     events = TreeEvents(templates, vocabulary, training=training)
     widths = [1 + len(template.context) for template in templates]
@@ -178,8 +203,68 @@ def count_tree_events(
         EventCounter(width, threads=threads)
         for width in (*widths, *(columns for columns, _ in extractors))
     ]
-    for batch in batches:
-        rows = [*events.extract(batch), *(extract(batch) for _, extract in extractors)]
-        for counter, part in zip(counters, rows, strict=True):
-            counter.add(np.ascontiguousarray(part, dtype=np.uint32))
+    own, others = counters[: len(templates)], counters[len(templates) :]
+
+    def passed_on() -> Iterator[PackedTrees]:
+        for batch in batches:
+            yield batch
+            for counter, (_, extract) in zip(others, extractors, strict=True):
+                counter.add(np.ascontiguousarray(extract(batch), dtype=np.uint32))
+
+    events.count(passed_on(), own, threads=threads)
     return [counter.finish() for counter in counters], events
+
+
+#: Tokens of the batches that the kernel takes at once, for every thread.
+GROUP_TOKENS = 1 << 16
+
+
+def count_in_groups(
+    extractors: Sequence[tuple[RowExtractor, Sequence[EventCounter]]],
+    batches: Iterable[PackedTrees],
+    *,
+    threads: int,
+) -> None:
+    """Hand batches to kernels that extract and count, several batches at a time.
+
+    Args:
+        extractors: Kernels, each with the counters of its rows.
+        batches: The trees.
+        threads: Kernel threads; results do not depend on it.
+    """
+    group: list[_native.PackedTrees] = []
+    tokens = 0
+    pairs = [
+        (extractor, [counter.native for counter in counters]) for extractor, counters in extractors
+    ]
+
+    def count() -> None:
+        with tree_event_errors():
+            for extractor, counters in pairs:
+                extractor.count(group, counters, threads=threads)
+
+    for batch in batches:
+        group.append(batch.native)
+        tokens += batch.token_count
+        if tokens >= GROUP_TOKENS * threads:
+            count()
+            group, tokens = [], 0
+    if group:
+        count()
+
+
+@contextmanager
+def tree_event_errors() -> Iterator[None]:
+    """Turn what the kernel says about labels and words into errors of a corpus."""
+    with kernel_errors("extracting events"):
+        try:
+            yield
+        except _native.KernelError as error:
+            code, message, *_ = error.args
+            if code != "E_RESERVED_SYMBOL":
+                raise
+            raise CorpusFormatError(
+                f'the trees hold "{visible(message)}", which is reserved for the models. '
+                "Rename it.",
+                code=code,
+            ) from error

@@ -80,16 +80,17 @@ class BinaryTrees:
 
 
 def build_binary_trees(
-    batches: Iterable[PackedTrees], *, branching: Branching = "left"
+    batches: Iterable[PackedTrees], *, branching: Branching = "left", keep_cycles: bool = False
 ) -> BinaryTrees:
     """Return trees with nodes of more than two children as nests of binary nodes ``@X``.
 
     Args:
         batches: Trees below ROOT, as the reader gives them or a transform has made them.
         branching: ``left`` for ``(X (@X (@X a b) c) d)``, ``right`` for ``(X a (@X b (@X c d)))``.
+        keep_cycles: Whether trees in which a unary chain repeats a symbol are kept.
     """
     check_choice("branching", branching, get_args(Branching))
-    builder = _native.BinaryTreeBuilder(left_branching=branching == "left")
+    builder = _native.BinaryTreeBuilder(left_branching=branching == "left", keep_cycles=keep_cycles)
     with kernel_errors("binarizing trees"):
         for batch in batches:
             builder.add(batch.native)

@@ -24,12 +24,21 @@ from treelm.trees.tree import Tree
 Pruning = Literal["fast", "default", "accurate", "none"]
 Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
 
-#: Natural logarithms of the smallest expected number of an item that survives each level.
-THRESHOLDS: dict[str, tuple[float, ...]] = {
-    "fast": (-9.75, -10.0, -9.6, -9.66, -8.01, -7.4, -10.0),
-    "default": (-10.25, -10.5, -10.0, -10.25, -9.0, -9.0, -11.0),
-    "accurate": (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0),
-    "none": (-np.inf,),
+
+class Thresholds(NamedTuple):
+    """How much pruning leaves, as natural logarithms."""
+
+    beam: float
+    """Of the share of the likeliest item of a span that others need in the coarsest chart."""
+    levels: tuple[float, ...]
+    """Per level, of the smallest expected number of an item that survives."""
+
+
+THRESHOLDS: dict[str, Thresholds] = {
+    "fast": Thresholds(-6.0, (-6.5, -6.5, -6.0, -6.0, -7.0)),
+    "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
+    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
+    "none": Thresholds(-np.inf, (-np.inf,)),
 }
 
 _DECODING = {
@@ -79,25 +88,41 @@ class ParserOptions:
     """How a chart parser works.
 
     Args:
-        pruning: fast, default, accurate, or none.
+        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
+            levels than thresholds, the last holds for the rest.
         decoding: What the best tree makes as large as it can.
         max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
         max_words: Sentences longer than this are not tried.
         levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
+        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
     """
 
-    pruning: Pruning = "default"
+    pruning: Pruning | Thresholds = "default"
     decoding: Decoding = "max_rule_product"
     max_unary: int = 4
     max_words: int = 200
     levels: tuple[int, ...] | None = None
+    k_max_pops: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("pruning", self.pruning, THRESHOLDS)
+        if not isinstance(self.pruning, Thresholds):
+            check_choice("pruning", self.pruning, THRESHOLDS)
+        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
+            raise UsageError(
+                "thresholds of pruning need a beam and at least one level, all numbers."
+            )
         check_choice("decoding", self.decoding, _DECODING)
         if self.max_unary < 0:
             raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
+        if self.k_max_pops is not None and self.k_max_pops < 1:
+            raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What is pruned."""
+        pruning = self.pruning
+        return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]
 
 
 class ChartParser:
@@ -178,15 +203,19 @@ class ChartParser:
             )
 
     @cached_property
+    def exact(self) -> tuple[_native.ExactGrammar, _native.ChartLexicon]:
+        """Grammar and lexicon as kernels take them that do not round."""
+        return _native.ExactGrammar(**_rules(self.grammar)), _scores(self.lexicon)
+
+    @cached_property
     def scorer(self) -> _native.InsideScorer:
         """The kernel of exact probabilities."""
         with kernel_errors("preparing a grammar"):
-            exact = _native.ExactGrammar(**_rules(self.grammar))
             if not self.grammar.is_latent:
-                return _native.InsideScorer(exact, _scores(self.lexicon), None, None)
+                return _native.InsideScorer(*self.exact, None, None)
             plain, words = self._coarsest
             return _native.InsideScorer(
-                exact, _scores(self.lexicon), _native.ExactGrammar(**_rules(plain)), _scores(words)
+                *self.exact, _native.ExactGrammar(**_rules(plain)), _scores(words)
             )
 
     @cached_property
@@ -199,12 +228,11 @@ class ChartParser:
         if self.grammar.is_latent:
             raise UnsupportedTask("prefix probabilities need a grammar without subcategories.")
         with kernel_errors("preparing prefix probabilities"):
-            exact = _native.ExactGrammar(**_rules(self.grammar))
-            return _native.PrefixScorer(exact, _scores(self.lexicon))
+            return _native.PrefixScorer(*self.exact)
 
     @property
     def _thresholds(self) -> list[float]:
-        given = THRESHOLDS[self.options.pruning]
+        given = self.options.thresholds.levels
         levels = self._levels if self.grammar.is_latent else (0,)
         return [given[min(level, len(given) - 1)] for level in levels]
 
@@ -220,17 +248,15 @@ class ChartParser:
             threads: Kernel threads; results do not depend on it.
         """
         longest = self.options.max_words
-        ids, starts = self._encode([() if len(s) > longest else s for s in sentences])
+        kernel, ids, starts, options = self.kernel_call(sentences)
         with kernel_errors("parsing"):
-            status, log_prob, score, symbols, children, node_starts = self._kernel.parse(
+            status, log_prob, score, symbols, children, node_starts = kernel.parse(
                 ids,
                 starts,
-                thresholds=self._thresholds,
-                decoding=_DECODING[self.options.decoding],
-                max_unary=self.options.max_unary,
+                decoding=self.decoding,
                 intermediate=self._intermediate,
-                work_limit=WORK_LIMIT,
                 threads=threads,
+                **options,
             )
         labels, counts, begins = symbols.tolist(), children.tolist(), node_starts.tolist()
         parses: list[ScoredTree | None] = []
@@ -240,16 +266,39 @@ class ChartParser:
                 continue
             found = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
             if found >= ParseStatus.FAILED:
-                parses.append(ScoredTree(self._flat_tree(words), -np.inf, -np.inf, found))
+                parses.append(ScoredTree(self.flat_tree(words), -np.inf, -np.inf, found))
                 continue
             nodes = slice(begins[index], begins[index + 1])
             tree = self._tree(labels[nodes], counts[nodes], words)
             parses.append(ScoredTree(tree, float(score[index]), float(log_prob[index]), found))
         return parses
 
-    def _encode(
+    def kernel_call(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> tuple[_native.ChartParser, npt.NDArray[np.uint32], npt.NDArray[np.uint64], dict[str, Any]]:
+        """Return the kernel, the words as it takes them, and how it is to work.
+
+        Sentences that are too long are handed over without words.
+        """
+        longest = self.options.max_words
+        ids, starts = self.encode([() if len(s) > longest else s for s in sentences])
+        options = {
+            "beam": self.options.thresholds.beam,
+            "thresholds": self._thresholds,
+            "max_unary": self.options.max_unary,
+            "work_limit": WORK_LIMIT,
+        }
+        return self._kernel, ids, starts, options
+
+    @property
+    def decoding(self) -> _native.Decoding:
+        """What trees make as large as they can, as the kernel knows it."""
+        return _DECODING[self.options.decoding]
+
+    def encode(
         self, sentences: Sequence[Sequence[str]]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        """Return the ids of all words, and where the sentences begin and the last ends."""
         encoded = [self.lexicon.vocabulary.encode(words) for words in sentences]
         starts = np.zeros(len(encoded) + 1, dtype=np.uint64)
         np.cumsum([len(ids) for ids in encoded], out=starts[1:])
@@ -269,7 +318,8 @@ class ChartParser:
                 stack.append(Tree(names[symbol], words[word]))
         return undo_disambiguate_tags(stack[0]) if self._marked else stack[0]
 
-    def _flat_tree(self, words: Sequence[str]) -> Tree:
+    def flat_tree(self, words: Sequence[str]) -> Tree:
+        """Return the tree that stands in where there is none: each word below its likeliest tag."""
         starts = self.grammar.substate_starts
         ids = self.lexicon.vocabulary.encode(words).tolist()
         leaves = []
@@ -292,14 +342,39 @@ class ChartParser:
 
         It is minus infinity without a parse, and not a number where a chart is too large.
         """
-        ids, starts = self._encode(sentences)
+        ids, starts = self.encode(sentences)
         with kernel_errors("scoring sentences"):
             return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
 
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the natural log probability of every sentence in what pruning leaves of its chart.
+
+        It is minus infinity without a parse, and where even an unpruned chart would be too large.
+        """
+        ids, starts = self.encode(sentences)
+        with kernel_errors("scoring sentences"):
+            status, log_prob, *_ = self._kernel.parse(
+                ids,
+                starts,
+                beam=self.options.thresholds.beam,
+                thresholds=self._thresholds,
+                decoding=_native.Decoding.NONE,
+                max_unary=self.options.max_unary,
+                intermediate=self._intermediate,
+                work_limit=WORK_LIMIT,
+                threads=threads,
+            )
+        return np.where(status >= ParseStatus.FAILED, -np.inf, log_prob)
+
     def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""
+        ids = self.lexicon.vocabulary.encode(words)
+        starts = np.array([0, len(ids)], dtype=np.uint64)
         with kernel_errors("scoring prefixes"):
-            return self.prefixes.score(self.lexicon.vocabulary.encode(words))
+            found = self.prefixes.score(ids, starts, work_limit=WORK_LIMIT, threads=1)
+        return found[:-1], float(found[-1])
 
 
 def _rules(grammar: Grammar) -> dict[str, Any]:

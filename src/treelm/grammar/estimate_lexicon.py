@@ -23,6 +23,7 @@ from treelm.grammar.lexicon import (
     block_starts,
     smooth_subcategories,
 )
+from treelm.grammar.rare_words import RareWords
 from treelm.trees.profile import ProfileSource
 
 #: The vocabulary of a lexicon, and the signature ids of rare words (first in a sentence, later).
@@ -68,6 +69,7 @@ def berkeley_lexicon(
     options: LexiconOptions | None = None,
     *,
     names: LexiconNames | None = None,
+    groups: IntArray | None = None,
 ) -> Lexicon:
     """Return the lexicon of the Berkeley parser (equations 7.1 to 7.4).
 
@@ -79,12 +81,14 @@ def berkeley_lexicon(
         substates: Subcategories of all symbols.
         options: Constants.
         names: What `lexicon_names` gives, where many lexicons of the same words are made.
+        groups: The group of every subcategory of all symbols, where smoothing is to stay within
+            groups and each score is moved towards the mean of the others.
     """
     options = options or LexiconOptions()
     tagged.check_counts(counts, substates)
     work = _Berkeley(tagged, counts, phrasal, substates, options)
     vocabulary, signature_of = names or work.vocabulary()
-    return work.lexicon(vocabulary, signature_of)
+    return work.lexicon(vocabulary, signature_of, groups)
 
 
 def lexicon_names(
@@ -124,27 +128,15 @@ class _Berkeley:
             self.tag_starts[tagged.pairs[:, 1] - phrasal] - self.starts[:-1], self.sizes
         ) + np.arange(len(counts))
         self.tag_counts = np.bincount(self.tag_place, counts, minlength=int(self.tag_starts[-1]))
-        self.word_counts = np.zeros(len(tagged.words), dtype=np.int64)
-        np.add.at(self.word_counts, tagged.pairs[:, 0], tagged.tokens)
-        self.is_rare = self.word_counts <= options.rare
-        rare_pairs = np.repeat(self.is_rare[tagged.pairs[:, 0]], self.sizes)
-        if not rare_pairs.any():  # a text without rare words: all of them teach what words are like
-            rare_pairs[:] = True
-        self.rare_counts = np.bincount(
-            self.tag_place, counts * rare_pairs, minlength=int(self.tag_starts[-1])
-        )
+        rare = RareWords(tagged, options.rare)
+        self.word_counts, self.is_rare = rare.word_counts, rare.is_rare
+        # In a text without rare words all of them teach what words are like.
+        teachers = rare if len(rare.pairs) else RareWords(tagged, int(rare.word_counts.max()))
+        first_tag = int(substates[:phrasal].sum())
+        self.rare_counts = teachers.by_tag(counts, substates)[first_tag:]
         self.tokens = float(tagged.tokens.sum())
-        self.counts = self._with_split_of_rare_words(counts)
-
-    def _with_split_of_rare_words(self, counts: FloatArray) -> FloatArray:
-        """Divide the counts of rare words as rare words of the tag are divided (7.2)."""
-        totals = np.add.reduceat(self.rare_counts, self.tag_starts[:-1])
-        share = self.rare_counts / np.repeat(
-            np.where(totals > 0, totals, 1), np.diff(self.tag_starts)
-        )
-        pair_totals = np.repeat(np.add.reduceat(counts, self.starts[:-1]), self.sizes)
-        rare = np.repeat(self.is_rare[self.tagged.pairs[:, 0]], self.sizes)
-        return np.where(rare, pair_totals * share[self.tag_place], counts)
+        self.counts = counts.copy()
+        rare.tie(self.counts, substates)
 
     def vocabulary(self) -> LexiconNames:
         """Return words and signatures, and the signature ids of every rare pair (first, later)."""
@@ -177,7 +169,12 @@ class _Berkeley:
             [[ids.get(name, 0) for name in row] for row in names], dtype=np.uint32
         ).reshape(len(words), 2)
 
-    def lexicon(self, vocabulary: Vocabulary, signature_of: npt.NDArray[np.uint32]) -> Lexicon:
+    def lexicon(
+        self,
+        vocabulary: Vocabulary,
+        signature_of: npt.NDArray[np.uint32],
+        groups: IntArray | None,
+    ) -> Lexicon:
         """Return the scores (7.4) of words and signatures."""
         options, tagged = self.options, self.tagged
         word_of = tagged.pairs[:, 0]
@@ -233,6 +230,7 @@ class _Berkeley:
             openness,
             (rare_share * turn).astype(np.float64),
             alpha=options.alpha,
+            groups=groups,
         )
 
 
@@ -306,6 +304,7 @@ def _assemble(  # noqa: PLR0917 (the parts of a lexicon)
     *,
     alpha: float,
     normalized: bool = False,
+    groups: IntArray | None = None,
 ) -> Lexicon:
     """Return a lexicon from scores with the id and the tag's subcategory of each."""
     tag_starts = block_starts(substates[phrasal:])
@@ -316,7 +315,18 @@ def _assemble(  # noqa: PLR0917 (the parts of a lexicon)
     symbols = (phrasal + tag_of[places[firsts]]).astype(np.int32)
     entries = np.bincount(ids[firsts], minlength=len(vocabulary))
     entry_sizes = substates[symbols].astype(np.int64)
-    scores = smooth_subcategories(scores, block_starts(entry_sizes), alpha)
+    if groups is None:
+        scores = smooth_subcategories(scores, block_starts(entry_sizes), alpha)
+        open_scores = smooth_subcategories(open_scores, tag_starts, alpha)
+    else:
+        own = groups[int(substates[:phrasal].sum()) :]
+        begins = np.zeros(len(own), dtype=np.bool_)
+        begins[tag_starts[:-1]] = True
+        begins[1:] |= own[1:] != own[:-1]
+        for_scores = np.append(np.flatnonzero(begins[places]), len(places))
+        scores = smooth_subcategories(scores, for_scores, alpha, others=True)
+        for_open = np.append(np.flatnonzero(begins), len(own))
+        open_scores = smooth_subcategories(open_scores, for_open, alpha, others=True)
     return Lexicon(
         vocabulary,
         phrasal,
@@ -325,7 +335,7 @@ def _assemble(  # noqa: PLR0917 (the parts of a lexicon)
         symbols,
         scores,
         openness,
-        smooth_subcategories(open_scores, tag_starts, alpha),
+        open_scores,
         normalized,
     )
 

@@ -217,14 +217,27 @@ def block_starts(sizes: npt.NDArray[np.signedinteger[Any]]) -> LongArray:
     return starts
 
 
-def smooth_subcategories(scores: FloatArray, starts: LongArray, alpha: float) -> FloatArray:
-    """Return scores moved towards the mean of their block by `alpha` (equation 6.1)."""
+def smooth_subcategories(
+    scores: FloatArray, starts: LongArray, alpha: float, *, others: bool = False
+) -> FloatArray:
+    """Return scores moved towards the mean of their block by `alpha` (equation 6.1).
+
+    Args:
+        scores: The scores.
+        starts: Where blocks begin, and their end.
+        alpha: How far.
+        others: Towards the mean of the other scores of a block; a score alone stays as it is.
+    """
     if not len(scores) or not alpha:
         return scores
     sizes = np.diff(starts)
-    means = np.add.reduceat(scores, starts[:-1]) / sizes
-    smoothed: FloatArray = (1 - alpha) * scores + alpha * np.repeat(means, sizes)
-    return smoothed
+    sums = np.add.reduceat(scores, starts[:-1])
+    if not others:
+        mean_moved: FloatArray = (1 - alpha) * scores + alpha * np.repeat(sums / sizes, sizes)
+        return mean_moved
+    share = np.repeat(alpha / np.maximum(sizes - 1, 1), sizes)
+    moved = (1 - alpha - share) * scores + share * np.repeat(sums, sizes)
+    return np.where(np.repeat(sizes > 1, sizes), moved, scores)
 
 
 def _wrong(what: str) -> ModelFileError:

@@ -15,10 +15,14 @@ import numpy as np
 from treelm import _native
 from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.grammar.latent_trees import Expectation, LatentRules, LatentTrees
+from treelm.grammar.rare_words import RareWords
 from treelm.kernel_errors import kernel_errors
 
 #: The three phases of expectation-maximization in a cycle.
 Phase = Literal["split", "merge", "smooth"]
+
+#: Over which subcategories smoothing takes the mean.
+SmoothingScope = Literal["all", "branch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class SplitMergeOptions:
         noise: Largest relative change of a weight when it is split.
         rule_smoothing: How far rules are moved towards the mean over subcategories.
         lexical_smoothing: The same for words under tags.
+        smoothing_scope: all for the mean over all subcategories, branch for that over the others
+            below the same first split, as the Berkeley parser has it.
         rule_filter: Rules with smaller weights are dropped.
         seed: Seed of the noise.
     """
@@ -44,6 +50,7 @@ class SplitMergeOptions:
     noise: float = 0.01
     rule_smoothing: float = 0.01
     lexical_smoothing: float = 0.1
+    smoothing_scope: SmoothingScope = "all"
     rule_filter: float = 1e-30
     seed: int = 0
 
@@ -66,6 +73,28 @@ class LatentWeights:
     def firsts(self) -> IntArray:
         """Number of the first subcategory of every symbol, and of all at the end."""
         return np.concatenate([[0], np.cumsum(self.substates)]).astype(np.int32)
+
+    @property
+    def branches(self) -> IntArray:
+        """Of every subcategory: below which half of its symbol's first split it lies, 0 or 1."""
+        found = np.zeros(int(self.substates.sum()), dtype=np.int32)
+        symbols = np.repeat(np.arange(len(self.substates)), self.substates)
+        above: IntArray = np.arange(len(found), dtype=np.int32)
+        open_symbols = np.ones(len(self.substates), dtype=np.bool_)
+        # From the root of the history down: the first level with two subcategories decides.
+        levels = [above]
+        for before in reversed(self.split_tree):
+            above = before[above]
+            levels.append(above)
+        for level in reversed(levels):
+            sizes = np.bincount(symbols[np.unique(level, return_index=True)[1]])
+            decided = open_symbols & (sizes > 1)
+            first = np.full(len(self.substates), np.iinfo(np.int32).max, dtype=np.int32)
+            np.minimum.at(first, symbols, level)
+            here = decided[symbols]
+            found[here] = (level - first[symbols])[here] > 0
+            open_symbols &= ~decided
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +120,8 @@ class Iteration:
     substates: int
 
 
-#: Log likelihood of held-out trees, given subcategories, weights, and expected counts of words.
-HeldOut = Callable[[IntArray, FloatArray, FloatArray], float]
+#: Log likelihood of held-out trees, given a grammar and the expected counts of words.
+HeldOut = Callable[[LatentWeights, FloatArray], float]
 
 
 def unsplit_weights(trees: LatentTrees) -> LatentWeights:
@@ -135,14 +164,28 @@ def smooth(
     *,
     rule_smoothing: float,
     lexical_smoothing: float,
+    branches: IntArray | None = None,
     threads: int = 1,
 ) -> None:
-    """Move weights towards their mean over the subcategories of the parent (6.1), in place."""
+    """Move weights towards their mean over the subcategories of the parent (6.1), in place.
+
+    Args:
+        rules: The rules.
+        substates: Subcategories of all symbols.
+        weights: Weights of all rules.
+        rule_smoothing: How far rules are moved.
+        lexical_smoothing: How far words under tags are.
+        branches: Where the mean is over the others of the same branch: that of each subcategory.
+        threads: Kernel threads; results do not depend on it.
+    """
+    one_group = np.zeros(int(substates.sum()), dtype=np.int32)
     with kernel_errors("smoothing rules"):
         _native.smooth_rules(
             rules.rows,
             substates,
             weights,
+            groups=one_group if branches is None else branches,
+            others=branches is not None,
             phrasal_share=rule_smoothing,
             lexical_share=lexical_smoothing,
             threads=threads,
@@ -238,12 +281,15 @@ class SplitMerge:
         options: Constants.
         threads: Kernel threads; results do not depend on it.
         held_out: Judges the grammars of a phase, of which the best is kept; None: the last is.
+        rare: Words that share the division of their tags into subcategories; None: all learn
+            their own.
     """
 
     trees: LatentTrees
     options: SplitMergeOptions = field(default_factory=SplitMergeOptions)
     threads: int = 1
     held_out: HeldOut | None = None
+    rare: RareWords | None = None
 
     def run_cycle(
         self, state: LatentWeights, cycle: int
@@ -296,7 +342,7 @@ class SplitMerge:
             state = replace(before, weights=self._maximized(before, found.counts, phase))
             value = None
             if self.held_out is not None:
-                value = self.held_out(state.substates, state.weights, lexical)
+                value = self.held_out(state, lexical)
                 if value > best_value:
                     best, best_value = state, value
             spare = before.weights
@@ -319,6 +365,8 @@ class SplitMerge:
     def _maximized(self, before: LatentWeights, counts: FloatArray, phase: Phase) -> FloatArray:
         """Turn expected counts into the next weights, in place."""
         rules, options = self.trees.rules, self.options
+        if self.rare is not None:
+            self.rare.tie(rules.split_weights(before.substates, counts)[2], before.substates)
         maximize(
             rules,
             before.substates,
@@ -334,6 +382,7 @@ class SplitMerge:
                 counts,
                 rule_smoothing=options.rule_smoothing,
                 lexical_smoothing=options.lexical_smoothing,
+                branches=before.branches if options.smoothing_scope == "branch" else None,
                 threads=self.threads,
             )
         return counts

@@ -14,16 +14,26 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
-from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
-from treelm.grammar.grammar import Grammar
+from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
+from treelm.grammar.chart import ChartParser, ParserOptions, Pruning, ScoredTree
+from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.packed_forest import PackedForest, forest_log_probs, parse_forests
+from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
-from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
-from treelm.models.scores import SentenceScore
+from treelm.grammar.tree_scores import TreeScores
+from treelm.models.incremental import LONGEST_SAMPLE
+from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.scores import Sample, SentenceScore
+from treelm.models.scoring_views import PrunedScores, check_lengths
+from treelm.models.tree_model import TreeScorer
 from treelm.models.words import Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
+from treelm.trees.packed import PackedTrees
+from treelm.trees.tree import Tree
 
 #: Name of the counts in the file of tables.
 COUNTS = "unigram_counts"
@@ -34,7 +44,7 @@ _BATCH = 256
 OwnConfig = TypeVar("OwnConfig", bound=Config)
 
 
-class GrammarModel(LanguageModel, Generic[OwnConfig]):
+class GrammarModel(TreeScorer, Generic[OwnConfig]):
     """Parses and scores sentences with a grammar.
 
     Args:
@@ -45,7 +55,9 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         corpora: What it was trained on.
     """
 
-    tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PARSE})
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.PARSE, Task.PERPLEXITY, Task.SAMPLE}
+    )
     #: What messages call a grammar of this kind.
     kind: ClassVar[str]
 
@@ -62,6 +74,7 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         self._config = config
         self._corpora = tuple(corpora)
         self._parsers = lru_cache(maxsize=8)(self._parser)
+        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -100,15 +113,69 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         return ChartParser(self.grammar, self.lexicon, options)
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return the best tree of a sentence; nothing for no words.
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words."""
+        return self.parse_k_best_many([words_of(sentence)], k)[0]
 
-        Raises:
-            UnsupportedTask: for more than one tree.
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
+        lists = self.k_best_many(sentences, k, options=options, threads=threads)
+        return [[] if found is None else found[:] for found in lists]
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return the same as arrays, without an object for every tree; None for no words."""
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parser.parse(sentences, k, threads=threads)
+
+    def forests_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        least: float = 0.0,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[PackedForest | None]:
+        """Return what pruning leaves of every sentence's trees; None for no words.
+
+        Args:
+            sentences: Each a sequence of words.
+            least: Rules that are expected less often are left out too.
+            options: How the parser works; None for the model's own way.
+            threads: Kernel threads; results do not depend on it.
         """
-        if k != 1:
-            raise UnsupportedTask(f"a {self.kind} gives the best tree of a sentence, not {k}.")
-        found = self.parse_many([words_of(sentence)])[0]
-        return [] if found is None else [found]
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parse_forests(parser, sentences, least=least, threads=threads)
+
+    def forest_log_probs(
+        self, forests: Sequence[PackedForest | None], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the log of the summed probabilities of all trees of each forest, exactly."""
+        return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions()
+
+    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
+        return KBestParser(self._parsers(options), self._restored)
+
+    def _restored(self, tree: Tree) -> Tree:
+        """Return a tree of the grammar as the treebank would have it."""
+        return tree
 
     def parse_many(
         self,
@@ -118,7 +185,40 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or ParserOptions()).parse(sentences, threads=threads)
+        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
+
+    def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
+        """Return trees as the grammar sees them."""
+        return build_binary_trees([PackedTrees.from_trees(trees)], keep_cycles=True)
+
+    @cached_property
+    def _tree_scores(self) -> TreeScores:
+        return TreeScores(self.grammar, self.lexicon)
+
+    def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the joint natural log probability of each tree and its words, exactly.
+
+        Args:
+            trees: Trees below ROOT, as a reader or a parser gives them.
+            threads: Kernel threads; results do not depend on it.
+
+        Returns:
+            One number a tree: that of its one derivation, summed over subcategories; minus infinity
+            for what the grammar cannot make.
+        """
+        made = self._binary_trees(trees)
+        return self._tree_scores.log_probs(made, len(trees), threads=threads)
+
+    def tree_log_posteriors(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the natural log probability of each tree given its words, exactly.
+
+        It is minus infinity where `tree_log_probs` is.
+        """
+        joint = self.tree_log_probs(trees, threads=threads)
+        possible = np.flatnonzero(~np.isneginf(joint))
+        sentences = [trees[place].words for place in possible.tolist()]
+        joint[possible] -= self.sentence_log_probs(sentences, threads=threads)
+        return joint
 
     # -- scores -----------------------------------------------------------------------------
 
@@ -129,33 +229,70 @@ class GrammarModel(LanguageModel, Generic[OwnConfig]):
     def score_many(
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
-        """Yield the scores of sentences, in order.
+        """Yield the scores of sentences, in order; a sentence without a parse is marked.
 
         Raises:
             UnsupportedTask: without the end of the sentence, where there are only whole trees.
             EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
         """
         rest = iter(sentences)
-        parser = self._parsers(ParserOptions())
-        number = 0
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
-            values = self._log_probs(parser, batch, eos=eos, threads=threads)
-            for words, value in zip(batch, values.tolist(), strict=True):
-                number += 1
-                if np.isnan(value):
-                    raise EstimationError(
-                        f"sentence {number}, of {len(words)} words, is too long for an exact score "
-                        "by this grammar. Split it, or score it with an n-gram model.",
-                        code="E_TOO_LONG",
-                    )
-                yield SentenceScore(log_prob=value, exactness="exact", eos=eos)
+        while batch := list(islice(rest, _BATCH)):
+            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+                yield SentenceScore(value, "exact", eos, fallback=value == -np.inf)
 
-    def _log_probs(
-        self, parser: ChartParser, batch: Sequence[Sequence[str]], *, eos: bool, threads: int
-    ) -> npt.NDArray[np.float64]:
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> FloatArray:
+        """Return the exact log probabilities of sentences, in order."""
         if not eos:
             raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
-        return parser.log_probs(batch, threads=threads)
+        given = [words_of(sentence) for sentence in sentences]
+        values = self._parsers(ParserOptions()).log_probs(given, threads=threads)
+        check_lengths(values, list(map(len, given)))
+        return values
+
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+    ) -> FloatArray:
+        """Return the log probabilities of sentences in what pruning leaves of their charts."""
+        return self._parsers(options).lower_bounds(sentences, threads=threads)
+
+    def pruned(self, pruning: Pruning = "default") -> PrunedScores:
+        """Return the model as one that scores sentences faster, by lower bounds.
+
+        Args:
+            pruning: fast, default or accurate, as in parsing.
+        """
+        return PrunedScores(self, pruning)
+
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the grammar, with their trees.
+
+        Args:
+            count: How many.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            first: Number of the first sentence.
+            max_words: A sentence with more words is given up and marked as not complete.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not add up to one.
+        """
+        drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
+        done = [self._restored(tree) for tree, _ in drawn if tree is not None]
+        log_probs = iter(self.tree_log_probs(done).tolist())
+        trees = iter(done)
+        return [
+            Sample(words, -np.inf, complete=False)
+            if tree is None
+            else Sample(words, next(log_probs), complete=True, tree=next(trees))
+            for tree, words in drawn
+        ]
+
+    @cached_property
+    def _sampler(self) -> GrammarSampler:
+        return GrammarSampler(self.grammar, self.lexicon)
 
     # -- files ------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.k_best import KBest
 from treelm.models.words import Words
 
 
@@ -24,3 +25,28 @@ class Parser(Protocol):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
+
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
+
+
+@runtime_checkable
+class ListParser(Parser, Protocol):
+    """A parser that gives lists as arrays, without an object for every tree."""
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return up to `k` distinct trees of every sentence, the best first; None for no words."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treelm.models.words import Words, words_of
 from treelm.store.manifest import Exactness
+from treelm.trees.tree import Tree
 
 _LN_2 = math.log(2.0)
 
@@ -108,6 +109,10 @@ class SentenceScore(NamedTuple):
     """The scores of the words, without the end; None if the model scores whole sentences."""
     end: float | None = None
     """Natural logarithm of the probability of the end; None where there is none."""
+    trees: int | None = None
+    """Trees it is the sum over; None if it is not made from a list of trees."""
+    fallback: bool = False
+    """Whether the sentence has no parse, and something else stands in for it."""
 
     @property
     def surprisal(self) -> float:
@@ -120,9 +125,12 @@ class Sample(NamedTuple):
 
     words: tuple[str, ...]
     log_prob: float
-    """Natural logarithm of its probability, its end included if it is complete."""
+    """Natural logarithm of its probability, its end included if it is complete; with a tree, that
+    of the tree and its words together."""
     complete: bool
-    """False if it was cut at the largest number of words."""
+    """False if it was cut, or given up, at the largest number of words."""
+    tree: Tree | None = None
+    """The tree it was drawn with, where a grammar drew it."""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,11 @@ class MemoryLimit:
             raise UsageError(f"--temporary {place}: there is no such folder.")
         return cls(limit, place)
 
+    def divided(self, parts: int) -> MemoryLimit:
+        """Return the limit of one of several kernels that fill up side by side."""
+        used = resident_bytes()
+        return MemoryLimit(used + max(self.bytes - used, SMALLEST_SHARE) // parts, self.folder)
+
     @property
     def share(self) -> int:
         """What a kernel may use beside what is in use now."""

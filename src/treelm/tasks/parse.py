@@ -2,67 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
-from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.chart import ParserOptions, ParseStatus, ScoredTree
+from treelm.grammar.k_best import KBest
+from treelm.grammar.packed_forest import PackedForest
+from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel, Task
-from treelm.models.parser import Parser
+from treelm.models.parser import ListParser, Parser
 
-#: Lines that are parsed at once, unless each is wanted at once.
-LINES_AT_ONCE = 512
+#: Lines that are parsed at once, unless each is wanted at once, and trees that are then held.
+LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
-
-class ParsedLine(NamedTuple):
-    """What became of a line."""
-
-    line: int
-    """Its number, counted from 1."""
-    parse: ScoredTree | None
-    """None for a blank line."""
+Result = TypeVar("Result")
+#: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
+TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
 
 
-def parse_lines(
+class ParsedBatch(NamedTuple):
+    """What became of some lines."""
+
+    first_line: int
+    """Number of the first, counted from 1."""
+    sentences: list[tuple[str, ...]]
+    """Their words."""
+    lists: TreeLists
+    """The trees of each."""
+
+    @property
+    def statuses(self) -> Iterator[tuple[int, ParseStatus]]:
+        """Numbers of the lines with words, and how their trees were found."""
+        for number, found in enumerate(self.lists, self.first_line):
+            if found:
+                yield number, found.status if isinstance(found, KBest) else found[0].status
+
+
+def parser_of(model: LanguageModel) -> Parser:
+    """Return a model as the parser it is.
+
+    Raises:
+        UnsupportedTask: if the model does not parse.
+    """
+    model.require(Task.PARSE)
+    if not isinstance(model, Parser):
+        raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
+    return model
+
+
+def parse_batches(
     model: LanguageModel,
     lines: Iterable[str],
+    k: int = 1,
     *,
     options: ParserOptions | None = None,
     threads: int = 1,
     line_buffered: bool = False,
     source: Source = "-",
-) -> Iterator[ParsedLine]:
-    """Yield the best tree of every line.
+    first_line: int = 1,
+) -> Iterator[ParsedBatch]:
+    """Yield the best trees of lines, many lines at once.
 
     Args:
         model: Any model that parses.
         lines: Tokenized sentences, one a line.
+        k: Trees of each.
         options: How the parser works; None for the model's own way.
         threads: Kernel threads; results do not depend on it.
         line_buffered: Parse every line as soon as it comes.
         source: Where the lines come from, for messages.
+        first_line: Number of the first line, for messages.
 
     Raises:
         UnsupportedTask: if the model does not parse.
         CorpusFormatError: with the line, for what is no sentence of words.
     """
-    model.require(Task.PARSE)
-    if not isinstance(model, Parser):
-        raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
+    parser = parser_of(model)
+
+    def work(batch: Sequence[tuple[str, ...]]) -> TreeLists:
+        if isinstance(parser, ListParser):
+            return parser.k_best_many(batch, k, options=options, threads=threads)
+        return parser.parse_k_best_many(batch, k, options=options, threads=threads)
+
+    size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
+    for first, batch, lists in worked_batches(model, lines, size, work, source, first_line):
+        yield ParsedBatch(first, batch, lists)
+
+
+def forest_batches(
+    model: GrammarModel[Any],
+    lines: Iterable[str],
+    *,
+    options: ParserOptions | None = None,
+    threads: int = 1,
+    source: Source = "-",
+    first_line: int = 1,
+) -> Iterator[tuple[list[tuple[str, ...]], list[PackedForest | None]]]:
+    """Yield sentences and what pruning leaves of their trees, many lines at once.
+
+    Args:
+        model: A grammar.
+        lines: Tokenized sentences, one a line.
+        options: How the parser works; None for the model's own way.
+        threads: Kernel threads; results do not depend on it.
+        source: Where the lines come from, for messages.
+        first_line: Number of the first line, for messages.
+
+    Raises:
+        CorpusFormatError: with the line, for what is no sentence of words.
+    """
+
+    def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:
+        return model.forests_many(batch, options=options, threads=threads)
+
+    for _, batch, forests in worked_batches(model, lines, 64, work, source, first_line):
+        yield batch, forests
+
+
+def worked_batches(  # noqa: PLR0917 (all of them are needed)
+    model: LanguageModel,
+    lines: Iterable[str],
+    size: int,
+    work: Callable[[list[tuple[str, ...]]], Result],
+    source: Source,
+    first_line: int,
+) -> Iterator[tuple[int, list[tuple[str, ...]], Result]]:
+    """Yield the first line, the sentences and the result of work on some lines after the other."""
     rest = iter(lines)
-    size = 1 if line_buffered else LINES_AT_ONCE
-    done = 0
     while batch := [split_words(line) for line in islice(rest, size)]:
         try:
-            parses = model.parse_many(batch, options=options, threads=threads)
+            found = work(batch)
         except VocabularyError as error:
-            raise _with_line(error, model, batch, done, source) from error
-        for number, parse in enumerate(parses, done + 1):
-            yield ParsedLine(number, parse)
-        done += len(batch)
+            raise _with_line(error, model, batch, first_line - 1, source) from error
+        yield first_line, batch, found
+        first_line += len(batch)
 
 
 def _with_line(

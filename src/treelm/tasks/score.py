@@ -9,6 +9,7 @@ from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.model import LanguageModel, Task
+from treelm.models.scoring_views import TooLongSentence
 from treelm.models.words import WordIds
 
 #: Lines that are scored at once, unless each is wanted at once.
@@ -47,6 +48,16 @@ def score_lines(
             scores = iter(model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist())
         except VocabularyError as error:
             raise _with_line(error, model, batch, done, source) from error
+        except TooLongSentence as error:
+            numbers = [number for number, words in enumerate(batch, done + 1) if words]
+            name = source_name(source)
+            raise CorpusFormatError(
+                f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too long "
+                "for an exact score by the grammar. Split it, or score with --pruning.",
+                code=error.code,
+                path=name,
+                line=numbers[error.place],
+            ) from error
         for words in batch:
             yield next(scores) if words else None
         done += len(batch)

@@ -379,13 +379,28 @@ class HhmmModel(IncrementalModel):
         Raises:
             UnsupportedTask: for more than one tree.
         """
+        return self.parse_k_best_many([words_of(sentence)], k)[0]
+
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return the best tree of every sentence in a list; none for no words.
+
+        Raises:
+            UnsupportedTask: for more than one tree.
+        """
         if k != 1:
             raise UnsupportedTask(
                 f"an incremental right-corner model gives the best tree of a sentence, not {k}. "
                 "For several trees parse with a pcfg or pcfg-la model."
             )
-        found = self.parse_many([words_of(sentence)])[0]
-        return [] if found is None else [found]
+        found = self.parse_many(sentences, options=options, threads=threads)
+        return [[] if tree is None else [tree] for tree in found]
 
     def parse_many(
         self,

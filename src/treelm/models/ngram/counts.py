@@ -164,7 +164,7 @@ def merge_ngram_counts(
         )
     vocabulary = parts[0].vocabulary
     if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):
-        vocabulary = _union([part.vocabulary for part in parts])
+        vocabulary = union_of_words([part.vocabulary for part in parts])
     space = WordSpace.of(vocabulary)
     counter = EventCounter(orders[0], threads=threads, memory=memory)
     unigrams = np.zeros(space.words + 1, dtype=np.uint64)
@@ -187,7 +187,12 @@ def _new_ids(part: NgramCounts, vocabulary: Vocabulary) -> Ids:
     return np.append(words, np.array([space.end, space.start], dtype=np.uint32))
 
 
-def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+def union_of_words(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+    """Return all words of vocabularies that each know all words of a text.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if one of them is closed.
+    """
     words: dict[str, int] = {}
     for vocabulary in vocabularies:
         if vocabulary.source.get("name") != "all":

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from treelm.corpus.corpus import TreeCorpus
-from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees, transformed_batches
+from treelm.grammar.binary_trees import (
+    BinaryTrees,
+    Branching,
+    build_binary_trees,
+    transformed_batches,
+)
 from treelm.grammar.chart import Decoding
 from treelm.models.model import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
 from treelm.transforms.transform import Pipeline, Transform
 from treelm.transforms.unary_chains import MergeUnaryChains
+from treelm.trees.heads import find_heads_all
+from treelm.trees.packed import PackedTrees
+from treelm.trees.profile import ProfileSource
+from treelm.trees.tree import Tree
 
 
 class PcfgConfig(Config):
@@ -56,9 +66,19 @@ class PcfgConfig(Config):
             steps.append(Binarize(direction=self.binarization, horizontal_order=order))
         return Pipeline(tuple(steps))
 
+    @property
+    def _branching(self) -> Branching:
+        return "right" if self.binarization == "right" else "left"
+
     def binary_trees(self, corpus: TreeCorpus) -> BinaryTrees:
         """Return the trees of a corpus as the grammar sees them."""
-        return build_binary_trees(
-            transformed_batches(corpus, self.pipeline()),
-            branching="right" if self.binarization == "right" else "left",
-        )
+        batches = transformed_batches(corpus, self.pipeline())
+        return build_binary_trees(batches, branching=self._branching)
+
+    def binary_trees_of(self, trees: Sequence[Tree], profile: ProfileSource) -> BinaryTrees:
+        """Return trees as the grammar sees them; the profile is that of its treebank."""
+        pipeline = self.pipeline()
+        if pipeline.steps:
+            trees = list(pipeline.apply_all(find_heads_all(trees, profile)))
+        packed = PackedTrees.from_trees(trees)
+        return build_binary_trees([packed], branching=self._branching, keep_cycles=True)

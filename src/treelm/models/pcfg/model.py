@@ -8,26 +8,49 @@ from functools import cached_property
 from typing import ClassVar, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from treelm import _native
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
-from treelm.grammar.chart import ChartParser, ParserOptions, ScoredTree
-from treelm.grammar.grammar import Grammar
+from treelm.grammar.binary_trees import BinaryTrees
+from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import Config
+from treelm.models.incremental import IncrementalModel
+from treelm.models.model import Config, Task
 from treelm.models.pcfg.config import PcfgConfig
+from treelm.models.pcfg.state import PrefixState
+from treelm.models.scores import BatchScores, SentenceScore
+from treelm.models.scoring_views import check_lengths
+from treelm.models.states import (
+    Context,
+    State,
+    Step,
+    damaged_state,
+    model_fingerprint,
+    state_payload,
+    unpack_numbers,
+)
+from treelm.models.words import Word, Words
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import Description
 from treelm.transforms.transform import Pipeline
+from treelm.trees.tree import Tree
 
 
-class PcfgModel(GrammarModel[PcfgConfig]):
-    """Parses and scores sentences with the rules of a treebank."""
+class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
+    """Parses and scores sentences with the rules of a treebank, also word by word.
+
+    The probability of a word is that of the prefix it ends, over that of the prefix before it
+    (Jelinek and Lafferty 1991; Stolcke 1995); nothing is pruned.
+    """
 
     system: ClassVar[str] = "pcfg"
+    tasks: ClassVar[frozenset[Task]] = GrammarModel.tasks | {Task.SURPRISAL, Task.DECODE}
     config_class: ClassVar[type[Config]] = PcfgConfig
     kind: ClassVar[str] = "treebank grammar"
 
@@ -73,6 +96,9 @@ class PcfgModel(GrammarModel[PcfgConfig]):
     def _pipeline(self) -> Pipeline:
         return self._config.pipeline()
 
+    def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
+        return self._config.binary_trees_of(trees, self.vocabulary.profile)
+
     def parse_many(
         self,
         sentences: Sequence[Sequence[str]],
@@ -81,23 +107,120 @@ class PcfgModel(GrammarModel[PcfgConfig]):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        options = options or ParserOptions(decoding=self._config.decoding)
         found = super().parse_many(sentences, options=options, threads=threads)
         if not self._pipeline.steps:
             return found
         return [
-            None if parse is None else parse._replace(tree=self._pipeline.undo(parse.tree))
+            None if parse is None else parse._replace(tree=self._restored(parse.tree))
             for parse in found
         ]
 
-    def _log_probs(
-        self, parser: ChartParser, batch: Sequence[Sequence[str]], *, eos: bool, threads: int
-    ) -> npt.NDArray[np.float64]:
-        """Return the scores of sentences, or without their ends those of prefixes."""
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise: with the decoding it was trained for."""
+        return ParserOptions(decoding=self._config.decoding)
+
+    def _restored(self, tree: Tree) -> Tree:
+        return self._pipeline.undo(tree) if self._pipeline.steps else tree
+
+    # -- word by word -----------------------------------------------------------------------
+
+    @cached_property
+    def _prefixes(self) -> _native.PrefixScorer:
+        return self._parsers(ParserOptions()).prefixes
+
+    @cached_property
+    def _charts(self) -> PrefixCharts:
+        return PrefixCharts(self._prefixes)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others."""
+        return model_fingerprint(
+            (
+                self.system,
+                self._config.model_dump_json(),
+                self.vocabulary.fingerprint,
+                "\n".join(self.grammar.symbols),
+            ),
+            {
+                "unary": self.grammar.unary_weights,
+                "binary": self.grammar.binary_weights,
+                "words": self.lexicon.entry_scores,
+            },
+        )
+
+    def initial(self, context: Context | None = None) -> PrefixState:
+        """Return the state before any word; documents do not matter."""
+        del context
+        return PrefixState((), self.fingerprint)
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        word_id = self.word_ids.word(word, first=not own.words)
+        log_probs = self._charts.next_log_probs(own.words, np.array([word_id], dtype=np.uint32))
+        return Step(float(log_probs[0]), PrefixState((*own.words, word_id), self.fingerprint))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        return self._charts.end_log_prob(self._own(state).words)
+
+    def distribution(self, state: State, words: Sequence[Word] | None = None) -> FloatArray:
+        """Return the log probabilities of words in a state; all of them cost hardly more than one.
+
+        Args:
+            state: The state.
+            words: The words; None for all of the vocabulary by id, and the sentence end last.
+        """
+        own = self._own(state)
+        if words is None:
+            ids = np.arange(len(self.vocabulary), dtype=np.uint32)
+            found = self._charts.next_log_probs(own.words, ids)
+            return np.append(found, self.finish(state))
+        first = not own.words
+        asked = [self.word_ids.word(word, first=first) for word in words]
+        return self._charts.next_log_probs(own.words, np.array(asked, dtype=np.uint32))
+
+    def _own(self, state: State) -> PrefixState:
+        self.check_state(state)
+        if not isinstance(state, PrefixState):
+            raise TypeError(f"a state of a treebank grammar is needed, not {type(state).__name__}")
+        return state
+
+    def state_from_bytes(self, data: bytes) -> PrefixState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        words = unpack_numbers(state_payload(data, self.fingerprint))
+        if any(word >= len(self.vocabulary) for word in words):
+            raise damaged_state()
+        return PrefixState(tuple(words), self.fingerprint)
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already.
+
+        Raises:
+            EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
+        """
+        log_probs = word_log_probs(self._prefixes, ids, starts, threads=threads)
+        scores = self.batch_scores(log_probs, ids, starts)
+        check_lengths(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
+        return scores
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the score of a sentence and of each of its words."""
+        return IncrementalModel.score(self, sentence, eos=eos)
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> FloatArray:
+        """Return the log probabilities of sentences, or without their ends those of prefixes."""
         if eos:
-            return super()._log_probs(parser, batch, eos=eos, threads=threads)
-        prefixes = [float(parser.prefix_log_probs(w)[0][-1]) if w else 0.0 for w in batch]
-        return np.array(prefixes)
+            return super().sentence_log_probs(sentences, threads=threads)
+        return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=False)
+
+    # -- files ------------------------------------------------------------------------------
 
     def description(self) -> Description:
         """Return what the manifest says about the model."""

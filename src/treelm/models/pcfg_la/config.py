@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
-from treelm.grammar.split_merge import SplitMergeOptions
+from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
 from treelm.models.model import Config
 from treelm.trees.profile import ProfileSource
 
@@ -39,6 +39,9 @@ class PcfgLaConfig(Config):
     """How far rules are moved towards the mean over subcategories."""
     lexical_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """The same for words under tags."""
+    smoothing_scope: SmoothingScope = "all"
+    """all for the mean over all subcategories, branch for that over the others below the same first
+    split, which parses less well."""
     rule_filter: float = Field(default=1e-30, ge=0.0, lt=1e-3)
     """Rules with smaller weights are dropped."""
     lexicon: Literal["berkeley", "closed"] = "berkeley"
@@ -47,6 +50,9 @@ class PcfgLaConfig(Config):
     """Share of the unigram model in the closed lexicon."""
     rare: int = Field(default=20, ge=0)
     """Words seen so often or less teach what unknown words look like."""
+    tie_rare_words: bool = True
+    """Whether rare words of a tag share one division into subcategories already during training;
+    the closed lexicon always lets them learn their own."""
     unknown_smoothing: float = Field(default=0.5, ge=0.0)
     """Weight of rare words in general against those of one signature."""
     known_smoothing: float = Field(default=0.1, ge=0.0)
@@ -64,6 +70,7 @@ class PcfgLaConfig(Config):
             noise=self.noise,
             rule_smoothing=self.rule_smoothing,
             lexical_smoothing=self.lexical_smoothing,
+            smoothing_scope=self.smoothing_scope,
             rule_filter=self.rule_filter,
             seed=self.seed,
         )

@@ -13,10 +13,11 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.estimate_lexicon import berkeley_lexicon, closed_lexicon, lexicon_names
-from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.grammar.grammar import FloatArray
 from treelm.grammar.held_out import HeldOutTrees, LexiconMaker
 from treelm.grammar.latent_trees import LatentTrees, grammar_of
 from treelm.grammar.lexicon import Lexicon, TaggedWords
+from treelm.grammar.rare_words import RareWords
 from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
 from treelm.models.pcfg.train import encoded_words
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
@@ -80,7 +81,9 @@ def train_pcfg_la(
                 f"{judge.left_out} of {len(unseen)} held-out trees have rules or tagged words that "
                 "the training trees do not allow; they are left out."
             )
-    training = SplitMerge(trees, config.training(), threads, judge)
+    tied = config.tie_rare_words and config.lexicon == "berkeley"
+    rare = RareWords(trees.tagged, config.rare) if tied else None
+    training = SplitMerge(trees, config.training(), threads, judge, rare)
     state, done = unsplit_weights(trees), 0
     key = training_key(trees, config, None if held_out is None else held_out.fingerprint.sha256)
     if checkpoint is not None and resume:
@@ -118,9 +121,15 @@ def _words(
         latent = LatentTrees(trees)
         names = lexicon_names(latent.tagged, trees.phrasal, len(trees.symbols), options)
 
-        def berkeley(counts: FloatArray, substates: IntArray) -> Lexicon:
+        def berkeley(counts: FloatArray, state: LatentWeights) -> Lexicon:
             return berkeley_lexicon(
-                latent.tagged, counts, trees.phrasal, substates, options, names=names
+                latent.tagged,
+                counts,
+                trees.phrasal,
+                state.substates,
+                options,
+                names=names,
+                groups=state.branches if config.smoothing_scope == "branch" else None,
             )
 
         return latent, _Words(names[0], berkeley)
@@ -131,9 +140,14 @@ def _words(
     tagged = TaggedWords.of(trees, words=known.symbols, leaf_words=ids) if len(trees) else None
     latent = LatentTrees(trees, tagged)
 
-    def closed(counts: FloatArray, substates: IntArray) -> Lexicon:
+    def closed(counts: FloatArray, state: LatentWeights) -> Lexicon:
         return closed_lexicon(
-            latent.tagged, counts, trees.phrasal, substates, vocabulary=known, options=options
+            latent.tagged,
+            counts,
+            trees.phrasal,
+            state.substates,
+            vocabulary=known,
+            options=options,
         )
 
     return latent, _Words(known, closed)
@@ -181,7 +195,7 @@ def _model(
 ) -> PcfgLaModel:
     trees, rules, tagged = training.trees.trees, training.trees.rules, training.trees.tagged
     counts = training.expect(state).counts
-    lexicon = words.lexicon(rules.split_weights(state.substates, counts)[2].copy(), state.substates)
+    lexicon = words.lexicon(rules.split_weights(state.substates, counts)[2].copy(), state)
     grammar = grammar_of(trees, rules, state.substates, state.weights, state.split_tree)
     grammar.check_normalized()
     unigrams = np.zeros(len(words.vocabulary) + 1, dtype=np.uint64)

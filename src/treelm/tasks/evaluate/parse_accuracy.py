@@ -99,8 +99,8 @@ def score_parse(
         (3, 4, 4)
     """
     rules = load_profile(profile)
-    ignored = _ignored_positions(gold, rules)
-    gold_spans = _spans(gold, ignored, rules)
+    ignored = ignored_positions(gold, rules)
+    gold_spans = bracket_spans(gold, ignored, rules)
     total = gold_spans.total()
     kept = [i for i in range(len(gold.words)) if i not in ignored]
     if guess is None:
@@ -108,7 +108,7 @@ def score_parse(
             total, 0, 0, 0, len(kept), 0, parsed=False, labels=_label_counts(gold_spans, Counter())
         )
     _check_words(gold, guess)
-    spans = _spans(guess, ignored, rules)
+    spans = bracket_spans(guess, ignored, rules)
     gold_tags, tags = gold.tags, guess.tags
     return SentenceParseScore(
         gold=total,
@@ -175,7 +175,8 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def _ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
+def ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
+    """Return the places of the words that do not count, given the gold tree."""
     rules = profile.evaluation
     return frozenset(
         position
@@ -185,7 +186,8 @@ def _ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
     )
 
 
-def _spans(tree: Tree, ignored: frozenset[int], profile: Profile) -> Counter[Constituent]:
+def bracket_spans(tree: Tree, ignored: frozenset[int], profile: Profile) -> Counter[Constituent]:
+    """Return the constituents of a tree that count; labels that are equal are one."""
     rules = profile.evaluation
     found = constituents(tree, ignore_positions=ignored, ignore_labels=rules.delete_labels)
     same = {label: group[0] for group in rules.equal_labels for label in group}

@@ -20,6 +20,7 @@ from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
 from treelm.errors import CorpusFormatError, UnsupportedTask
 from treelm.models.incremental import BATCH, IncrementalModel
 from treelm.models.model import LanguageModel, Task
+from treelm.models.scoring_views import scoring_parts
 from treelm.models.words import WordIds, Words, words_of
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
@@ -44,7 +45,9 @@ class Perplexity:
         oov: Words that the model does not know.
         oov_rate: Their share of all words.
         oov_mode: Whether they were counted.
-        exactness: What kind of numbers the model gives.
+        exactness: What kind of numbers the model gives; of lower bounds the perplexity is an upper
+            bound.
+        without_parse: Sentences that the grammar of the model cannot make.
         signature: What made the numbers.
     """
 
@@ -58,6 +61,7 @@ class Perplexity:
     oov_rate: float
     oov_mode: OovMode
     exactness: Exactness
+    without_parse: int
     signature: str
 
     def to_record(self) -> dict[str, object]:
@@ -116,8 +120,14 @@ def evaluate_perplexity(
         oov_rate=counts.oov / counts.tokens if counts.tokens else 0.0,
         oov_mode=oov_mode,
         exactness=model.info.exactness,
+        without_parse=counts.without_parse,
         signature=model_signature(
-            model, task="perplexity", eos=True, oov=oov_mode, n=counts.sentences
+            model,
+            task="perplexity",
+            **scoring_parts(model),
+            eos=True,
+            oov=oov_mode,
+            n=counts.sentences,
         ),
     )
 
@@ -188,7 +198,7 @@ class _Sums:
     """Adds up batches."""
 
     def __init__(self) -> None:
-        self.tokens = self.sentences = self.oov = 0
+        self.tokens = self.sentences = self.oov = self.without_parse = 0
         self.word_sum = self.end_sum = 0.0
 
     def add_words(
@@ -208,6 +218,7 @@ class _Sums:
         self.oov += int(scores.oov.sum())
         self.word_sum += float(scores.log_probs[counted].sum())
         self.end_sum += float(scores.log_probs[is_end].sum())
+        self.without_parse += int(np.isneginf(scores.log_probs[is_end]).sum())
 
     def add_sentences(
         self, model: LanguageModel, batch: Sequence[Sequence[str]], *, skip: bool, threads: int
@@ -222,7 +233,9 @@ class _Sums:
         self.tokens += sum(map(len, batch))
         self.sentences += len(batch)
         self.oov += sum(int(ids.is_oov[ids.sentence(words)].sum()) for words in batch)
-        self.word_sum += float(model.sentence_log_probs(batch, threads=threads).sum())
+        for score in model.score_many(batch, threads=threads):
+            self.word_sum += score.log_prob
+            self.without_parse += score.fallback
 
 
 def _exp(value: float) -> float:

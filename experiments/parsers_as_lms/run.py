@@ -1,0 +1,341 @@
+"""Perplexity of treebank grammars, plain and latent, beside a 5-gram model of the same trees.
+
+    python experiments/parsers_as_lms/run.py --data FOLDER --output FOLDER [--threads 2] [--seed 1]
+
+Writes a report folder; see README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from treelm.corpus.brackets import read_trees
+from treelm.corpus.corpus import TreeCorpus, TreeSentences
+from treelm.corpus.score_files import ScoreTable
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.models.grammar_model import GrammarModel
+from treelm.models.interpolated import InterpolatedModel, train_interpolated
+from treelm.models.model import LanguageModel
+from treelm.models.pcfg.model import PcfgModel
+from treelm.models.registry import load, train
+from treelm.models.scoring_views import FlooredScores
+from treelm.models.tree_model import k_best_lists
+from treelm.seeds import generator
+from treelm.tasks.evaluate.resampling import (
+    ROUNDS,
+    Interval,
+    percentile_interval,
+    resampled_sums,
+)
+from treelm.tasks.report.report import Report
+from treelm.tasks.report.results import Result
+from treelm.trees.tree import Tree
+
+TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
+DATA = Path(__file__).resolve().parents[3] / "shared/data"
+NGRAM, PCFG, LATENT, MIXTURE = "5-gram", "PCFG", "PCFG-LA", "5-gram + PCFG"
+BOUNDS = ("fast", "default", "accurate")
+LIST_SIZES = (1, 10, 100, 1000)
+#: Share of the unigram model in the probability of every sentence, for grammars.
+FLOOR = 0.001
+
+
+class Trained(NamedTuple):
+    """The models, all over the same words."""
+
+    ngram: LanguageModel
+    pcfg: PcfgModel
+    latent: GrammarModel  # type: ignore[type-arg]
+    mixture: InterpolatedModel
+
+
+def log(*values: object) -> None:
+    """Say on standard error how far it is."""
+    print(*values, file=sys.stderr, flush=True)
+
+
+def part(data: Path, name: str, split: str) -> Path:
+    """Return a file of a treebank."""
+    return data / f"treebanks/{name}/{split}.mrg"
+
+
+def kept_model(folder: Path | None, name: str, make: Callable[[], LanguageModel]) -> LanguageModel:
+    """Return a model that was kept in a folder, or make it and keep it."""
+    if folder is None:
+        return make()
+    if not (folder / name).exists():
+        make().save(folder / name)
+    return load(folder / name)
+
+
+def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
+    """Return all models; those kept by an earlier run are not made again."""
+    folder, threads = arguments.models, arguments.threads
+    corpora = {
+        split: TreeCorpus(
+            tuple(part(arguments.data, name, split) for name in TREEBANKS), on_error="skip"
+        )
+        for split in ("train", "dev")
+    }
+    report.add_input("training trees", corpora["train"], role="train")
+    report.add_input("development trees", corpora["dev"], role="tune")
+    vocabulary = kept_vocabulary(folder, corpora["train"])
+    seconds: dict[str, float] = {}
+
+    def made(name: str, system: str, **options: object) -> LanguageModel:
+        start = time.perf_counter()
+        model = kept_model(
+            folder,
+            name,
+            lambda: train(system, corpora["train"], vocabulary=vocabulary, **options),
+        )
+        seconds[name] = time.perf_counter() - start
+        return model
+
+    ngram = made("ngram", "ngram", order=5)
+    pcfg = made("pcfg", "pcfg", lexicon="closed")
+    latent = made(
+        "pcfg-la",
+        "pcfg_la",
+        lexicon="closed",
+        cycles=arguments.cycles,
+        split_iterations=arguments.split_iterations,
+        seed=arguments.seed,
+        held_out=corpora["dev"],
+        threads=threads,
+    )
+    assert isinstance(pcfg, PcfgModel)
+    assert isinstance(latent, GrammarModel)
+    mixture = train_interpolated([ngram, pcfg], TreeSentences(corpora["dev"]), threads=threads)
+    assert isinstance(mixture, InterpolatedModel)  # both go word by word
+    for name, model, facts in (
+        (NGRAM, ngram, {"order": 5, "smoothing": "mkn"}),
+        (PCFG, pcfg, {"rules": rule_count(pcfg)}),
+        (
+            LATENT,
+            latent,
+            {"cycles": arguments.cycles, "subcategories": latent.grammar.total_substates},
+        ),
+        (MIXTURE, mixture, {"weights": " ".join(f"{weight:.4f}" for weight in mixture.weights)}),
+    ):
+        log(name, facts)
+        report.add_model(
+            name, system=model.system, vocabulary=model.vocabulary.fingerprint, **facts
+        )
+    log("seconds of training", {name: round(value, 1) for name, value in seconds.items()})
+    return Trained(ngram, pcfg, latent, mixture)
+
+
+def rule_count(model: GrammarModel) -> int:  # type: ignore[type-arg]
+    """Return the rules of a grammar, without its words."""
+    return len(model.grammar.unary_rules) + len(model.grammar.binary_rules)
+
+
+def kept_vocabulary(folder: Path | None, corpus: TreeCorpus) -> Vocabulary:
+    """Return the one vocabulary of all models."""
+    made = None if folder is None else folder / "vocabulary.txt"
+    if made is not None and made.exists():
+        return load_vocabulary(made)
+    vocabulary = build_vocabulary(TreeSentences(corpus), VocabularyRule(name="stream"))
+    if made is not None:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        save_vocabulary(vocabulary, made)
+    return vocabulary
+
+
+class Scored(NamedTuple):
+    """The scores of a model on a test set."""
+
+    table: ScoreTable
+    without_parse: int
+    seconds: float
+
+
+def score_set(model: LanguageModel, sentences: Sequence[Sequence[str]], threads: int) -> Scored:
+    """Return the scores of sentences."""
+    start = time.perf_counter()
+    scores = list(model.score_many(sentences, threads=threads))
+    seconds = time.perf_counter() - start
+    table = ScoreTable(
+        ids=tuple(map(str, range(1, len(scores) + 1))),
+        scores=np.array([score.log_prob for score in scores]),
+        lengths=np.array([len(words) for words in sentences], dtype=np.int64),
+        unigram=None,
+        name="scores",
+    )
+    return Scored(table, sum(score.fallback for score in scores), seconds)
+
+
+def perplexity(scores: np.ndarray, lengths: np.ndarray, seed: int) -> tuple[float, Interval]:
+    """Return the perplexity of words and ends, and its interval when sentences are drawn again."""
+    items = np.stack([scores, lengths + 1.0], axis=1)
+    sums = resampled_sums(items, rounds=ROUNDS, generator=generator(seed, 0))
+    value = math.exp(-float(scores.sum()) / float(lengths.sum() + len(lengths)))
+    return value, percentile_interval(np.exp(-sums[:, 0] / sums[:, 1]))
+
+
+def report_perplexities(
+    report: Report,
+    models: Mapping[str, LanguageModel],
+    tests: Mapping[str, list[Tree]],
+    arguments: argparse.Namespace,
+) -> None:
+    """Report the perplexity of every test set, and how fast it was found."""
+    costs = []
+    for name, trees in tests.items():
+        sentences = [tree.words for tree in trees]
+        for label, model in models.items():
+            found = score_set(model, sentences, arguments.threads)
+            table = found.table
+            assert table.lengths is not None
+            report.add_scores(label, table, data=name)
+            value, interval = perplexity(table.scores, table.lengths, arguments.seed)
+            report.add_result(
+                Result(
+                    table=f"Perplexity of {name}",
+                    model=label,
+                    metric=f"perplexity ({model.info.exactness.replace('_', ' ')})",
+                    data=name,
+                    value=value,
+                    n=int(table.lengths.sum()) + len(sentences),
+                    interval=interval,
+                    digits=1,
+                )
+            )
+            rate = len(sentences) / found.seconds
+            row = (name, label, len(sentences), found.without_parse, f"{rate:.1f}")
+            log(*row, f"{value:.1f}")
+            costs.append(row)
+    report.add_table(
+        "Sentences without a parse, and sentences a second",
+        ("test set", "model", "sentences", "without a parse", "sentences a second"),
+        costs,
+    )
+
+
+def report_bounds(
+    report: Report,
+    latent: GrammarModel,  # type: ignore[type-arg]
+    tests: Mapping[str, list[Tree]],
+    arguments: argparse.Namespace,
+) -> None:
+    """Report what pruning, and lists of trees, miss of exact probabilities."""
+    rows = []
+    for name, trees in tests.items():
+        short = [tree.words for tree in trees if len(tree.words) <= arguments.exact_words]
+        sentences = short[:: max(1, len(short) // max(1, arguments.exact))][: arguments.exact]
+        exact = score_set(latent, sentences, arguments.threads)
+        found = {"nothing: exact": (exact.table.scores, exact.seconds)}
+        for pruning in BOUNDS:
+            bound = score_set(latent.pruned(pruning), sentences, arguments.threads)
+            found[f"pruned, {pruning}"] = (bound.table.scores, bound.seconds)
+        found |= list_sums(latent, sentences, arguments.threads)
+        possible = ~np.isneginf(exact.table.scores)
+        items = sum(len(words) + 1 for words in sentences)
+        for what, (scores, seconds) in found.items():
+            lost = (exact.table.scores - scores)[possible]
+            row = (
+                name,
+                len(sentences),
+                what,
+                f"{lost.sum() / items / math.log(2.0):.4f}",
+                f"{np.exp(-lost).mean():.4f}",
+                f"{len(sentences) / seconds:.1f}",
+            )
+            log(*row)
+            rows.append(row)
+    report.add_table(
+        f"What {LATENT} misses of the exact sum",
+        (
+            "test set",
+            "sentences",
+            "left out",
+            "bits per word lost",
+            "share of the probability kept",
+            "sentences a second",
+        ),
+        rows,
+    )
+
+
+def list_sums(
+    latent: GrammarModel,  # type: ignore[type-arg]
+    sentences: Sequence[Sequence[str]],
+    threads: int,
+) -> dict[str, tuple[np.ndarray, float]]:
+    """Return the sums over lists of the best trees, and how long they took."""
+    if not hasattr(latent, "parse_k_best_many"):
+        return {}
+    found = {}
+    for size in LIST_SIZES:
+        start = time.perf_counter()
+        lists = k_best_lists(latent, sentences, size, threads=threads)
+        scores = np.array([score.log_prob for score in latent.score_lists(lists)])
+        found[f"all but the {size} best trees"] = (scores, time.perf_counter() - start)
+    return found
+
+
+def run(arguments: argparse.Namespace) -> Path:
+    """Train, score, and return the folder of the report."""
+    report = Report(
+        arguments.output,
+        "Parsers as language models",
+        seeds={"splits": arguments.seed, "bootstrap": arguments.seed},
+        options={
+            "cycles": arguments.cycles,
+            "pruning": arguments.pruning,
+            "floor": FLOOR,
+            "exact_sentences": arguments.exact,
+            "exact_words": arguments.exact_words,
+        },
+        recipe="parsers_as_lms",
+    )
+    trained = train_models(report, arguments)
+    tests = {}
+    for name in TREEBANKS:
+        source = part(arguments.data, name, "test")
+        report.add_input(f"{name} test", TreeCorpus((source,), on_error="skip"), role="test")
+        tests[name] = list(read_trees(source, on_error="skip"))[: arguments.limit]
+    latent = trained.latent if arguments.pruning == "none" else None
+    models: dict[str, LanguageModel] = {
+        NGRAM: trained.ngram,
+        PCFG: FlooredScores(trained.pcfg, FLOOR),
+        LATENT: FlooredScores(latent or trained.latent.pruned(arguments.pruning), FLOOR),
+        MIXTURE: trained.mixture,
+    }
+    report_perplexities(report, models, tests, arguments)
+    report_bounds(report, trained.latent, tests, arguments)
+    return report.write()
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1, help="seed of the splits and intervals")
+    parser.add_argument("--cycles", type=int, default=5, help="of splitting and merging")
+    parser.add_argument("--split-iterations", type=int, default=50)
+    parser.add_argument("--models", type=Path, help="folder in which models are kept")
+    parser.add_argument("--limit", type=int, help="only the first sentences of each test set")
+    parser.add_argument(
+        "--pruning", choices=("none", *BOUNDS), default="accurate", help="of PCFG-LA"
+    )
+    parser.add_argument("--exact", type=int, default=50, help="sentences scored exactly, too")
+    parser.add_argument("--exact-words", type=int, default=30, help="longest of them")
+    print(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""Files of parses: what was parsed once is read again, in order, by number, or by its words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.characters import visible
+from treelm.corpus.files import Source, input_error
+from treelm.errors import EstimationError, UsageError
+from treelm.grammar.forest_format import (
+    FRAME_BYTES,
+    KEY_BYTES,
+    MAX_HEADER_BYTES,
+    ForestHeader,
+    Frame,
+    damaged,
+    digest_after,
+    key_of,
+    read_frame,
+    read_header,
+    unpack_frame,
+)
+from treelm.grammar.k_best import KBest, packed_together
+from treelm.grammar.list_arrays import Arrays, parted_lists
+from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
+from treelm.grammar.stored_forests import parted_forests
+from treelm.trees.packed import PackedTrees
+
+#: Unpacked batches that are kept.
+_KEPT_BATCHES = 4
+
+
+class Batch(NamedTuple):
+    """Where a batch stands."""
+
+    first_sentence: int
+    place: int
+    """Of its keys, behind its frame."""
+    frame: Frame
+
+
+class ForestFile(Sequence[KBest | None]):
+    """The trees of many sentences in a file, opened for reading; sentence i at a time.
+
+    Items are lists of trees, the best first; None stands for a blank line of the text. Of a file of
+    forests the lists are found when they are asked for, and are empty where there is no tree. A
+    file that is still being written may be read: it then holds what was complete when it was
+    opened.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputFileError: if it cannot be read.
+        CorpusFormatError: ``E_FOREST_FILE`` if it is no file of parses, or damaged.
+    """
+
+    def __init__(self, path: Source) -> None:
+        self.path = Path(path)
+        self.name = visible(os.fspath(path))
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except (OSError, ValueError) as error:
+            raise input_error(path, error) from error
+        try:
+            self._size = os.fstat(self._descriptor).st_size
+            start = self._bytes(0, MAX_HEADER_BYTES + 64)
+            self.header, first = read_header(start, self.name)
+            self.batches, self.end, self.is_complete = self._scan(first)
+        except BaseException:
+            self.close()
+            raise
+        self._sentences = sum(batch.frame.sentences for batch in self.batches)
+        self._unpacked = lru_cache(_KEPT_BATCHES)(self._unpack)
+
+    header: ForestHeader
+    batches: list[Batch]
+    end: int
+    """Where the last whole batch ends."""
+    is_complete: bool
+    """Whether the text was parsed to its end."""
+
+    # -- opening ----------------------------------------------------------------------------
+
+    def _bytes(self, place: int, size: int) -> bytes:
+        pieces = []
+        while size > 0:
+            try:
+                piece = os.pread(self._descriptor, min(size, 1 << 30), place)
+            except OSError as error:
+                raise input_error(self.path, error) from error
+            if not piece:
+                break
+            pieces.append(piece)
+            place, size = place + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+    def _scan(self, place: int) -> tuple[list[Batch], int, bool]:
+        """Return all batches, where the last ends, and whether the end is marked.
+
+        What a killed program left half-written at the end is passed over.
+        """
+        batches: list[Batch] = []
+        sentences = 0
+        while place < self._size:
+            data = self._bytes(place, FRAME_BYTES)
+            if len(data) < FRAME_BYTES:
+                break
+            frame = read_frame(data)
+            behind = place + FRAME_BYTES
+            if frame is None:
+                raise damaged(self.name, f"what stands at byte {place} is no batch")
+            if frame.is_end:
+                if behind != self._size or frame.following:
+                    raise damaged(self.name, f"something follows the end at byte {place}")
+                return batches, place, True
+            if behind + frame.following > self._size:
+                break
+            batches.append(Batch(sentences, behind, frame))
+            sentences += frame.sentences
+            place = behind + frame.following
+        return batches, place, False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            self.close()
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def _unpack(self, number: int) -> list[KBest | None]:
+        packed = self.forests(number) if self.header.content == "forests" else None
+        try:
+            if packed is not None:
+                return k_best_of_forests(packed, self.header.k)
+            return parted_lists(*self.arrays(number))
+        except (ValueError, EstimationError, UsageError) as error:
+            raise damaged(self.name, f"batch {number + 1}: {error}") from error
+
+    def forests(self, number: int) -> list[PackedForest | None]:
+        """Return the forests of a batch, None for blank lines.
+
+        Raises:
+            UsageError: if the file holds lists of trees.
+        """
+        if self.header.content != "forests":
+            raise UsageError(f"{self.name}: the file holds lists of trees, not forests.")
+        sentences, arrays = self.arrays(number)
+        try:
+            return parted_forests(sentences, arrays)
+        except (ValueError, EstimationError) as error:
+            raise damaged(self.name, f"batch {number + 1}: {error}") from error
+
+    def arrays(self, number: int) -> tuple[list[tuple[str, ...]], Arrays]:
+        """Return the sentences of a batch, and its arrays as they are stored."""
+        batch = self.batches[number]
+        following = self._bytes(batch.place, batch.frame.following)
+        sentences, arrays = unpack_frame(batch.frame, following, self.name)
+        return sentences, dict(arrays)
+
+    def batch(self, number: int) -> list[KBest | None]:
+        """Return the lists of a batch; the last few are kept."""
+        return self._unpacked(number)
+
+    def __len__(self) -> int:
+        return self._sentences
+
+    @overload
+    def __getitem__(self, index: int) -> KBest | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[KBest | None]: ...
+
+    def __getitem__(self, index: int | slice) -> KBest | list[KBest | None] | None:
+        if isinstance(index, slice):
+            return [self._item(place) for place in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"there is no sentence {index} in a file of {len(self)}.")
+        return self._item(place)
+
+    def _item(self, place: int) -> KBest | None:
+        number = int(np.searchsorted(self._first_sentences, place, side="right")) - 1
+        return self._unpacked(number)[place - self.batches[number].first_sentence]
+
+    @cached_property
+    def _first_sentences(self) -> npt.NDArray[np.int64]:
+        return np.array([batch.first_sentence for batch in self.batches], dtype=np.int64)
+
+    def __iter__(self) -> Iterator[KBest | None]:
+        for number in range(len(self.batches)):
+            yield from self._unpack(number)
+
+    def best_trees(self) -> Iterator[PackedTrees]:
+        """Yield the best tree of every sentence, a batch at a time, for kernels.
+
+        Sentences without a tree are left out.
+        """
+        for number in range(len(self.batches)):
+            found = [own.first(1) for own in self._unpack(number) if own]
+            if found:
+                yield packed_together(found)
+
+    # -- by words ---------------------------------------------------------------------------
+
+    @cached_property
+    def _keys(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Keys of all sentences in rising order, and the sentences."""
+        pieces = [
+            np.frombuffer(
+                self._bytes(batch.place, KEY_BYTES * batch.frame.sentences), dtype="<u8"
+            ).astype(np.uint64)
+            for batch in self.batches
+        ]
+        keys = np.concatenate([np.zeros(0, dtype=np.uint64), *pieces])
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    def find(self, words: Sequence[str]) -> int | None:
+        """Return the number of the first sentence with these words, None if there is none."""
+        keys, order = self._keys
+        key = np.uint64(key_of(words))
+        for place in order[np.searchsorted(keys, key) : np.searchsorted(keys, key, side="right")]:
+            found = self[int(place)]
+            if (() if found is None else found.words) == tuple(words):
+                return int(place)
+        return None
+
+    # -- checking ---------------------------------------------------------------------------
+
+    def verify(self) -> None:
+        """Read everything.
+
+        Raises:
+            CorpusFormatError: ``E_FOREST_FILE`` for damage anywhere.
+        """
+        digest = b""
+        for number, batch in enumerate(self.batches):
+            lists = self._unpack(number)
+            digest = digest_after(digest, (() if found is None else found.words for found in lists))
+            if digest != batch.frame.digest:
+                raise damaged(
+                    self.name, f"batch {number + 1} does not belong behind the one before"
+                )

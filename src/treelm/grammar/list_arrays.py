@@ -1,0 +1,143 @@
+"""Lists of trees of many sentences as few arrays, to be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.errors import UsageError
+from treelm.grammar.chart import ParseStatus, ScoredTree
+from treelm.grammar.k_best import KBest, split_lists
+from treelm.kernel_errors import kernel_errors
+from treelm.trees.packed import PackedTrees
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_NAMES = frozenset(
+    ("labels", "status", "limited", "log_prob", "trees", "score", "nodes", "label", "size")
+)
+
+
+def list_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
+    """Return trees of a sentence as arrays.
+
+    Raises:
+        UsageError: ``E_YIELD_MISMATCH`` for trees of other words.
+    """
+    for found in trees:
+        if found.tree.words != tuple(words):
+            raise UsageError(
+                f"a tree has the words {' '.join(found.tree.words)!r}, and its sentence has "
+                f"{' '.join(words)!r}.",
+                code="E_YIELD_MISMATCH",
+            )
+    packed = PackedTrees.from_trees(found.tree for found in trees)
+    return KBest(
+        tuple(words),
+        tuple(map(str, packed.labels)),
+        np.array([found.score for found in trees], dtype=np.float64),
+        packed.tree_start.astype(np.uint64),
+        packed.node_label,
+        packed.node_size,
+        trees[0].log_prob if trees else -np.inf,
+        trees[0].status if trees else ParseStatus.FAILED,
+    )
+
+
+def joined_lists(lists: Sequence[KBest | None]) -> Arrays:
+    """Return the arrays of lists; `parted_lists` is the inverse, given the sentences."""
+    numbers: dict[str, int] = {}
+    labels: list[npt.NDArray[np.uint32]] = []
+    renumbered: dict[tuple[str, ...], npt.NDArray[np.uint32]] = {}
+    for found in lists:
+        if found is None:
+            continue
+        if found.labels not in renumbered:
+            own = [numbers.setdefault(label, len(numbers)) for label in found.labels]
+            renumbered[found.labels] = np.array(own, dtype=np.uint32)
+        labels.append(renumbered[found.labels][found.node_label])
+    shown = [found for found in lists if found is not None]
+    names = "\n".join(numbers).encode()
+    return {
+        "labels": np.frombuffer(names, dtype=np.uint8),
+        "status": np.array([0 if found is None else found.status for found in lists], np.uint8),
+        "limited": np.array([found is not None and found.is_limited for found in lists], np.uint8),
+        "log_prob": np.array([-np.inf if found is None else found.log_prob for found in lists]),
+        "trees": narrow(np.array([0 if found is None else len(found) for found in lists])),
+        "score": np.concatenate([np.zeros(0), *(found.scores for found in shown)]),
+        "nodes": narrow(_concatenated(np.diff(found.tree_start) for found in shown)),
+        "label": narrow(_concatenated(labels)),
+        "size": narrow(_concatenated(found.node_size for found in shown)),
+    }
+
+
+def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[KBest | None]:
+    """Return the lists that `joined_lists` was given.
+
+    Raises:
+        ValueError: with the reason, if the arrays do not fit together or hold no trees of the
+            sentences.
+        EstimationError: ``E_ARGUMENT`` for nodes that make no trees of the words.
+    """
+    if set(arrays) != _NAMES or any(array.ndim != 1 for array in arrays.values()):
+        raise ValueError("the arrays are not those of lists of trees")
+    for name, array in arrays.items():
+        is_float = name in {"log_prob", "score"}
+        if array.dtype != np.float64 if is_float else array.dtype.kind != "u":
+            raise ValueError(f"the array {name} has the wrong type")
+    if any(
+        len(arrays[name]) != len(sentences) for name in ("status", "limited", "log_prob", "trees")
+    ):
+        raise ValueError("there is not one entry for each sentence")
+    status = arrays["status"]
+    if len(status) and status.max() > max(ParseStatus):
+        raise ValueError("a status is not known")
+    names = tuple(bytes(arrays["labels"]).decode().split("\n"))
+    lists, nodes = starts(arrays["trees"]), starts(arrays["nodes"])
+    label, size = arrays["label"].astype(np.uint32), arrays["size"].astype(np.uint32)
+    score = arrays["score"]
+    with kernel_errors("reading trees"):
+        _native.check_tree_lists(
+            labels=len(names),
+            word_start=starts(np.array([len(words) for words in sentences])),
+            list_start=lists,
+            score=score,
+            tree_start=nodes,
+            label=label,
+            size=size,
+        )
+    return split_lists(
+        sentences,
+        names,
+        (arrays["limited"].astype(np.uint8), lists, score, nodes, label, size),
+        arrays["log_prob"],
+        [ParseStatus(own) for own in status.tolist()],
+    )
+
+
+def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers that are not negative in as few bytes as hold the largest."""
+    largest = int(array.max(initial=0))
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(dtype).max:
+            return array.astype(dtype)
+    return array.astype(np.uint64)
+
+
+def starts(sizes: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return where pieces of these sizes begin, and where the last ends.
+
+    Raises:
+        ValueError: for sizes that no memory holds.
+    """
+    if len(sizes) and float(sizes.astype(np.float64).sum()) > 2**48:
+        raise ValueError("sizes are too large")
+    return np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes.astype(np.uint64))])
+
+
+def _concatenated(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=np.uint32), *arrays])

@@ -1,0 +1,156 @@
+"""Other people's parsers as parsers of treelm, so that models of trees can hold them.
+
+Nothing is imported here: the objects are made by their own packages and given to these functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from treelm.corpus.brackets import DEFAULT_OPTIONS, parse_tree
+from treelm.errors import CorpusFormatError
+from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.interop.nltk_trees import from_nltk
+from treelm.interop.stanza_trees import from_stanza
+from treelm.models.words import Words, words_of
+from treelm.transforms.clean import clean
+from treelm.trees.tree import Tree
+
+_ROOTS = {"", "ROOT", "TOP", "S1", "VROOT"}
+
+#: The trees of a sentence, best first, with natural logarithms of scores.
+Found = Iterable[tuple[Tree, float]]
+
+
+def prepared(tree: Tree) -> Tree:
+    """Return a tree as the reader of brackets would give it: cleaned, one ROOT on top.
+
+    Examples:
+        >>> print(prepared(Tree.from_string("(TOP (S (NP-SBJ (PRP I)) (VP (VBP sleep))))")))
+        (ROOT (S (NP (PRP I)) (VP (VBP sleep))))
+    """
+    top = tree.children if tree.label in _ROOTS and tree.is_phrasal else (tree,)
+    return clean(Tree("ROOT", top))
+
+
+class ForeignParser:
+    """A parser of treelm around a function that finds trees.
+
+    Args:
+        find: Given the words of a sentence and how many trees are wanted, gives trees with scores,
+            the best first.
+        name: What messages call the parser.
+    """
+
+    def __init__(self, find: Callable[[tuple[str, ...], int], Found], name: str) -> None:
+        self._find = find
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"ForeignParser({self._name!r})"
+
+    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words.
+
+        Raises:
+            CorpusFormatError: ``E_WORDS_CHANGED`` if a tree has other words than the sentence.
+        """
+        words = words_of(sentence)
+        if not words:
+            return []
+        found: dict[Tree, ScoredTree] = {}
+        for given, score in self._find(words, k):
+            tree = prepared(given)
+            if tree.words != words:
+                raise CorpusFormatError(
+                    f'the {self._name} parser gave the sentence "{" ".join(words)[:80]}" a tree of '
+                    f'the words "{" ".join(tree.words)[:80]}". Switch its own tokenization off.',
+                    code="E_WORDS_CHANGED",
+                )
+            found.setdefault(tree, ScoredTree(tree, score, math.nan))
+            if len(found) == k:
+                break
+        return list(found.values())
+
+    def parse_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[ScoredTree | None]:
+        """Return the best tree of every sentence, None for one without words or without a tree."""
+        lists = self.parse_k_best_many(sentences, 1, options=options, threads=threads)
+        return [parses[0] if parses else None for parses in lists]
+
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
+        del options, threads
+        return [self.parse(words, k) for words in sentences]
+
+
+def nltk_parser(parser: Any) -> ForeignParser:
+    """Return a parser of nltk, such as ``ViterbiParser`` or ``InsideChartParser``, as one of ours.
+
+    Args:
+        parser: An object whose ``parse(words)`` gives ``nltk.Tree`` objects; scores are taken from
+            probabilistic ones.
+    """
+
+    def find(words: tuple[str, ...], _: int) -> Found:
+        try:
+            trees = list(parser.parse(list(words)))
+        except ValueError:  # words the grammar does not cover
+            trees = []
+        for tree in trees:
+            score = tree.logprob() * math.log(2.0) if hasattr(tree, "logprob") else math.nan
+            yield from_nltk(tree), score
+
+    return ForeignParser(find, "nltk")
+
+
+def stanza_parser(pipeline: Any) -> ForeignParser:
+    """Return a pipeline of stanza with the processor ``constituency`` as one of our parsers.
+
+    Args:
+        pipeline: ``stanza.Pipeline("en", processors="tokenize,pos,constituency",
+            tokenize_pretokenized=True)``; it gives one tree a sentence.
+    """
+
+    def find(words: tuple[str, ...], _: int) -> Found:
+        document = pipeline([list(words)])
+        for sentence in document.sentences:
+            yield from_stanza(sentence.constituency), math.nan
+
+    return ForeignParser(find, "stanza")
+
+
+def benepar_parser(parser: Any) -> ForeignParser:
+    """Return ``benepar.Parser(...)`` as one of our parsers; it gives one tree a sentence.
+
+    Args:
+        parser: An object whose ``parse(words)`` gives an ``nltk.Tree``.
+    """
+
+    def find(words: tuple[str, ...], _: int) -> Found:
+        yield from_nltk(parser.parse(list(words))), math.nan
+
+    return ForeignParser(find, "benepar")
+
+
+def from_benepar(sentence: Any) -> Tree:
+    """Return the tree of a sentence that spaCy parsed with benepar.
+
+    Args:
+        sentence: A span with ``_.parse_string``.
+    """
+    return parse_tree(sentence._.parse_string, DEFAULT_OPTIONS)

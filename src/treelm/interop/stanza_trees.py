@@ -1,0 +1,39 @@
+"""Conversion from the constituency trees of stanza."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treelm.errors import CorpusFormatError
+from treelm.trees.tree import Tree
+
+
+def from_stanza(tree: Any) -> Tree:
+    """Return a copy of a constituency tree of stanza, such as ``sentence.constituency``.
+
+    Args:
+        tree: A node with ``label`` and ``children``; a word is a node without children.
+
+    Raises:
+        CorpusFormatError: for a node that mixes words and phrases, or holds several words.
+    """
+    if not tree.children:
+        raise CorpusFormatError("the tree is a single word.", code="E_NO_WORD")
+    order = [tree]  # parents before children
+    for node in order:
+        order.extend(child for child in node.children if child.children)
+    done: dict[int, Tree] = {}
+    for node in reversed(order):
+        words = [str(child.label) for child in node.children if not child.children]
+        if words and len(words) != len(node.children):
+            raise CorpusFormatError(
+                f'node "{node.label}" holds words and phrases side by side.', code="E_MIXED"
+            )
+        if len(words) > 1:
+            raise CorpusFormatError(
+                f'tag "{node.label}" stands over {len(words)} words; a tag holds one.',
+                code="E_MULTI_WORD",
+            )
+        content = words[0] if words else [done[id(child)] for child in node.children]
+        done[id(node)] = Tree(str(node.label), content)
+    return done[id(tree)]

@@ -1,0 +1,376 @@
+"""The treelet model: trees scored piece by piece, sentences by the sum over a parser's trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from treelm import _native
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import read_lines
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.errors import ModelFileError, TreelmError, UsageError
+from treelm.estimation.quantize import CodeBits
+from treelm.events.counts import Places
+from treelm.grammar.grammar import FloatArray
+from treelm.kernel_errors import kernel_errors
+from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.scores import Sample
+from treelm.models.tree_model import GivesTrees
+from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.tables import TreeletTables
+from treelm.models.words import portable
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+from treelm.transforms.transform import transform_from_config
+from treelm.transforms.treelet import Treelet
+from treelm.trees.packed import PackedTrees
+from treelm.trees.tree import Tree
+
+#: Files of a model folder, and names in the file of tables.
+WORDS, LABELS, TAGS, TABLES = "words.txt", "labels.txt", "tags.txt", "tables.safetensors"
+COUNTS = "unigram_counts"
+
+#: A drawn tree that is deeper is given up.
+DEEPEST_SAMPLE = 200
+
+
+class TreeletModel(PackedTreeModel):
+    """Predicts what phrases consist of, and words, from the treelets around them.
+
+    Args:
+        tables: Probabilities.
+        vocabulary: The words.
+        unigram_counts: Count of each word in the training trees, then the number of trees.
+        config: How it was trained.
+        transform: What it does to trees before it looks at them.
+        corpora: What it was trained on.
+        parser: What gives sentences their trees.
+    """
+
+    system: ClassVar[str] = "treelet"
+    tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY, Task.SAMPLE})
+    config_class: ClassVar[type[Config]] = TreeletConfig
+
+    def __init__(
+        self,
+        tables: TreeletTables,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: TreeletConfig,
+        *,
+        transform: Treelet,
+        corpora: Sequence[TrainingCorpus] = (),
+        parser: GivesTrees | None = None,
+    ) -> None:
+        self.tables = tables
+        self.transform = transform
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self._config: TreeletConfig = config
+        self._corpora = tuple(corpora)
+        self._parser = parser
+        self._kernel = tables.kernel(vocabulary, transform, config.marked_tags)
+
+    @classmethod
+    def train(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        config: Config,
+        *,
+        executor: Executor = SERIAL,
+        progress: Progress = SILENT,
+        vocabulary: Vocabulary | None = None,
+        held_out: TreeCorpus | None = None,
+        threads: int = 1,
+        memory: MemoryLimit | None = None,
+        report: ReadReport | None = None,
+    ) -> Self:
+        """Return a model trained on trees.
+
+        Args:
+            corpus: Trees as a treebank has them.
+            config: Options, a `TreeletConfig`.
+            executor: Not used: counting runs in threads of one process.
+            progress: Told how far it is.
+            vocabulary: The words to know; by default all words of the trees.
+            held_out: Trees on which ``jm`` finds its weights.
+            threads: Kernel threads; results do not depend on it.
+            memory: How much memory may be used; results do not depend on it.
+            report: Filled with what was read.
+
+        Raises:
+            UsageError: if the options are not those of a treelet model, or there are no trees.
+        """
+        from treelm.models.treelet.train import train_treelet
+
+        del executor
+        if not isinstance(config, TreeletConfig) or not isinstance(corpus, TreeCorpus):
+            raise UsageError("a treelet model needs trees and a TreeletConfig.")
+        model = train_treelet(
+            corpus,
+            config,
+            vocabulary=vocabulary,
+            held_out=held_out,
+            threads=threads,
+            memory=memory,
+            report=report,
+            progress=progress,
+        )
+        return cast("Self", model)
+
+    # -- properties -------------------------------------------------------------------------
+
+    @property
+    def config(self) -> TreeletConfig:
+        """The options it was trained with."""
+        return self._config
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words it knows, and what stands for the others."""
+        return self._vocabulary
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self._corpora
+
+    @property
+    def unigram_counts(self) -> npt.NDArray[np.uint64]:
+        """Counts of the training text by word id, the number of sentences last."""
+        return self._unigram_counts
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return ModelInfo(
+            exactness="lower_bound",
+            normalized=True,
+            bits=self._config.bits,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeletModel(variant={self._config.variant!r}, words={len(self._vocabulary)}, "
+            f"rules={len(self.tables.symbols.rules) - 1})"
+        )
+
+    # -- trees ------------------------------------------------------------------------------
+
+    def score_packed(
+        self, trees: PackedTrees, starts: Places, *, threads: int = 1
+    ) -> tuple[FloatArray, Forms]:
+        """Return the joint natural log probability of each tree and its words, and its form."""
+        with tree_score_errors():
+            log_probs, forms, _, _ = self._kernel.score(
+                trees.native, starts, transform=True, threads=threads
+            )
+        return log_probs, forms
+
+    def score_each(
+        self, batches: Sequence[PackedTrees], *, threads: int = 1
+    ) -> list[tuple[FloatArray, Forms]]:
+        """Return what `score_packed` gives for batches that are one list each."""
+        with tree_score_errors():
+            found = self._kernel.score_each(
+                [batch.native for batch in batches], transform=True, threads=threads
+            )
+        return [(log_probs, forms) for log_probs, forms, _, _ in found]
+
+    def distinct(self, trees: Sequence[Tree]) -> Sequence[Tree]:
+        """Return the transformed trees that are different, in order."""
+        return list(dict.fromkeys(self.transform.apply_all(trees)))
+
+    def tree_log_probs_of_distinct(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the joint natural log probability of trees that are transformed already."""
+        packed = PackedTrees.from_trees(trees)
+        starts = np.arange(len(trees) + 1, dtype=np.uint64)
+        with tree_score_errors():
+            return self._kernel.score(packed.native, starts, transform=False, threads=threads)[0]
+
+    def usual_tags(self, words: Sequence[str]) -> list[str]:
+        """Return the most frequent tag of every word in training, before any transform."""
+        ids = self._vocabulary.encode(words)
+        return [self.tables.tags[tag] for tag in self.tables.word_tags[ids].tolist()]
+
+    # -- samples ----------------------------------------------------------------------------
+
+    @cached_property
+    def _sampler(self) -> _native.TreeletSampler:
+        with kernel_errors("preparing to sample"):
+            return _native.TreeletSampler(self._kernel, np.ascontiguousarray(self.tables.is_tag))
+
+    def sample(
+        self,
+        count: int,
+        *,
+        seed: int,
+        first: int = 0,
+        max_words: int = 1000,
+        max_depth: int = DEEPEST_SAMPLE,
+        threads: int = 1,
+    ) -> list[Sample]:
+        """Return sentences drawn from the model, with their transformed trees.
+
+        Args:
+            count: How many.
+            seed: Sample i depends on the seed and on i alone.
+            first: Number of the first one.
+            max_words: A longer sentence is given up: it is not complete, and has no words.
+            max_depth: So is a deeper tree.
+            threads: Kernel threads; results do not depend on it.
+        """
+        with kernel_errors("sampling"):
+            packed, outcomes, log_probs = self._sampler.draw(
+                seed & ((1 << 64) - 1),
+                first,
+                count,
+                max_words=max_words,
+                max_depth=max_depth,
+                threads=threads,
+            )
+        trees = iter(PackedTrees(packed))
+        values = iter(log_probs.tolist())
+        drawn = []
+        for outcome in outcomes.tolist():
+            if outcome:
+                drawn.append(Sample((), float("-inf"), complete=False))
+                continue
+            tree = next(trees)
+            drawn.append(Sample(tuple(tree.words), next(values), complete=True, tree=tree))
+        return drawn
+
+    # -- smaller ones -----------------------------------------------------------------------
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> TreeletModel:
+        """Return the model with codes of 8 or 16 bits instead of floats in its large tables."""
+        tables = self.tables.quantized(bits, threads=threads, progress=progress)
+        return TreeletModel(
+            tables,
+            self._vocabulary,
+            self._unigram_counts,
+            self._config.model_copy(update={"bits": bits}),
+            transform=self.transform,
+            corpora=self._corpora,
+            parser=self._parser,
+        )
+
+    # -- files ------------------------------------------------------------------------------
+
+    def _tensors(self) -> dict[str, npt.NDArray[Any]]:
+        return {**self.tables.to_tensors(), COUNTS: self._unigram_counts}
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="lower_bound",
+            vocabulary=self._vocabulary.fingerprint,
+            corpora=self._corpora,
+            transforms=(self.transform.to_config(),),
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write tables, labels and words, and the parser."""
+        writer.tables(TABLES, self._tensors())
+        writer.text(LABELS, "".join(f"{label}\n" for label in self.tables.symbols.labels))
+        writer.text(TAGS, "".join(f"{tag}\n" for tag in self.tables.tags))
+        save_vocabulary(self._vocabulary, writer.file(WORDS))
+        self.write_parser(writer)
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder, its tables mapped."""
+        try:
+            config = TreeletConfig.model_validate(folder.manifest.config)
+        except ValidationError as error:
+            raise ModelFileError(
+                f"{folder.path}: this is no configuration of a treelet model ({explain(error)})",
+                code="E_MANIFEST",
+            ) from error
+        vocabulary = load_vocabulary(folder.file(WORDS))
+        tensors = folder.tables(TABLES)
+        counts = tensors.get(COUNTS)
+        if (
+            vocabulary.fingerprint != folder.manifest.vocabulary
+            or counts is None
+            or counts.dtype != np.uint64
+            or counts.shape != (len(vocabulary) + 1,)
+        ):
+            raise _damaged(folder, f"{WORDS}, {TABLES} and the manifest do not fit together")
+        try:
+            transform = _transform(folder)
+            tables = TreeletTables.from_tensors(
+                tensors,
+                tuple(read_lines(folder.file(LABELS))),
+                tuple(read_lines(folder.file(TAGS))),
+                vocabulary,
+            )
+            tables.check(config)
+            return cls(
+                tables,
+                vocabulary,
+                counts,
+                config,
+                transform=transform,
+                corpora=folder.manifest.corpora,
+                parser=cls.read_parser(folder),
+            )
+        except ModelFileError as error:
+            raise _damaged(folder, str(error), error.code) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self._tensors().items()}
+        names = (self.tables.symbols.labels, self.tables.tags)
+        others = {
+            "transform": self.transform.to_config(),
+            "corpora": self._corpora,
+            "parser": self._parser,
+        }
+        return _unpickle, (tensors, names, portable(self._vocabulary), self._config, others)
+
+
+def _unpickle(
+    tensors: dict[str, npt.NDArray[Any]],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    vocabulary: Vocabulary,
+    config: TreeletConfig,
+    others: dict[str, Any],
+) -> TreeletModel:
+    tables = TreeletTables.from_tensors(tensors, *names, vocabulary)
+    transform = transform_from_config(others.pop("transform"))
+    assert isinstance(transform, Treelet)
+    return TreeletModel(tables, vocabulary, tensors[COUNTS], config, transform=transform, **others)
+
+
+def _transform(folder: ModelFolder) -> Treelet:
+    steps = folder.manifest.transforms
+    try:
+        found = transform_from_config(steps[0]) if len(steps) == 1 else None
+    except TreelmError as error:
+        raise ModelFileError(str(error), code="E_MANIFEST") from error
+    if not isinstance(found, Treelet):
+        raise ModelFileError("the manifest does not name the treelet transform", code="E_MANIFEST")
+    return found
+
+
+def _damaged(folder: ModelFolder, what: str, code: str = "E_MODEL_TABLES") -> ModelFileError:
+    return ModelFileError(
+        f"{folder.path}: {what.rstrip('.')}. Copy or train the model again.", code=code
+    )

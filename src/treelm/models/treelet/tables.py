@@ -1,0 +1,207 @@
+"""The numbers of a treelet model, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import EstimationError, ModelFileError
+from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.quantize import CodeBits, quantize
+from treelm.estimation.yields import SymbolTable, YieldBase
+from treelm.events.extract import EventSymbols
+from treelm.kernel_errors import kernel_errors
+from treelm.models.treelet.config import WIDTHS, TreeletConfig
+from treelm.parallel.progress import SILENT, Progress
+from treelm.transforms.treelet import Treelet
+
+_NONTERMINAL, _TERMINAL = "nonterminal", "terminal"
+_CONDITIONAL, _UNCONDITIONAL = "yields_given_parent", "yields"
+_BASE = "yield_base"
+_ARRAYS: dict[str, tuple[type[np.generic], int]] = {
+    "yield_labels": (np.uint32, 1),
+    "yield_starts": (np.uint64, 1),
+    "rules": (np.uint32, 2),
+    "is_tag": (np.uint8, 1),
+    "symbol_of_label": (np.uint32, 1),
+    "seen_parents": (np.uint8, 1),
+    "word_tags": (np.uint32, 1),
+    _BASE: (np.float64, 1),
+}
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeletTables:
+    """Everything a treelet model knows but its words.
+
+    Args:
+        symbols: Labels, right-hand sides and rules by id.
+        nonterminal: Right-hand sides given label, parent and the parent's rule.
+        terminal: Words given tag, sibling to the right, rule and two words before.
+        base: Right-hand sides never seen below a label.
+        is_tag: Whether each label stands over words.
+        tags: Categories of words before any transform.
+        word_tags: For every word the place of its most frequent category in `tags`.
+    """
+
+    symbols: EventSymbols
+    nonterminal: BackoffTable
+    terminal: BackoffTable
+    base: YieldBase
+    is_tag: npt.NDArray[np.bool_]
+    tags: tuple[str, ...]
+    word_tags: npt.NDArray[np.uint32]
+
+    def kernel(
+        self, vocabulary: Vocabulary, transform: Treelet, marked_tags: Sequence[str] = ()
+    ) -> _native.TreeletModel:
+        """Return the kernel that scores trees.
+
+        Raises:
+            ModelFileError: ``E_MODEL_TABLES`` if the parts do not fit together.
+        """
+        with kernel_errors("opening a treelet model"):
+            return _native.TreeletModel(
+                labels=list(self.symbols.labels),
+                yield_labels=np.ascontiguousarray(self.symbols.yield_labels),
+                yield_starts=np.ascontiguousarray(self.symbols.yield_starts),
+                rules=np.ascontiguousarray(self.symbols.rules),
+                nonterminal=self.nonterminal.native,
+                terminal=self.terminal.native,
+                base=self.base.native,
+                encoder=vocabulary.encoder,
+                recipe=transform.recipe,
+                marked_tags=list(marked_tags),
+            )
+
+    @cached_property
+    def value_bits(self) -> int:
+        """Bits of a stored probability of the two large tables."""
+        return self.terminal.shape.value_bits
+
+    def check(self, config: TreeletConfig) -> None:
+        """Refuse tables that are not those of a configuration.
+
+        Raises:
+            ModelFileError: ``E_MODEL_TABLES``.
+        """
+        widths = (self.nonterminal.context_columns, self.terminal.context_columns)
+        bits = self.value_bits if self.value_bits < 32 else None
+        if widths != WIDTHS[config.variant] or bits != config.bits:
+            raise _damaged("the tables are not those of the options")
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> TreeletTables:
+        """Return the tables with codes instead of floats; those of right-hand sides stay."""
+        small = (
+            quantize(table, bits, threads=threads, progress=progress).table
+            for table in (self.nonterminal, self.terminal)
+        )
+        nonterminal, terminal = small
+        return replace(self, nonterminal=nonterminal, terminal=terminal)
+
+    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that a model folder stores; labels and tags have files of their own."""
+        return {
+            **self.nonterminal.to_tensors(_NONTERMINAL),
+            **self.terminal.to_tensors(_TERMINAL),
+            **self.base.conditional.to_tensors(_CONDITIONAL),
+            **self.base.unconditional.to_tensors(_UNCONDITIONAL),
+            "yield_labels": self.symbols.yield_labels,
+            "yield_starts": self.symbols.yield_starts,
+            "rules": self.symbols.rules,
+            "is_tag": self.is_tag.astype(np.uint8),
+            "symbol_of_label": self.base.symbols.of_label,
+            "seen_parents": self.base.parents.astype(np.uint8),
+            "word_tags": self.word_tags,
+            _BASE: np.array([self.base.weight, self.base.symbols.unknown], dtype=np.float64),
+        }
+
+    @classmethod
+    def from_tensors(
+        cls,
+        tensors: Mapping[str, npt.NDArray[Any]],
+        labels: tuple[str, ...],
+        tags: tuple[str, ...],
+        vocabulary: Vocabulary,
+    ) -> TreeletTables:
+        """Return the tables that `to_tensors` stored.
+
+        Raises:
+            ModelFileError: ``E_MODEL_TABLES`` if something is missing, or does not fit.
+        """
+        arrays = {}
+        for name, (kind, dimensions) in _ARRAYS.items():
+            found = tensors.get(name)
+            if found is None or found.dtype != kind or found.ndim != dimensions:
+                raise _damaged(f'the array "{name}" is missing or of another kind')
+            arrays[name] = found
+        sizes = {len(arrays[name]) for name in ("is_tag", "symbol_of_label", "seen_parents")}
+        weight = arrays[_BASE]
+        word_tags = arrays["word_tags"]
+        if (
+            sizes != {len(labels)}
+            or weight.shape != (2,)
+            or arrays["rules"].shape[1] != 2
+            or word_tags.shape != (len(vocabulary),)
+            or (word_tags >= len(tags)).any()
+        ):
+            raise _damaged("labels, tags and arrays have different sizes")
+        tables = {
+            name: BackoffTable.from_tensors(tensors, name)
+            for name in (_NONTERMINAL, _TERMINAL, _CONDITIONAL, _UNCONDITIONAL)
+        }
+        if tables[_TERMINAL].shape.base_size != len(vocabulary):
+            raise _damaged("the words are not those of the tables")
+        of_label = arrays["symbol_of_label"]
+        symbols = SymbolTable(
+            of_label, int(np.count_nonzero(of_label != _native.NO_ID)), bool(weight[1])
+        )
+        base = _checked(
+            lambda: YieldBase(
+                tables[_CONDITIONAL],
+                tables[_UNCONDITIONAL],
+                symbols,
+                arrays["seen_parents"].astype(np.bool_),
+                weight=float(weight[0]),
+            )
+        )
+        words = len(vocabulary)
+        return cls(
+            EventSymbols(
+                labels,
+                arrays["yield_labels"],
+                arrays["yield_starts"],
+                arrays["rules"],
+                words,
+                words,
+                words + 1,
+            ),
+            tables[_NONTERMINAL],
+            tables[_TERMINAL],
+            base,
+            arrays["is_tag"].astype(np.bool_),
+            tags,
+            word_tags,
+        )
+
+
+def _checked(make: Callable[[], _T]) -> _T:
+    try:
+        return make()
+    except EstimationError as error:
+        raise _damaged(str(error).rstrip(".")) from error
+
+
+def _damaged(what: str) -> ModelFileError:
+    return ModelFileError(what, code="E_MODEL_TABLES")

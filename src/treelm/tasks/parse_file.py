@@ -1,0 +1,139 @@
+"""Text in, files of parses out, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Literal, NamedTuple, TypedDict
+
+from pydantic import JsonValue
+
+from treelm.corpus.corpus import split_words
+from treelm.corpus.files import Source
+from treelm.errors import UnsupportedTask
+from treelm.grammar.chart import ParserOptions, ParseStatus
+from treelm.grammar.forest_format import ForestHeader
+from treelm.grammar.forest_writer import open_forest
+from treelm.models.grammar_model import GrammarModel
+from treelm.models.model import LanguageModel
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import ModelFolder, open_folder
+from treelm.tasks.parse import forest_batches, parse_batches
+
+
+class FileParsed(NamedTuple):
+    """What was done."""
+
+    before: int
+    """Sentences that the file had already."""
+    sentences: int
+    """Sentences it has now."""
+    fallbacks: int
+    """Of the new ones, those that got a flat tree, because there was none or they were too long."""
+
+
+class _How(TypedDict):
+    options: ParserOptions | None
+    threads: int
+    source: Source
+    first_line: int
+
+
+class _Counted(Iterator[str]):
+    """Lines of a file, and how many were taken."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.taken = 0
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.taken += 1
+        return line
+
+
+def parser_fingerprint(folder: Path) -> str:
+    """Return what tells a parser in a folder from others: a checksum over those of its files."""
+
+    def facts(opened: ModelFolder) -> object:
+        files = {name: record.sha256 for name, record in opened.manifest.files.items()}
+        parts = {name: facts(opened.part(name)) for name in opened.manifest.parts}
+        return [opened.manifest.system, opened.manifest.config, files, parts]
+
+    text = json.dumps(facts(open_folder(folder)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_into_file(
+    model: LanguageModel,
+    sources: Iterable[tuple[Source, Iterable[str]]],
+    path: Source,
+    *,
+    fingerprint: str,
+    k: int = 1,
+    forests: bool = False,
+    options: ParserOptions | None = None,
+    threads: int = 1,
+    restart: bool = False,
+    progress: Progress = SILENT,
+) -> FileParsed:
+    """Parse text into a file of parses; go on with a file that was begun.
+
+    Args:
+        model: Any model that parses.
+        sources: Files and their lines, tokenized sentences.
+        path: The file to write.
+        fingerprint: What tells the model from others, as `parser_fingerprint` gives it.
+        k: Trees of each sentence.
+        forests: Keep pruned forests instead, of which up to `k` trees are listed when it is read.
+        options: How the parser works.
+        threads: Kernel threads; results do not depend on it.
+        restart: Begin anew whatever the file holds.
+        progress: Shows how far it is.
+
+    Raises:
+        UnsupportedTask: for forests of a model that is no grammar.
+        UsageError: ``E_FOREST_OTHER`` if the file was begun with another model, other options or
+            another text.
+        OutputFileError: if the file cannot be written.
+    """
+    if forests and not isinstance(model, GrammarModel):
+        raise UnsupportedTask(f"a model of the system {model.system} has no forests of trees.")
+    chosen: dict[str, JsonValue] = {
+        name: value if value is None or isinstance(value, (str, int)) else repr(value)
+        for name, value in dataclasses.asdict(options or ParserOptions()).items()
+    }
+    content: Literal["trees", "forests"] = "forests" if forests else "trees"
+    header = ForestHeader(content=content, k=k, parser=fingerprint, options=chosen)
+    texts = [(source, _Counted(lines)) for source, lines in sources]
+    fallbacks = 0
+    with (
+        open_forest(path, header, restart=restart) as writer,
+        progress.step("parsing", unit="sentences") as step,
+    ):
+        before = writer.sentences
+        writer.skip(map(split_words, chain.from_iterable(lines for _, lines in texts)))
+        step.advance(before)
+        for source, lines in texts:
+            how: _How = {
+                "options": options,
+                "threads": threads,
+                "source": source,
+                "first_line": lines.taken + 1,
+            }
+            if forests and isinstance(model, GrammarModel):
+                for sentences, found in forest_batches(model, lines, **how):
+                    writer.add_forests(sentences, found)
+                    fallbacks += sum(own is not None and not len(own.node_symbol) for own in found)
+                    step.advance(len(sentences))
+                continue
+            for batch in parse_batches(model, lines, k, **how):
+                writer.add(batch.sentences, batch.lists)
+                fallbacks += sum(status >= ParseStatus.FAILED for _, status in batch.statuses)
+                step.advance(len(batch.sentences))
+        writer.finish()
+        return FileParsed(before, writer.sentences, fallbacks)

@@ -1,0 +1,100 @@
+"""Trees in, log probabilities out: one tree after the other, or lists of them summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from treelm.corpus.brackets import ReadOptions, read_trees
+from treelm.corpus.files import Source
+from treelm.corpus.tree_lists import read_tree_lists
+from treelm.errors import UnsupportedTask
+from treelm.grammar.chart import ScoredTree
+from treelm.grammar.forest_file import ForestFile
+from treelm.models.grammar_model import GrammarModel
+from treelm.models.model import LanguageModel
+from treelm.models.parse_lists import scored_trees
+from treelm.models.scores import SentenceScore
+from treelm.models.tree_model import TreeScorer
+from treelm.tasks.scoring_model import is_forest
+
+#: Trees, and lists of trees, that are scored at once.
+_TREES, _LISTS = 1024, 64
+
+
+def tree_scorer(model: LanguageModel) -> TreeScorer:
+    """Return a model if it gives trees probabilities.
+
+    Raises:
+        UnsupportedTask: if it does not.
+    """
+    if not isinstance(model, TreeScorer):
+        raise UnsupportedTask(
+            f"a model of the system {model.system} scores words and knows no trees. Use a grammar "
+            "(pcfg, pcfg_la) or another model of trees."
+        )
+    return model
+
+
+def score_trees(
+    model: LanguageModel,
+    source: Source,
+    *,
+    posterior: bool = False,
+    options: ReadOptions | None = None,
+    threads: int = 1,
+) -> Iterator[float]:
+    """Yield the joint natural log probability of each tree of a file and its words.
+
+    Args:
+        model: A model that gives trees probabilities.
+        source: A file of trees.
+        posterior: Give the log probability of the tree given its words instead.
+        options: How brackets are read.
+        threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        UnsupportedTask: if the model knows no trees, or for the posterior not all of a sentence's.
+        CorpusFormatError: at the first malformed tree.
+    """
+    scorer = tree_scorer(model)
+    if posterior and not isinstance(scorer, GrammarModel):
+        raise UnsupportedTask(
+            f"a model of the system {model.system} does not sum over all trees of a sentence, so "
+            "that its trees have no probability given the words."
+        )
+    rest = iter(read_trees(source, options or ReadOptions(), threads=threads))
+    while batch := list(islice(rest, _TREES)):
+        if posterior and isinstance(scorer, GrammarModel):
+            yield from scorer.tree_log_posteriors(batch, threads=threads).tolist()
+        else:
+            yield from scorer.tree_log_probs(batch, threads=threads).tolist()
+
+
+def _lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:
+    if is_forest(source):
+        with ForestFile(source) as file:
+            for found in file:
+                yield [] if found is None else found[:k]
+        return
+    for best in read_tree_lists(source):
+        yield scored_trees(best, k)
+
+
+def score_tree_lists(
+    model: LanguageModel, source: Source, *, k: int | None = None, threads: int = 1
+) -> Iterator[SentenceScore | None]:
+    """Yield the sum over the trees of each list of a file, None for a list without trees.
+
+    Args:
+        model: A model that gives trees probabilities.
+        source: A file of lists, see `read_tree_lists`, or of parses that treelm packed.
+        k: Use only the first trees of each list.
+        threads: Kernel threads; results do not depend on it.
+    """
+    scorer = tree_scorer(model)
+    rest = _lists(source, k)
+    while lists := list(islice(rest, _LISTS)):
+        scores = scorer.score_lists([parses for parses in lists if parses], threads=threads)
+        for parses in lists:
+            yield next(scores) if parses else None

@@ -1,0 +1,152 @@
+"""Counts of treelets, made on one machine or on several, and what can be said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.files import Source
+from treelm.corpus.vocabulary_file import load_vocabulary
+from treelm.errors import UsageError
+from treelm.estimation.chain import Chain, ChainCounts
+from treelm.events.counts import EventCounts
+from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.counts import (
+    SYSTEM,
+    load_treelet_counts,
+    merge_treelet_counts,
+    save_treelet_counts,
+)
+from treelm.models.treelet.events import TreeletCounts, count_treelets
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import open_folder
+from treelm.tasks.train import check_target, check_texts
+from treelm.tasks.train_trees import Settle, with_temporal_nouns
+
+
+def build_treelet_counts(
+    corpus: TreeCorpus,
+    target: Source,
+    config: TreeletConfig,
+    *,
+    vocabulary: Source | None = None,
+    temporal: Source | None = None,
+    settle: Settle | None = None,
+    threads: int = 1,
+    memory: MemoryLimit | None = None,
+    progress: Progress = SILENT,
+) -> TreeletCounts:
+    """Count the treelets of trees and save them as a folder.
+
+    Args:
+        corpus: Trees as a treebank has them.
+        target: Folder to write; looked at before the work begins.
+        config: Variant and transforms.
+        vocabulary: Vocabulary file; by default all words of the trees are known.
+        temporal: Lexicon of temporal nouns, or a treebank with function tags.
+        settle: Looks at what was read before it is saved; may raise.
+        threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
+        progress: Told how far it is.
+    """
+    check_target(target)
+    check_texts(corpus.paths)
+    config = with_temporal_nouns(config, corpus, temporal, threads=threads)
+    report = ReadReport()
+    counts = count_treelets(
+        corpus,
+        config,
+        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
+        threads=threads,
+        memory=memory,
+        report=report,
+        progress=progress,
+    )
+    if settle is not None:
+        settle(report)
+    save_treelet_counts(counts, config.variant, target)
+    return counts
+
+
+def holds_treelet_counts(folders: Sequence[Source]) -> bool:
+    """Return whether the first of some folders holds counts of treelets."""
+    return bool(folders) and open_folder(Path(folders[0])).manifest.system == SYSTEM
+
+
+def merge_treelet_folders(
+    parts: Sequence[Source],
+    target: Source,
+    *,
+    threads: int = 1,
+    memory: MemoryLimit | None = None,
+) -> TreeletCounts:
+    """Merge folders of counts into one, as if the trees had been counted together.
+
+    Args:
+        parts: Folders of counts.
+        target: Folder to write.
+        threads: Kernel threads; results do not depend on it.
+        memory: How much memory may be used; results do not depend on it.
+
+    Raises:
+        UsageError: if they are of different variants or transforms.
+    """
+    check_target(target)
+    loaded = [load_treelet_counts(part) for part in parts]
+    if len({config.variant for _, config in loaded}) > 1:
+        raise UsageError("counts of different variants cannot be merged.")
+    merged = merge_treelet_counts([counts for counts, _ in loaded], threads=threads, memory=memory)
+    save_treelet_counts(merged, loaded[0][1].variant, target)
+    return merged
+
+
+def treelet_counts_summary(counts: TreeletCounts) -> dict[str, object]:
+    """Return what was counted, in a few numbers."""
+    return {
+        "words": len(counts.vocabulary) - 1,
+        "sentences": sum(record.sentences for record in counts.corpora),
+        "tokens": sum(record.tokens for record in counts.corpora),
+        "labels": len(counts.symbols.labels) - 4,
+        "rules": len(counts.symbols.rules) - 1,
+        "phrase_events": len(counts.nonterminal),
+        "word_events": len(counts.terminal),
+        "vocabulary": counts.vocabulary.fingerprint,
+    }
+
+
+def inspect_treelet_counts(folder: Source) -> dict[str, object]:
+    """Return what is in a folder of counts.
+
+    For every level of both chains: how many distinct events there are, and how many of them
+    Kneser and Ney's counts see once, twice, three and four times.
+
+    Args:
+        folder: Folder of counts.
+    """
+    counts, config = load_treelet_counts(folder)
+    chains: dict[str, tuple[EventCounts, Chain]] = {
+        "phrases": (counts.nonterminal, config.nonterminal_chain()),
+        "words": (counts.terminal, config.terminal_chain(counts.symbols.start)),
+    }
+    levels = {}
+    for name, (events, chain) in chains.items():
+        own = ChainCounts(events, chain, keep_tokens=False)
+        levels[name] = [
+            {
+                "context": list(chain.columns[:width]),
+                "events": own.size(level),
+                "counts_of_counts": list(own.counts_of_counts(level)),
+            }
+            for level, width in enumerate(chain.widths)
+        ]
+    corpora = [record.model_dump() for record in counts.corpora]
+    return {
+        "variant": config.variant,
+        "transforms": list(config.applied),
+        **treelet_counts_summary(counts),
+        "levels": levels,
+        "corpora": corpora,
+    }

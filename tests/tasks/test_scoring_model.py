@@ -1,0 +1,140 @@
+"""Models made ready for scoring: parsers given, charts pruned, floors put in."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models.latent_models import sample_corpus
+from tests.models.ngram_models import small_ngram
+from tests.models.tree_models import LEFT, RIGHT, NodeConfig, NodeModel
+
+from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.grammar.forest_format import ForestHeader
+from treelm.grammar.forest_writer import open_forest
+from treelm.models.pcfg.model import PcfgModel
+from treelm.models.registry import load, train
+from treelm.models.scores import Sample
+from treelm.models.scoring_views import TooLongSentence
+from treelm.models.tree_model import TreeModel
+from treelm.tasks.sample import SamplingReport, sample_sentences
+from treelm.tasks.score import score_lines
+from treelm.tasks.score_trees import score_tree_lists, score_trees, tree_scorer
+from treelm.tasks.scoring_model import open_parser, scoring_model
+
+
+@pytest.fixture(scope="module")
+def grammar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "pcfg"
+    train("pcfg", sample_corpus(), lexicon="closed").save(folder)
+    return folder
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    path = tmp_path / "lists"
+    path.write_text(f"-1\t{LEFT}\n-2\t{RIGHT}\n\n")
+    return path
+
+
+def test_a_file_of_parses_stands_in_for_a_parser(lists: Path) -> None:
+    model = scoring_model(NodeModel(NodeConfig()), parser=lists, k=1)
+    assert isinstance(model, TreeModel)
+    assert model.score("a b a").trees == 1
+    both = scoring_model(NodeModel(NodeConfig()), parser=lists)
+    assert both.score("a b a").trees == 2
+    with pytest.raises(UsageError, match="no trees of the sentence"):
+        both.score("b b")
+
+
+def test_a_grammar_is_a_parser(grammar: Path) -> None:
+    parser = open_parser(grammar)
+    assert isinstance(parser, PcfgModel)
+    model = scoring_model(NodeModel(NodeConfig()), parser=grammar, k=7)
+    assert isinstance(model, TreeModel)
+    assert model.k == 7
+    more = scoring_model(model, k=9)
+    assert isinstance(more, TreeModel)
+    assert (more.k, more.parser) == (9, model.parser)
+
+
+def test_what_makes_no_sense_is_refused(grammar: Path, tmp_path: Path) -> None:
+    pcfg = open_parser(grammar)
+    assert isinstance(pcfg, PcfgModel)
+    ngram = small_ngram(order=2)
+    ngram.save(tmp_path / "ngram")
+    with pytest.raises(UsageError, match="by itself"):
+        scoring_model(pcfg, parser=grammar)
+    with pytest.raises(UsageError, match="no charts"):
+        scoring_model(ngram, pruning="fast")
+    with pytest.raises(UnsupportedTask, match="parse"):
+        open_parser(tmp_path / "ngram")
+    with pytest.raises(UnsupportedTask, match="knows no trees"):
+        tree_scorer(ngram)
+    with pytest.raises(UnsupportedTask, match="does not sum over all trees"):
+        next(score_trees(NodeModel(NodeConfig()), tmp_path / "x", posterior=True))
+
+
+def test_a_packed_file_is_a_parser_and_a_list(grammar: Path, tmp_path: Path) -> None:
+    model = load(grammar)
+    assert isinstance(model, PcfgModel)
+    path = tmp_path / "two.forest"
+    header = ForestHeader(k=5, parser="pcfg", options={})
+    sentences = [("The", "old", "ferry", "left", "."), ()]
+    with open_forest(path, header) as writer:
+        writer.add(sentences, model.k_best_many(sentences, 5))
+        writer.finish()
+    parser = open_parser(path)
+    assert parser.parse(sentences[0], 5) == model.parse(sentences[0], 5)
+    first, second = score_tree_lists(model, path)
+    assert second is None
+    assert first is not None
+    (again,) = model.score_lists([model.parse(sentences[0], 5)])
+    assert first.log_prob == pytest.approx(again.log_prob)
+
+
+def test_lists_are_summed(lists: Path) -> None:
+    (score,) = score_tree_lists(NodeModel(NodeConfig()), lists)
+    assert score is not None
+    assert score.log_prob == pytest.approx(np.log(2 * 0.5**6))
+
+
+def test_lengths_that_hardly_occur_are_refused(
+    grammar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_parser(grammar)
+    assert isinstance(model, PcfgModel)
+    report = SamplingReport()
+    found = list(sample_sentences(model, 5, seed=1, min_words=4, max_words=8, report=report))
+    assert all(isinstance(each, Sample) and 4 <= len(each.words) <= 8 for each in found)
+    assert report.drawn == 5 + report.too_long + report.too_short
+    ngram = small_ngram(order=2)
+    cut = SamplingReport()
+    assert len(list(sample_sentences(ngram, 9, max_words=2, report=cut))) == 9
+    assert cut.cut > 0
+    kept = SamplingReport()
+    whole = list(sample_sentences(ngram, 9, max_words=6, reject=True, report=kept))
+    assert all(each.complete for each in whole)
+    assert kept.too_long > 0
+    monkeypatch.setattr("treelm.tasks.sample._MOST_DRAWS", 50)
+    with pytest.raises(UsageError, match="Choose lengths that occur"):
+        list(sample_sentences(model, 1, min_words=2999, max_words=3000))
+
+
+def test_sentences_that_are_too_long_have_a_line(
+    grammar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treelm.grammar.chart.WORK_LIMIT", 1000)
+    model = load(grammar)
+    lines = ["left .", "", "the old ferry " * 20]
+    with pytest.raises(
+        CorpusFormatError, match=r"text\.txt:3: this sentence of 60 words"
+    ) as caught:
+        list(score_lines(model, lines, source="text.txt"))
+    assert (caught.value.code, caught.value.line) == ("E_TOO_LONG", 3)
+    with pytest.raises(TooLongSentence) as found:
+        model.sentence_log_probs(lines)
+    again = pickle.loads(pickle.dumps(found.value))
+    assert (again.place, again.words, again.code) == (2, 60, "E_TOO_LONG")
