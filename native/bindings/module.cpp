@@ -40,6 +40,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_table_quantizer(module);
   treelm::bindings::bind_arpa(module);
   treelm::bindings::bind_event_templates(module);
+  treelm::bindings::bind_hhmm(module);
   treelm::bindings::bind_profile(module);
   treelm::bindings::bind_packed_trees(module);
   treelm::bindings::bind_split_merge(module);

@@ -352,6 +352,90 @@ class PrefixScorer:
         self, chart: PrefixChart, words: npt.NDArray[np.uint32]
     ) -> npt.NDArray[np.float64]: ...
 
+@final
+class HhmmState:
+    def __init__(self, data: bytes) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def same(self, other: HhmmState) -> bool: ...
+    def key(self, kind: str, best: int) -> bytes: ...
+    def stores(self, count: int) -> list[tuple[float, list[int]]]: ...
+    def measures(self) -> tuple[float, float, float, float]: ...
+    @property
+    def initial(self) -> bool: ...
+    @property
+    def hash(self) -> int: ...
+    def __len__(self) -> int: ...
+
+@final
+class HhmmGrammar:
+    def __init__(
+        self,
+        *,
+        symbols: int,
+        phrasal: int,
+        end: int,
+        depth: int,
+        rules: npt.NDArray[np.int32],
+        left: npt.NDArray[np.float64],
+        right: npt.NDArray[np.float64],
+        row_of: npt.NDArray[np.int32],
+        row_start: npt.NDArray[np.int64],
+        row_symbol: npt.NDArray[np.int32],
+        row_value: npt.NDArray[np.float64],
+        word_start: npt.NDArray[np.int64],
+        word_tag: npt.NDArray[np.int32],
+        word_value: npt.NDArray[np.float64],
+        unigram: npt.NDArray[np.float64],
+        end_share: float,
+    ) -> None: ...
+
+@final
+class HhmmSearch:
+    def __init__(
+        self,
+        grammar: HhmmGrammar,
+        *,
+        beam: int,
+        ratio: float,
+        epsilon: float,
+        single: bool,
+        cache_bytes: int,
+    ) -> None: ...
+    def initial(self) -> HhmmState: ...
+    def advance(
+        self, state: HhmmState, word: int
+    ) -> tuple[float, float, float, bool, HhmmState]: ...
+    def advance_tags(
+        self,
+        state: HhmmState,
+        tags: npt.NDArray[np.uint32],
+        values: npt.NDArray[np.float64],
+        unigram: float,
+    ) -> tuple[float, float, float, bool, HhmmState]: ...
+    def advance_many(
+        self, states: Sequence[HhmmState], words: npt.NDArray[np.uint32], *, threads: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[HhmmState]]: ...
+    def finish(self, state: HhmmState) -> float: ...
+    def next_tags(self, state: HhmmState) -> npt.NDArray[np.float64]: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        *,
+        measured: bool,
+        threads: int,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int]: ...
+    def parse(
+        self, words: npt.NDArray[np.uint32], starts: npt.NDArray[np.uint64], *, threads: int
+    ) -> tuple[
+        npt.NDArray[np.float64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+    ]: ...
+    def stats(self) -> dict[str, float]: ...
+    def reset_stats(self) -> None: ...
+    def forget(self) -> None: ...
+
 def best_weighted_tree(
     *,
     symbols: int,

@@ -82,3 +82,19 @@ def test_treelet_benchmark_prints_every_figure(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for figure in ("count, 2 threads", "M tokens/s", "largest memory", "24 to 26 words"):
         assert figure in done.stdout
+
+
+def test_hhmm_benchmark_prints_every_figure(tmp_path: Path) -> None:
+    trees = tmp_path / "few.mrg"
+    trees.write_text("(S (NP (NN rain)) (VP (VB falls) (ADVP (RB today))))\n" * 20)
+    script = SCRIPT.with_name("hhmm.py")
+    done = subprocess.run(
+        [sys.executable, script, "--trees", trees, "--sentences", "3"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for figure in ("beam 2000, ratio 1e-05", "cached", "r^2 of a line", "2 threads over 1"):
+        assert figure in done.stdout

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 
@@ -56,6 +57,13 @@ def ngram_mixture() -> IncrementalModel:
     return mixed
 
 
+def store_mixture() -> IncrementalModel:
+    one = sample_model(depth=2, beam_width=20)
+    mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
 def small_pcfg(**options: object) -> IncrementalModel:
     model = train("pcfg", TreeCorpus((sample_path(),)), **options)
     assert isinstance(model, IncrementalModel)
@@ -87,6 +95,23 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "ngram-signatures-3": lambda: small_ngram(order=3, vocabulary=signatures()),
     "ngram-arpa": from_arpa,
     "ngram-mixture": ngram_mixture,
+    **{
+        f"hhmm-{precision}-beam-{beam}": lambda beam=beam, precision=precision: sample_model(
+            depth=2, beam_width=beam, precision=precision
+        )
+        for beam, precision in [
+            (1, "fast"),
+            (2, "fast"),
+            (5, "fast"),
+            (5, "exact"),
+            (2000, "fast"),
+            (2000, "exact"),
+        ]
+    },
+    "hhmm-signature": lambda: sample_model(depth=2, beam_width=50, observation="signature"),
+    "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
+    "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
+    "hhmm-ngram-mixture": store_mixture,
     "pcfg": small_pcfg,
     "pcfg-closed": lambda: small_pcfg(lexicon="closed"),
     "pcfg-signatures": lambda: small_pcfg(lexicon="closed", vocabulary=signatures()),

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.models.ngram_models import small_ngram
+from tests.models.reading import write_reading_data
 
 import treelm
 from treelm.corpus.corpus import TreeCorpus
@@ -47,6 +49,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part, trees in {"train": mine[20:], "dev": mine[:10], "test": mine[10:20]}.items():
             text = "".join(f"{tree}\n" for tree in trees)
             (folder / "treebanks" / name / f"{part}.mrg").write_text(text)
+    (folder / "reading/naturalstories").mkdir(parents=True)
+    write_reading_data(folder / "reading/naturalstories", small_ngram(order=2), shift=0)
     return folder
 
 
@@ -131,6 +135,32 @@ def test_noisy_treebanks(data: Path, tmp_path: Path) -> None:
     section = tables.split("## Types made against the weights")[1].split("##")[0]
     cells = [line.split("|") for line in section.splitlines() if line.startswith("| ")][1:]
     assert all(abs(float(row[-2])) < 4 for row in cells if row[1].strip() in {e for e, _ in shares})
+
+
+def test_hhmm(data: Path, tmp_path: Path) -> None:
+    script = RECIPES / "hhmm/run.py"
+    sizes = ("--beam-width", "20", "--sentences", "10", "--sweep-sentences", "8", "--depth", "2")
+    rest = ("--beams", "5", "20", "--options", "2", "--threads", "1", "--seed", "3")
+    folders = ("--data", str(data), "--output", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, str(script), *folders, *sizes, *rest],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 4
+    results = json.loads((tmp_path / "perplexity/results.json").read_text())
+    found = values(results, "Perplexity, in domain")
+    for model in ("1-gram", "5-gram", "HHMM", "5-gram + HHMM", "big 5-gram + HHMM"):
+        assert found[model, "perplexity"] > 1
+    assert "209.13" in (tmp_path / "perplexity/tables.md").read_text()
+    sweeps = (tmp_path / "sweeps/tables.md").read_text()
+    assert "Share of trees that fit a store" in sweeps
+    assert "bits per word" in sweeps
+    assert "What a model's surprisal adds" in (tmp_path / "reading/tables.md").read_text()
+    assert "Surprisal of the critical word" in (tmp_path / "garden/tables.md").read_text()
 
 
 def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:

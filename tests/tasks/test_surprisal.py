@@ -15,7 +15,7 @@ from treelm.corpus.corpus import SentenceInDocument, sentences_in_documents
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.tasks.sample import sample_sentences
 from treelm.tasks.score import score_lines
-from treelm.tasks.surprisal import SurprisalRow, TableFormat, surprisal_rows, table_lines
+from treelm.tasks.surprisal import COLUMNS, SurprisalRow, TableFormat, surprisal_rows, table_lines
 
 LINES = ['the boat , " left', "", "", "a ship's harbour", "left"]
 
@@ -66,7 +66,7 @@ def test_csv_is_quoted_where_needed() -> None:
 
 def test_jsonl_has_one_object_a_word() -> None:
     rows = [json.loads(line) for line in table("jsonl").splitlines()]
-    assert list(rows[0]) == list(SurprisalRow._fields)
+    assert list(rows[0]) == list(COLUMNS)
     assert rows[3]["word"] == '"'
     assert rows[3]["oov"] is True
 
@@ -97,7 +97,7 @@ def test_parquet_keeps_types() -> None:
     polars = pytest.importorskip("polars")
     rows = surprisal_rows(ToyModel.of(), sentences_in_documents(LINES))
     frame = polars.read_parquet(io.BytesIO(b"".join(table_lines(rows, "parquet"))))
-    assert frame.columns == list(SurprisalRow._fields)
+    assert frame.columns == list(COLUMNS)
     assert frame["word"].to_list() == " ".join(LINES).split()
     assert frame["oov"].dtype == polars.Boolean
     empty = b"".join(table_lines([], "parquet"))

@@ -6,7 +6,14 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from treelm.cli.model_options import MeasureOptions, ModelPath, ScoringOptions, TextOptions
+from treelm.cli.evaluate_reading import reading_times
+from treelm.cli.model_options import (
+    MeasureOptions,
+    ModelPath,
+    ScoringOptions,
+    SearchOptions,
+    TextOptions,
+)
 from treelm.cli.options import (
     CommonOptions,
     InputFile,
@@ -54,6 +61,13 @@ evaluate = App(
 
 evaluate.command(
     oracle, help_epilogue="Example: `treelm evaluate oracle gold.mrg parsed.forest --json`"
+)
+
+
+evaluate.command(
+    reading_times,
+    help_epilogue="Example: `treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm "
+    "--baseline ngram`",
 )
 
 
@@ -125,6 +139,7 @@ def perplexity(
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
     json: bool = False,
+    search: SearchOptions | None = None,
     scoring: ScoringOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
@@ -136,6 +151,7 @@ def perplexity(
         model: Model folder.
         oov_mode: Count unknown words as what stands for them, or leave them out.
         json: One JSON object instead of lines.
+        search: Search.
         scoring: Scoring.
         text: Text.
         common: Common.
@@ -144,7 +160,7 @@ def perplexity(
     scoring = scoring or ScoringOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
     found = evaluate_perplexity(
-        scoring.model(model),
+        (search or SearchOptions()).apply(scoring.model(model)),
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         threads=text.thread_count,

@@ -14,6 +14,8 @@ from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
+from treelm.models.model import LanguageModel
+from treelm.tasks.search import with_search
 
 if TYPE_CHECKING:
     from treelm.models.model import LanguageModel
@@ -88,6 +90,23 @@ class ScoringOptions:
         return scoring_model(
             load(folder), parser=self.parser, k=self.k, pruning=self.pruning, floor=self.floor
         )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of models that keep a beam."""
+
+    beam_width: int | None = None
+    """Hypotheses that an hhmm keeps after a word; default: as it was trained, mostly 2000."""
+    beam_ratio: float | None = None
+    """Drop hypotheses lighter than this share of the heaviest; default: none are."""
+
+    def apply(self, model: LanguageModel) -> LanguageModel:
+        """Return the model with the search asked for."""
+        given = {"beam_width": self.beam_width, "beam_ratio": self.beam_ratio}
+        options = {name: value for name, value in given.items() if value is not None}
+        return with_search(model, options) if options else model
 
 
 @Parameter(name="*")

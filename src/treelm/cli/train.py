@@ -299,6 +299,12 @@ def pcfg_la(
 
 
 train.command(
+    "treelm.cli.train_hhmm:hhmm",
+    name="hhmm",
+    help="Train an incremental right-corner parser as a language model.",
+    help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`",
+)
+train.command(
     "treelm.cli.train_trees:treelet",
     name="treelet",
     help="Train a treelet model (Pauls and Klein 2012).",

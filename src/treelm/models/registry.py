@@ -19,6 +19,7 @@ SYSTEMS = {
     "ngram": "treelm.models.ngram.model:NgramModel",
     "pcfg": "treelm.models.pcfg.model:PcfgModel",
     "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
+    "hhmm": "treelm.models.hhmm.model:HhmmModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from typing import Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.extras import import_extra
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import LanguageModel, Task
+from treelm.tasks.measures import chosen_measures, measure_sentences, parsing_part
 
 TableFormat = Literal["tsv", "csv", "jsonl", "parquet", "itemmeasures", "minicons"]
 
@@ -34,6 +35,7 @@ class SurprisalRow(NamedTuple):
         surprisal: In bits.
         log_prob: Natural logarithm of the probability.
         oov: Whether the model does not know the word.
+        measures: What else was asked for, in the order of the columns.
     """
 
     doc_id: int
@@ -43,6 +45,11 @@ class SurprisalRow(NamedTuple):
     surprisal: float
     log_prob: float
     oov: bool
+    measures: tuple[float, ...] = ()
+
+
+#: The columns that every model has.
+COLUMNS = SurprisalRow._fields[:-1]
 
 
 def surprisal_rows(
@@ -50,6 +57,7 @@ def surprisal_rows(
     sentences: Iterable[SentenceInDocument],
     *,
     eos: bool = False,
+    measures: Sequence[str] = (),
     threads: int = 1,
     line_buffered: bool = False,
 ) -> Iterator[list[SurprisalRow]]:
@@ -59,6 +67,7 @@ def surprisal_rows(
         model: A model that goes word by word.
         sentences: The text, for example ``TextCorpus(paths).with_documents()``.
         eos: Whether each sentence ends with a row ``</s>``.
+        measures: Which of `treelm.tasks.measures.MEASURES` are added, in their order there.
         threads: Kernel threads; results do not depend on it.
         line_buffered: Score every sentence as soon as it comes.
 
@@ -67,16 +76,22 @@ def surprisal_rows(
         CorpusFormatError: for what is no sentence of words.
     """
     incremental = as_incremental(model)
+    chosen = chosen_measures(model, measures)
+    parser = parsing_part(model) if chosen else None
     rest = iter(sentences)
     number = 0
-    size = 1 if line_buffered else SENTENCES_AT_ONCE
-    while batch := list(islice(rest, size)):
+    at_once = 1 if line_buffered else SENTENCES_AT_ONCE
+    while batch := list(islice(rest, at_once)):
         try:
             scores = incremental.score_batch([each.words for each in batch], threads=threads)
         except VocabularyError as error:
             place = f"one of the sentences {number + 1} to {number + len(batch)}"
             raise CorpusFormatError(f"{place}: {error}", code=error.code) from error
         columns = scores.bits().tolist(), scores.log_probs.tolist(), scores.oov.tolist()
+        besides: Iterable[tuple[float, ...]] = repeat(())
+        if parser is not None:
+            found = measure_sentences(parser, [each.words for each in batch], threads=threads)
+            besides = list(zip(*(found[name].tolist() for name in chosen), strict=True))
         first = 0
         for document, words in batch:
             number += 1
@@ -84,7 +99,9 @@ def surprisal_rows(
             part = slice(first, first + size)
             numbers = repeat(document + 1), repeat(number), range(1, size + 1)
             shown = (*words, SENTENCE_END) if eos else words
-            columns_here = zip(*numbers, shown, *(column[part] for column in columns), strict=False)
+            extra = besides[part] if isinstance(besides, list) else besides
+            values = *(column[part] for column in columns), extra
+            columns_here = zip(*numbers, shown, *values, strict=False)
             yield list(map(SurprisalRow._make, columns_here))
             first += len(words) + 1
 
@@ -106,12 +123,15 @@ def as_incremental(model: LanguageModel) -> IncrementalModel:
 
 
 def table_lines(
-    sentences: Iterable[list[SurprisalRow]], form: TableFormat = "tsv"
+    sentences: Iterable[list[SurprisalRow]],
+    form: TableFormat = "tsv",
+    measures: Sequence[str] = (),
 ) -> Iterator[bytes]:
     r"""Yield a table as bytes, the rows of one sentence at a time (parquet: all at the end).
 
     Args:
         sentences: The rows.
+        measures: Names of the columns after those that every model has.
         form: ``tsv`` without any quoting, because ``"`` is a word; ``csv`` quoted where needed;
             ``jsonl`` one object a row; ``parquet``; ``itemmeasures``, the space-separated table of
             modelblocks; ``minicons``, one JSON list of words and bits a sentence.
@@ -122,12 +142,13 @@ def table_lines(
         '1\t1\t1\t"\t1.0\t-0.6931\t0'
     """
     if form == "parquet":
-        yield _parquet(sentences)
+        yield _parquet(sentences, measures)
         return
-    yield _HEADERS.get(form, b"")
-    write = _WRITERS[form]
+    if form in _SEPARATORS:
+        columns = _ITEM_COLUMNS if form == "itemmeasures" else COLUMNS
+        yield (_SEPARATORS[form].join((*columns, *measures)) + "\n").encode()
     for rows in sentences:
-        yield write(rows).encode()
+        yield _WRITERS[form](rows, measures).encode()
 
 
 def _number(value: float) -> float | None:
@@ -135,60 +156,85 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _tsv(rows: list[SurprisalRow]) -> str:
-    return "".join(
-        f"{row.doc_id}\t{row.sent_id}\t{row.word_id}\t{row.word}\t{row.surprisal!r}\t"
-        f"{row.log_prob!r}\t{row.oov:d}\n"
-        for row in rows
-    )
+def _tsv(rows: list[SurprisalRow], measures: Sequence[str]) -> str:
+    if not measures:
+        return "".join(
+            f"{row.doc_id}\t{row.sent_id}\t{row.word_id}\t{row.word}\t{row.surprisal!r}\t"
+            f"{row.log_prob!r}\t{row.oov:d}\n"
+            for row in rows
+        )
+    return "".join("\t".join(map(str, _cells(row))) + "\n" for row in rows)
 
 
-def _csv(rows: list[SurprisalRow]) -> str:
+def _cells(row: SurprisalRow) -> list[object]:
+    return [*row[: len(COLUMNS) - 1], int(row.oov), *row.measures]
+
+
+def _csv(rows: list[SurprisalRow], measures: Sequence[str]) -> str:
+    del measures
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([*row[:-1], int(row.oov)] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(map(_cells, rows))
     return text.getvalue()
 
 
-def _jsonl(rows: list[SurprisalRow]) -> str:
-    found = (
-        row._replace(surprisal=_number(row.surprisal), log_prob=_number(row.log_prob))  # type: ignore[arg-type]
-        for row in rows
-    )
-    return "".join(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in found)
+def _jsonl(rows: list[SurprisalRow], measures: Sequence[str]) -> str:
+    lines = []
+    for row in rows:
+        found = dict(zip((*COLUMNS, *measures), (*row[: len(COLUMNS)], *row.measures), strict=True))
+        finite = {
+            name: _number(value) if isinstance(value, float) else value
+            for name, value in found.items()
+        }
+        lines.append(json.dumps(finite, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
-def _itemmeasures(rows: list[SurprisalRow]) -> str:
+def _itemmeasures(rows: list[SurprisalRow], measures: Sequence[str]) -> str:
     # modelblocks counts sentences from 0 and positions from 1.
+    del measures
     return "".join(
-        f"{row.word} {row.sent_id - 1} {row.word_id} {row.doc_id} {row.surprisal!r}\n"
+        " ".join(
+            map(
+                str,
+                (
+                    row.word,
+                    row.sent_id - 1,
+                    row.word_id,
+                    row.doc_id,
+                    row.surprisal,
+                    *row.measures,
+                ),
+            )
+        )
+        + "\n"
         for row in rows
     )
 
 
-def _minicons(rows: list[SurprisalRow]) -> str:
+def _minicons(rows: list[SurprisalRow], measures: Sequence[str]) -> str:
+    del measures
     pairs = [(row.word, _number(row.surprisal)) for row in rows]
     return json.dumps(pairs, ensure_ascii=False) + "\n"
 
 
-def _parquet(sentences: Iterable[list[SurprisalRow]]) -> bytes:
+def _parquet(sentences: Iterable[list[SurprisalRow]], measures: Sequence[str]) -> bytes:
     polars = import_extra("polars", "Writing parquet")
     rows = [row for sentence in sentences for row in sentence]
-    columns = {
-        name: [row[place] for row in rows] for place, name in enumerate(SurprisalRow._fields)
+    columns: dict[str, list[object]] = {
+        name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)
     }
+    for place, name in enumerate(measures):
+        columns[name] = [row.measures[place] for row in rows]
     kinds = (polars.Int64,) * 3 + (polars.String, polars.Float64, polars.Float64, polars.Boolean)
+    kinds += (polars.Float64,) * len(measures)
     file = io.BytesIO()
-    schema = dict(zip(SurprisalRow._fields, kinds, strict=True))
+    schema = dict(zip((*COLUMNS, *measures), kinds, strict=True))
     polars.DataFrame(columns, schema=schema).write_parquet(file)
     return file.getvalue()
 
 
-_HEADERS = {
-    "tsv": ("\t".join(SurprisalRow._fields) + "\n").encode(),
-    "csv": (",".join(SurprisalRow._fields) + "\n").encode(),
-    "itemmeasures": b"word sentid sentpos docid totsurp\n",
-}
+_ITEM_COLUMNS = ("word", "sentid", "sentpos", "docid", "totsurp")
+_SEPARATORS = {"tsv": "\t", "csv": ",", "itemmeasures": " "}
 _WRITERS = {
     "tsv": _tsv,
     "csv": _csv,

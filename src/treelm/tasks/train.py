@@ -10,6 +10,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice, source_name
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
+from treelm.models.hhmm.model import HhmmModel
 from treelm.models.interpolated import (
     InterpolatedModel,
     InterpolatedSentences,
@@ -138,6 +139,30 @@ def train_grammar(
     check_target(target)
     check_texts(corpus.paths)
     model = PcfgModel.train(
+        corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
+    )
+    model.save(target)
+    return model
+
+
+def train_store_model(
+    corpus: TextCorpus | TreeCorpus,
+    target: Source,
+    config: Config,
+    *,
+    vocabulary: Source | None = None,
+) -> HhmmModel:
+    """Train an incremental right-corner model and save it.
+
+    Args:
+        corpus: Trees.
+        target: Model folder to write; looked at before the work begins.
+        config: Options.
+        vocabulary: Vocabulary file; by default words seen often enough are known.
+    """
+    check_target(target)
+    check_texts(corpus.paths)
+    model = HhmmModel.train(
         corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
     )
     model.save(target)

@@ -1,0 +1,57 @@
+// One step of the store model: every store of a beam extended by a word, merged and pruned.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hhmm.h"
+
+namespace treelm {
+
+class StoreExpansion {
+ public:
+  StoreExpansion(const HhmmGrammar& grammar, const HhmmOptions& options, const HhmmBeam& beam,
+                 std::span<const Emission> emissions, HhmmSearch::Workspace& work);
+
+  // The mass of all stores that come next, before any is pruned.
+  double run();
+  // The stores kept, their weights scaled to 1, and what they weighed.
+  std::pair<std::shared_ptr<HhmmBeam>, double> new_beam();
+
+ private:
+  using Candidate = HhmmSearch::Workspace::Candidate;
+  using Plan = HhmmSearch::Workspace::Plan;
+  using CrossPlan = HhmmSearch::Workspace::CrossPlan;
+
+  void place_stores();
+  void order_nodes();
+  std::uint32_t find_plan(std::int32_t row, std::uint32_t active, std::uint32_t level);
+  const Plan& made_plan(std::uint32_t place);
+  const CrossPlan& cross_plan(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
+  void expand_node(std::uint32_t node);
+  void sum_within(std::uint32_t node, std::uint32_t level);
+  double reach_across(std::uint32_t node, std::uint32_t level, double within);
+  void reduce_across(std::uint32_t node, std::uint32_t level, double within);
+  void sum_across(std::uint32_t level, std::uint32_t child);
+  double within_value(std::uint32_t store, std::uint32_t pair) const;
+  void emit(std::uint32_t node, std::uint32_t level, std::uint32_t active, std::uint32_t awaited, double value);
+  void emit_plan(std::uint32_t node, std::uint32_t store);
+  void flush_tops(std::uint32_t node);
+  void add(const Candidate& candidate);
+  void prune();
+  bool better(const Candidate& a, const Candidate& b) const;
+  std::vector<std::uint32_t> symbols_of(const Candidate& candidate) const;
+
+  const HhmmGrammar& grammar_;
+  const HhmmOptions& options_;
+  const HhmmBeam& beam_;
+  std::span<const Emission> emissions_;
+  HhmmSearch::Workspace& work_;
+  std::vector<std::uint8_t> depths_;
+  double total_ = 0, threshold_ = 0, largest_ = 0;
+  std::size_t limit_;
+};
+
+}  // namespace treelm

@@ -1,0 +1,100 @@
+"""Options of the incremental right-corner model."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from treelm.models.model import Config
+from treelm.transforms.binarize import Binarize, Direction
+from treelm.transforms.markovize import AnnotateParents
+from treelm.transforms.transform import Pipeline, Transform
+from treelm.transforms.unary_chains import MergeUnaryChains
+
+#: How unknown words are told: one symbol, classes by their form, or tags guessed from suffixes.
+Observation = Literal["unk", "signature", "bayes"]
+
+DEEPEST = 6
+
+_RECOMBINE = re.compile(r"exact|quantised|ignore|topk:[1-9][0-9]{0,5}")
+
+
+class HhmmConfig(Config):
+    """What the grammar remembers, how deep the store is, and how many stores are kept.
+
+    Examples:
+        >>> HhmmConfig(depth=2).recombination
+        ('quantised', 0)
+        >>> HhmmConfig(recombine="topk:5").recombination
+        ('topk', 5)
+    """
+
+    depth: int = Field(default=4, ge=1, le=DEEPEST)
+    """Incomplete constituents that the store holds."""
+    binarization: Direction = "right"
+    """Way in which nodes of more than two children branch; it changes how deep trees are."""
+    horizontal_order: int | None = Field(default=2, ge=0)
+    """Sisters that an intermediate node remembers; None for all."""
+    vertical_order: int = Field(default=1, ge=1, le=2)
+    """2 for labels that remember their parent."""
+    unary: Literal["join", "top"] = "join"
+    """Unary chains become one node: with all labels, or with the top one only."""
+    estimation: Literal["conditioned", "counts"] = "conditioned"
+    """The grammar conditioned on trees that fit the store, or counts for each side and depth."""
+    kappa: float = Field(default=20.0, gt=0)
+    """With counts: how many observations the conditioned grammar is worth."""
+    observation: Observation = "unk"
+    """What stands for unknown words."""
+    min_count: int = Field(default=2, ge=1)
+    """Words seen less often are unknown, where no vocabulary is given."""
+    open_types: int = Field(default=50, ge=0)
+    """Tags with more word types than this may emit words that were never seen."""
+    beam_width: int | None = Field(default=2000, ge=1)
+    """Stores kept after a word; None for all."""
+    beam_ratio: float = Field(default=0.0, ge=0, lt=1)
+    """Stores lighter than this share of the heaviest are dropped."""
+    robust_epsilon: float = Field(default=1e-5, ge=0, lt=1)
+    """Share of the unigram model, so that no word is impossible and a lost parser starts anew."""
+    precision: Literal["fast", "exact"] = "fast"
+    """Weights of stores in 32 bits or 64."""
+    recombine: str | None = None
+    """Which states a decoder may merge: exact, quantised, topk:N, ignore; None: by precision."""
+    cache_mebibytes: int = Field(default=256, ge=0, le=1 << 20)
+    """Memory for steps taken before."""
+
+    @field_validator("recombine")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and not _RECOMBINE.fullmatch(value):
+            raise ValueError("recombine is one of: exact, quantised, ignore, topk:N")
+        return value
+
+    @property
+    def recombination(self) -> tuple[str, int]:
+        """The kind of key, and how many stores count for ``topk``."""
+        kind = self.recombine or ("exact" if self.precision == "exact" else "quantised")
+        name, _, count = kind.partition(":")
+        return name, int(count or 0)
+
+    def pipeline(self) -> Pipeline:
+        """Return what is done to trees before they are counted."""
+        steps: list[Transform] = []
+        if self.vertical_order > 1:
+            steps.append(AnnotateParents(vertical_order=self.vertical_order))
+        steps.append(MergeUnaryChains(keep="all" if self.unary == "join" else "top"))
+        steps.append(Binarize(direction=self.binarization, horizontal_order=self.horizontal_order))
+        return Pipeline(tuple(steps))
+
+    def differs_in_search_only(self, other: HhmmConfig) -> bool:
+        """Return whether another model of these options has the same grammar and states."""
+        return self.model_copy(update=_search(other)) == other
+
+
+#: Options that change how the search runs, but neither the grammar nor what a state is.
+SEARCH = ("beam_width", "beam_ratio", "robust_epsilon", "recombine", "cache_mebibytes")
+
+
+def _search(config: HhmmConfig) -> dict[str, object]:
+    return {name: getattr(config, name) for name in SEARCH}

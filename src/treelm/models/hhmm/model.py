@@ -1,0 +1,471 @@
+"""The incremental right-corner parser as a language model (Schwartz et al. 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import Ids, Places, encode_sentences
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import EstimationError, UnsupportedTask, UsageError
+from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.kernel_errors import kernel_errors
+from treelm.models.hhmm.config import SEARCH, HhmmConfig
+from treelm.models.hhmm.files import damaged_tables, read_files, write_files
+from treelm.models.hhmm.state import HhmmState, StoreElement, WeightedStore, state_from_payload
+from treelm.models.hhmm.tables import StoreTables
+from treelm.models.hhmm.viterbi import parse_sentences
+from treelm.models.incremental import IncrementalModel, check_pairs
+from treelm.models.model import Config, ModelInfo, Task
+from treelm.models.scores import BatchScores
+from treelm.models.states import (
+    Context,
+    State,
+    Step,
+    Steps,
+    check_state_model,
+    damaged_state,
+    model_fingerprint,
+    state_payload,
+)
+from treelm.models.words import Word, Words, portable, words_of
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+_MEBIBYTE = 1 << 20
+
+
+class ParserMeasures(NamedTuple):
+    """What the parser believes after each word and end of sentences, in flat arrays.
+
+    All are 0 at ends, where nothing is open any more.
+    """
+
+    entropy: npt.NDArray[np.float64]
+    """Of the distribution over stores, in bits."""
+    mean_depth: npt.NDArray[np.float64]
+    """Elements of the store in use, the weighted mean."""
+    best_depth: npt.NDArray[np.float64]
+    """Elements in use in the heaviest store."""
+    beam_mass: npt.NDArray[np.float64]
+    """Share of the mass that pruning left."""
+    stores: npt.NDArray[np.float64]
+    """Stores kept."""
+
+
+class HhmmModel(IncrementalModel):
+    """Predicts each word from all bounded right-corner parses of the words before it.
+
+    Args:
+        tables: Grammar and words.
+        vocabulary: The words.
+        unigram_counts: Count of each id in the training text, that of ``</s>`` last.
+        config: How it was trained, and how it searches.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "hhmm"
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.PARSE, Task.DECODE}
+    )
+    config_class: ClassVar[type[Config]] = HhmmConfig
+
+    def __init__(
+        self,
+        tables: StoreTables,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: HhmmConfig,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        if tables.depth != config.depth or (config.observation == "bayes") != bool(tables.suffixes):
+            raise ValueError("tables and options are those of different models")
+        self.tables = tables
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self._config = config
+        self._corpora = tuple(corpora)
+        with kernel_errors("preparing the store model"):
+            self._search = _native.HhmmSearch(
+                tables.grammar,
+                beam=config.beam_width or 0,
+                ratio=config.beam_ratio,
+                epsilon=config.robust_epsilon,
+                single=config.precision == "fast",
+                cache_bytes=config.cache_mebibytes * _MEBIBYTE,
+            )
+
+    @classmethod
+    def train(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        config: Config,
+        *,
+        executor: Executor = SERIAL,
+        progress: Progress = SILENT,
+        vocabulary: Vocabulary | None = None,
+    ) -> Self:
+        """Return the store model of a treebank.
+
+        Args:
+            corpus: Trees.
+            config: Options, an `HhmmConfig`.
+            executor: Not used.
+            progress: Not used.
+            vocabulary: The words to know; by default those seen often enough.
+
+        Raises:
+            UsageError: if the options are not those of a store model, or there are no trees.
+        """
+        from treelm.models.hhmm.train import train_hhmm
+
+        del executor, progress
+        if not isinstance(config, HhmmConfig) or not isinstance(corpus, TreeCorpus):
+            raise UsageError("an incremental right-corner model needs trees and an HhmmConfig.")
+        return cast("Self", train_hhmm(corpus, config, vocabulary=vocabulary))
+
+    def with_search(self, **options: object) -> HhmmModel:
+        """Return the same model with another search; states of both can be exchanged.
+
+        Args:
+            options: Any of ``beam_width``, ``beam_ratio``, ``robust_epsilon``, ``recombine`` and
+                ``cache_mebibytes``.
+
+        Raises:
+            UsageError: for another option, or an impossible value.
+        """
+        unknown = sorted(set(options) - set(SEARCH))
+        if unknown:
+            raise UsageError(f'"{unknown[0]}" is no option of the search: {", ".join(SEARCH)}.')
+        config = self.make_config({**self._config.model_dump(), **options})
+        assert isinstance(config, HhmmConfig)  # what an HhmmModel makes of options
+        return type(self)(
+            self.tables, self._vocabulary, self._unigram_counts, config, self._corpora
+        )
+
+    # -- properties -------------------------------------------------------------------------
+
+    @property
+    def config(self) -> HhmmConfig:
+        """The options it was trained with, and those of its search."""
+        return self._config
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words it knows, and what stands for the others."""
+        return self._vocabulary
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self._corpora
+
+    @property
+    def unigram_counts(self) -> npt.NDArray[np.uint64]:
+        """Counts of the training text by word id, that of the sentence end last."""
+        return self._unigram_counts
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        pruned = self._config.beam_width is not None or self._config.beam_ratio > 0
+        return ModelInfo(
+            exactness="beam" if pruned else "exact",
+            normalized=self._config.observation != "bayes",
+            exact_key=self._config.recombination[0] == "exact",
+            beam=self._config.beam_width,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others; the search does not count."""
+        own = self._config.model_dump_json(exclude=set(SEARCH))
+        symbols = "\n".join(self.tables.rules.symbols)
+        return model_fingerprint(
+            (self.system, own, self._vocabulary.fingerprint, symbols), self.tables.to_arrays()
+        )
+
+    def __repr__(self) -> str:
+        rules = len(self.tables.rules.rules)
+        return (
+            f"HhmmModel(depth={self._config.depth}, rules={rules}, beam={self._config.beam_width})"
+        )
+
+    # -- word by word -----------------------------------------------------------------------
+
+    def initial(self, context: Context | None = None) -> HhmmState:
+        """Return the state before any word; documents make no difference."""
+        del context
+        return HhmmState(self._search.initial(), self.fingerprint)
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        with kernel_errors("reading a word"):
+            guessed = self._guessed(word) if self.tables.suffixes is not None else None
+            if guessed is not None:
+                found = self._search.advance_tags(own.beam, *guessed)
+            else:
+                word_id = self.word_ids.word(word, first=own.beam.initial)
+                found = self._search.advance(own.beam, word_id)
+        log_prob, log_mass, _, _, beam = found
+        return Step(log_prob, HhmmState(beam, own.model, own.prefix_mass + log_mass))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        return self._search.finish(self._own(state).beam)
+
+    def advance_many(
+        self, states: Sequence[State], words: Sequence[Word], *, threads: int = 1
+    ) -> Steps:
+        """Return what `advance` gives for each pair; equal pairs are computed once."""
+        check_pairs(states, words)
+        if self.tables.suffixes is not None:
+            return super().advance_many(states, words)
+        places: dict[tuple[HhmmState, int], int] = {}
+        wanted = []
+        for state, word in zip(states, words, strict=True):
+            own = self._own(state)
+            pair = own, self.word_ids.word(word, first=own.beam.initial)
+            wanted.append(places.setdefault(pair, len(places)))
+        with kernel_errors("reading words"):
+            log_probs, masses, beams = self._search.advance_many(
+                [state.beam for state, _ in places],
+                np.array([word for _, word in places], np.uint32),
+                threads=threads,
+            )
+        after = [
+            HhmmState(beams[place], self.fingerprint, own.prefix_mass + float(masses[place]))
+            for place, own in zip(wanted, map(self._own, states), strict=True)
+        ]
+        return Steps(log_probs[wanted] if wanted else np.zeros(0), list(after))
+
+    def key(self, state: State) -> bytes:
+        """Return the key by which hypotheses may be merged, as `config.recombine` says."""
+        kind, count = self._config.recombination
+        return self._own(state).beam.key(kind, count)
+
+    def state_from_bytes(self, data: bytes) -> HhmmState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        state = state_from_payload(state_payload(data, self.fingerprint), self.fingerprint)
+        try:
+            self._search.finish(state.beam)
+        except _native.KernelError as error:
+            raise damaged_state() from error
+        return state
+
+    def _own(self, state: State) -> HhmmState:
+        if not isinstance(state, HhmmState):
+            check_state_model(state.model, self.fingerprint)
+            raise damaged_state()
+        check_state_model(state.model, self.fingerprint)
+        return state
+
+    def _guessed(
+        self, word: Word
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64], float] | None:
+        """Return what the ending of an unknown word tells: tags, P(word | tag), frequency."""
+        suffixes = self.tables.suffixes
+        if suffixes is None or not isinstance(word, str) or word in self._vocabulary:
+            return None
+        self.word_ids.word(word, first=False)
+        tags, shares = suffixes.tags(word)
+        tokens = float(self._unigram_counts[:-1].sum())
+        # P(word | tag) = P(tag | word) P(word) / P(tag), the word being one of all in the text.
+        values = shares / np.maximum(self.tables.words.tag_counts[tags], 1.0)
+        return tags.astype(np.uint32), np.minimum(values, 1.0), 1.0 / max(tokens, 1.0)
+
+    # -- distributions ----------------------------------------------------------------------
+
+    def next_tags(self, state: State) -> dict[str, float]:
+        """Return the probabilities of the tags that may come next, and of the sentence end."""
+        tags = self._search.next_tags(self._own(state).beam)
+        names = self.tables.rules.symbols
+        return {names[tag]: float(tags[tag]) for tag in np.flatnonzero(tags > 0).tolist()}
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state, all from one look at it."""
+        if self.tables.suffixes is not None and words is not None:
+            return super().distribution(state, words)
+        own = self._own(state)
+        tags = self._search.next_tags(own.beam)
+        table = self.tables.words
+        word = np.repeat(np.arange(len(table.unigram)), np.diff(table.start))
+        shares = np.bincount(word, tags[table.tag] * table.value, minlength=len(table.unigram))
+        epsilon = self._config.robust_epsilon
+        mixed = (1 - epsilon) * shares + epsilon * (1 - table.end_share) * table.unigram
+        with np.errstate(divide="ignore"):
+            log_probs = np.minimum(np.log(mixed), 0.0)
+        if words is not None:
+            first = own.beam.initial
+            return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+        return np.append(log_probs, self.finish(state))
+
+    def estimate(self, words: Words) -> float:
+        """Return the log probability of words under the unigram model, wherever they stand."""
+        ids = self.word_ids.sentence(words_of(words))
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.tables.words.unigram[ids]).sum())
+
+    # -- what the parser believes -----------------------------------------------------------
+
+    def stores(self, state: State, count: int = 10) -> list[WeightedStore]:
+        """Return the heaviest stores of a state."""
+        names = self.tables.rules.symbols
+        found = []
+        for weight, symbols in self._own(state).beam.stores(count):
+            labels = [*(names[symbol] for symbol in symbols), None]
+            pairs = zip(labels[::2], labels[1::2], strict=True)
+            elements = tuple(StoreElement(str(active), awaited) for active, awaited in pairs)
+            found.append(WeightedStore(elements, weight))
+        return found
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences, in flat arrays."""
+        if self.tables.suffixes is None:
+            return super().score_batch(sentences, threads=threads)
+        # Unknown words are told by their letters, which ids do not have.
+        text = encode_sentences(map(words_of, sentences), self._vocabulary)
+        log_probs: list[float] = []
+        for sentence in sentences:
+            state: State = self.initial()
+            for word in words_of(sentence):
+                log_prob, state = self.advance(state, word)
+                log_probs.append(log_prob)
+            log_probs.append(self.finish(state))
+        return self.batch_scores(np.array(log_probs, np.float64), text.ids, text.starts)
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already."""
+        log_probs, _ = self._scored(ids, starts, measured=False, threads=threads)
+        return self.batch_scores(log_probs, ids, starts)
+
+    def measure_ids(
+        self, ids: Ids, starts: Places, *, threads: int = 1
+    ) -> tuple[BatchScores, ParserMeasures]:
+        """Return scores of sentences and what the parser believes after each word."""
+        log_probs, table = self._scored(ids, starts, measured=True, threads=threads)
+        return self.batch_scores(log_probs, ids, starts), ParserMeasures(*table.T)
+
+    def _scored(
+        self, ids: Ids, starts: Places, *, measured: bool, threads: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        with kernel_errors("scoring sentences"):
+            log_probs, table, restarts = self._search.score(
+                ids, starts, measured=measured, threads=threads
+            )
+        self.count("words", len(ids))
+        self.count("dead_restarts", restarts)
+        return log_probs, table
+
+    # -- trees ------------------------------------------------------------------------------
+
+    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
+        """Return the best tree of a sentence; nothing for no words.
+
+        Raises:
+            UnsupportedTask: for more than one tree.
+        """
+        return self.parse_k_best_many([words_of(sentence)], k)[0]
+
+    def parse_k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[list[ScoredTree]]:
+        """Return the best tree of every sentence in a list; none for no words.
+
+        Raises:
+            UnsupportedTask: for more than one tree.
+        """
+        if k != 1:
+            raise UnsupportedTask(
+                f"an incremental right-corner model gives the best tree of a sentence, not {k}. "
+                "For several trees parse with a pcfg or pcfg-la model."
+            )
+        found = self.parse_many(sentences, options=options, threads=threads)
+        return [[] if tree is None else [tree] for tree in found]
+
+    def parse_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[ScoredTree | None]:
+        """Return the best tree of every sentence, None for one without words.
+
+        Args:
+            sentences: Each a sequence of words.
+            options: Options of chart parsers, which make no difference here.
+            threads: Kernel threads; results do not depend on it.
+        """
+        del options
+        return parse_sentences(self, self._search, sentences, threads=threads)
+
+    # -- counters ---------------------------------------------------------------------------
+
+    def stats(self) -> dict[str, int]:
+        """Return what was done since the last `reset_stats`."""
+        found = self._search.stats()
+        names = ("advances", "cache_hits", "unique_states", "bytes_states")
+        restarts = self._stats.get("dead_restarts", 0) + int(found["dead_restarts"])
+        return {
+            **self._stats,
+            **{name: int(found[name]) for name in names},
+            "dead_restarts": restarts,
+            "mean_beam_used": round(found["stores"] / max(1, found["advances"])),
+            "microseconds": round(1e6 * found["seconds"]),
+        }
+
+    def reset_stats(self) -> None:
+        """Set all counters back to nothing."""
+        super().reset_stats()
+        self._search.reset_stats()
+
+    # -- files ------------------------------------------------------------------------------
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness=self.info.exactness,
+            vocabulary=self._vocabulary.fingerprint,
+            corpora=self._corpora,
+            transforms=self._config.pipeline().to_config(),
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write rules, labels and words."""
+        write_files(writer, self.tables, self._vocabulary, self._unigram_counts)
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder."""
+        config, tables, vocabulary, counts = read_files(folder)
+        try:
+            return cls(tables, vocabulary, counts, config, folder.manifest.corpora)
+        except EstimationError as error:
+            raise damaged_tables(folder, str(error)) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        vocabulary = portable(self._vocabulary)
+        parts = (self.tables, vocabulary, self._unigram_counts, self._config, self._corpora)
+        return type(self), parts

@@ -1,0 +1,109 @@
+"""The state of the store model between words, and the stores in it by name."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from treelm import _native
+from treelm.models.states import damaged_state, state_bytes
+
+_MASS = struct.Struct("<d")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreElement:
+    """An incomplete constituent: the active category, and the one it still awaits.
+
+    Args:
+        active: What is being built.
+        awaited: What must still come to complete it; None if nothing is missing.
+    """
+
+    active: str
+    awaited: str | None = None
+
+    def __str__(self) -> str:
+        return self.active if self.awaited is None else f"{self.active}/{self.awaited}"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedStore:
+    """One analysis of the words so far, as far as the future can tell.
+
+    Args:
+        elements: From the outermost constituent to the innermost, which is complete.
+        weight: Its probability given the words so far, among the stores that were kept.
+    """
+
+    elements: tuple[StoreElement, ...]
+    weight: float
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.elements))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HhmmState:
+    """A beam of stores with weights; equal states have equal futures.
+
+    Args:
+        beam: The stores, held by the kernel.
+        model: The model it belongs to.
+        prefix_mass: Natural logarithm of the mass of all stores kept so far; it has no influence on
+            the future and is no part of what the state is.
+    """
+
+    beam: _native.HhmmState
+    model: bytes
+    prefix_mass: float = field(default=0.0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HhmmState):
+            return NotImplemented
+        return self.model == other.model and self.beam.same(other.beam)
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.beam.hash))
+
+    def __len__(self) -> int:
+        return len(self.beam)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.beam.to_bytes(), self.model, self.prefix_mass)
+
+    def __repr__(self) -> str:
+        return f"HhmmState(stores={len(self.beam)}, prefix_mass={self.prefix_mass:.6g})"
+
+    @property
+    def initial(self) -> bool:
+        """Whether no word has been read yet."""
+        return self.beam.initial
+
+    def to_bytes(self) -> bytes:
+        """Return the state as bytes."""
+        return state_bytes(self.model, _MASS.pack(self.prefix_mass) + self.beam.to_bytes())
+
+
+def state_from_payload(payload: bytes, model: bytes) -> HhmmState:
+    """Return the state whose bytes these are, without version and model.
+
+    Raises:
+        UsageError: ``E_STATE_BYTES``.
+    """
+    if len(payload) <= _MASS.size:
+        raise damaged_state()
+    (mass,) = _MASS.unpack_from(payload)
+    if math.isnan(mass):
+        raise damaged_state()
+    return _unpickle(payload[_MASS.size :], model, mass)
+
+
+def _unpickle(data: bytes, model: bytes, prefix_mass: float) -> HhmmState:
+    try:
+        beam = _native.HhmmState(data)
+    except _native.KernelError as error:
+        raise damaged_state() from error
+    return HhmmState(beam, model, prefix_mass)

@@ -1,0 +1,140 @@
+"""How the store model is trained: binarize, count, bound, observe words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TreeCorpus, TreeSentences
+from treelm.corpus.encoder import encode_trees
+from treelm.corpus.files import source_name
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.errors import TreelmWarning
+from treelm.grammar.binary_trees import BinaryTrees
+from treelm.models.hhmm.bounded import bound, with_counts
+from treelm.models.hhmm.config import HhmmConfig
+from treelm.models.hhmm.events import binary_trees, count_store_rules
+from treelm.models.hhmm.model import HhmmModel
+from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffixes, observe
+from treelm.models.hhmm.rules import grammar_from_lines
+from treelm.models.hhmm.tables import StoreTables
+from treelm.store.manifest import TrainingCorpus
+
+
+def train_hhmm(
+    corpus: TreeCorpus, config: HhmmConfig, *, vocabulary: Vocabulary | None = None
+) -> HhmmModel:
+    """Return the store model of a treebank.
+
+    Args:
+        corpus: Trees.
+        config: Options.
+        vocabulary: The words to know; by default those seen at least `config.min_count` times.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the store.
+    """
+    trees = binary_trees(corpus, config)
+    counts = count_store_rules(trees, config.depth)
+    bounded = bound(counts.rules, config.depth)
+    if config.estimation == "counts":
+        bounded = with_counts(bounded, counts.left, counts.right, config.kappa)
+    _warn_about_depth(counts.depth_of_tree, config)
+    vocabulary = vocabulary or _own_vocabulary(corpus, config)
+    words, unigrams, suffixes = _observed(trees, corpus, vocabulary, config)
+    fingerprint = corpus.fingerprint
+    record = TrainingCorpus(
+        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        sha256=fingerprint.sha256,
+        sentences=fingerprint.sentences,
+        tokens=fingerprint.tokens,
+    )
+    tables = StoreTables.of(bounded, words, suffixes)
+    return HhmmModel(tables, vocabulary, unigrams, config, [record])
+
+
+def model_from_grammar(lines: Iterable[str], config: HhmmConfig) -> HhmmModel:
+    """Return the store model of a grammar that somebody wrote down.
+
+    Words have the frequencies that their tags give them, with every tag as frequent as any other.
+
+    Examples:
+        >>> lines = ["TOP -> S </s> 1", "S -> A A 1", "A -> yes 1/2", "A -> no 1/2"]
+        >>> model = model_from_grammar(lines, HhmmConfig(depth=1, robust_epsilon=0))
+        >>> round(float(np.exp(model.score("yes no").log_prob)), 6)
+        0.25
+    """
+    written = grammar_from_lines(lines)
+    bounded = bound(written.rules, config.depth)
+    vocabulary = Vocabulary.from_counts(dict.fromkeys(written.words, 1))
+    ids = {symbol: number for number, symbol in enumerate(vocabulary.symbols)}
+    symbols = {name: number for number, name in enumerate(written.rules.symbols)}
+    rows = sorted((ids[w], symbols[tag], p) for (tag, w), p in written.emissions.items() if p > 0)
+    word = np.array([row[0] for row in rows])
+    value = np.array([row[2] for row in rows])
+    unigram = np.bincount(word, value, minlength=len(vocabulary))
+    words = Observations(
+        np.searchsorted(word, np.arange(len(vocabulary) + 1)).astype(np.int64),
+        np.array([row[1] for row in rows], np.int32),
+        value,
+        unigram / unigram.sum(),
+        np.bincount([row[1] for row in rows], value, minlength=len(symbols)).astype(np.float64),
+        0.5,
+    )
+    counts = np.zeros(len(vocabulary) + 1, np.uint64)
+    return HhmmModel(StoreTables.of(bounded, words), vocabulary, counts, config)
+
+
+def _own_vocabulary(corpus: TreeCorpus, config: HhmmConfig) -> Vocabulary:
+    name = "all" if config.observation == "bayes" or config.min_count == 1 else "min-count"
+    rule = VocabularyRule(
+        name=name,  # type: ignore[arg-type]  # one of two
+        min_count=config.min_count,
+        signatures=config.observation == "signature",
+    )
+    return build_vocabulary(TreeSentences(corpus), rule, profile=corpus.options.profile)
+
+
+def _observed(
+    trees: BinaryTrees, corpus: TreeCorpus, vocabulary: Vocabulary, config: HhmmConfig
+) -> tuple[Observations, npt.NDArray[np.uint64], SuffixTags | None]:
+    """Return the words below tags, how often each word was seen, and what endings tell."""
+    _, text = encode_trees(corpus, vocabulary)
+    starts = text.starts.astype(np.int64)
+    kept = [slice(starts[tree], starts[tree + 1]) for tree in trees.tree_source.tolist()]
+    ids = np.concatenate([text.ids[part] for part in kept]).astype(np.int64)
+    tags = trees.node_symbol[trees.leaves].astype(np.int64)
+    words = observe(
+        tags,
+        ids,
+        symbols=len(trees.symbols) + 1,
+        phrasal=trees.phrasal,
+        vocabulary_size=len(vocabulary),
+        sentences=len(trees),
+        open_types=config.open_types,
+    )
+    unigrams = np.zeros(len(vocabulary) + 1, np.uint64)
+    unigrams[:-1] = np.bincount(ids, minlength=len(vocabulary))
+    unigrams[-1] = len(trees)
+    suffixes = None
+    if config.observation == "bayes":
+        forms = trees.node_word[trees.leaves]
+        rare = np.bincount(forms)[forms] < max(2, config.min_count)
+        suffixes = learn_suffixes([trees.words[form] for form in forms[rare].tolist()], tags[rare])
+    return words, unigrams, suffixes
+
+
+def _warn_about_depth(depths: npt.NDArray[np.int64], config: HhmmConfig) -> None:
+    share = float(np.mean(depths > config.depth))
+    if share > 0.01:
+        what = "are counted for no depth" if config.estimation == "counts" else "have probability 0"
+        warnings.warn(
+            f"{share:.1%} of the training trees need a store deeper than {config.depth} and {what}."
+            " A larger --depth holds more of them.",
+            TreelmWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,130 @@
+"""Ordinary least squares, and whether more predictors are worth it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.errors import EstimationError
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A linear model fitted to observations.
+
+    Args:
+        names: Of the predictors, the constant first.
+        coefficients: One each; predictors were brought to mean 0 and standard deviation 1.
+        errors: Their standard errors.
+        log_likelihood: Natural log likelihood of all observations at the maximum.
+        n: How many observations.
+    """
+
+    names: tuple[str, ...]
+    coefficients: Numbers
+    errors: Numbers
+    log_likelihood: float
+    n: int
+
+    def coefficient(self, name: str) -> float:
+        """Return the coefficient of a predictor."""
+        return float(self.coefficients[self.names.index(name)])
+
+    def t(self, name: str) -> float:
+        """Return a coefficient in standard errors."""
+        place = self.names.index(name)
+        return float(self.coefficients[place] / self.errors[place])
+
+
+def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
+    """Return the least-squares fit of a response by predictors and a constant.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` with fewer observations than predictors, ``E_REGRESSION`` if
+            a predictor is constant or follows from the others.
+
+    Examples:
+        >>> x = np.array([0.0, 1.0, 2.0, 3.0])
+        >>> fit = fit_linear(2 * x + np.array([0.1, -0.1, 0.1, -0.1]), {"x": x})
+        >>> round(fit.coefficient("x") / float(x.std()), 2)
+        1.96
+    """
+    n, width = len(response), len(predictors) + 1
+    if n <= width:
+        raise EstimationError(
+            f"there are {n} observations for {width} coefficients.", code="E_NO_DATA"
+        )
+    columns = []
+    for name, values in predictors.items():
+        deviation = float(values.std())
+        if not math.isfinite(deviation) or deviation == 0:
+            raise EstimationError(
+                f'the predictor "{name}" is the same everywhere, or no number somewhere.',
+                code="E_REGRESSION",
+            )
+        columns.append((values - values.mean()) / deviation)
+    matrix = np.column_stack([np.ones(n), *columns])
+    q, r = np.linalg.qr(matrix)
+    if np.abs(np.diag(r)).min() < 1e-8 * np.abs(np.diag(r)).max():
+        raise EstimationError("a predictor follows from the others.", code="E_REGRESSION")
+    coefficients = np.linalg.solve(r, q.T @ response)
+    residuals = response - matrix @ coefficients
+    squares = float(residuals @ residuals)
+    if squares <= 0:
+        raise EstimationError("the predictors leave nothing to explain.", code="E_REGRESSION")
+    inverse = np.linalg.inv(r)
+    errors = np.sqrt(squares / (n - width) * (inverse**2).sum(axis=1))
+    likelihood = -0.5 * n * (math.log(2 * math.pi * squares / n) + 1)
+    return LinearFit(("constant", *predictors), coefficients, errors, likelihood, n)
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodRatio:
+    """What predictors add to a model that has others already.
+
+    Args:
+        delta_log_likelihood: Natural log likelihood gained, over all observations.
+        predictors: How many were added.
+        p_value: Of a gain so large by chance: likelihood-ratio test.
+        n: How many observations.
+    """
+
+    delta_log_likelihood: float
+    predictors: int
+    p_value: float
+    n: int
+
+    @property
+    def per_observation(self) -> float:
+        """Gain of one observation."""
+        return self.delta_log_likelihood / self.n
+
+
+def likelihood_ratio(smaller: LinearFit, larger: LinearFit) -> LikelihoodRatio:
+    """Return what the larger of two nested fits gains."""
+    delta = max(0.0, larger.log_likelihood - smaller.log_likelihood)
+    added = len(larger.names) - len(smaller.names)
+    return LikelihoodRatio(delta, added, chi_squared_tail(2 * delta, added), larger.n)
+
+
+def chi_squared_tail(value: float, degrees: int) -> float:
+    """Return the probability that a chi-squared number is at least so large.
+
+    Examples:
+        >>> round(chi_squared_tail(3.841459, 1), 4), round(chi_squared_tail(5.991465, 2), 4)
+        (0.05, 0.05)
+    """
+    half = value / 2
+    if half <= 0:
+        return 1.0
+    # Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), from Q(1/2, x) or Q(1, x).
+    order, tail = (0.5, math.erfc(math.sqrt(half))) if degrees % 2 else (1.0, math.exp(-half))
+    while order < degrees / 2:
+        tail += math.exp(order * math.log(half) - half - math.lgamma(order + 1))
+        order += 1
+    return min(1.0, tail)

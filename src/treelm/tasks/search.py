@@ -1,0 +1,40 @@
+"""The same model with another search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from treelm.errors import UsageError
+from treelm.models.hhmm.model import HhmmModel
+from treelm.models.interpolated import InterpolatedModel, interpolate
+from treelm.models.model import LanguageModel
+
+
+def with_search(model: LanguageModel, options: Mapping[str, object]) -> LanguageModel:
+    """Return a model, or a mixture, whose beams are as wide as the options say.
+
+    Args:
+        model: The model.
+        options: ``beam_width`` and ``beam_ratio``.
+
+    Raises:
+        UsageError: if nothing in the model keeps a beam.
+    """
+    found = _changed(model, options)
+    if found is None:
+        raise UsageError(
+            f"a model of the system {model.system} keeps no beam; --beam-width and --beam-ratio "
+            "are for hhmm models and mixtures with one."
+        )
+    return found
+
+
+def _changed(model: LanguageModel, options: Mapping[str, object]) -> LanguageModel | None:
+    if isinstance(model, HhmmModel):
+        return model.with_search(**options)
+    if isinstance(model, InterpolatedModel):
+        parts = [_changed(part, options) for part in model.parts]
+        if any(part is not None for part in parts):
+            kept = [new or old for new, old in zip(parts, model.parts, strict=True)]
+            return interpolate(kept, model.weights)
+    return None

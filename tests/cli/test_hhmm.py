@@ -1,0 +1,130 @@
+"""`treelm train hhmm` and the commands that use its models."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.command_line import assert_fine, assert_refused, treelm
+from tests.models.ngram_models import small_ngram
+from tests.models.reading import write_reading_data
+
+from treelm.corpus.sample_treebank import sample_path
+from treelm.models.hhmm.model import HhmmModel
+
+TEXT = b"The old ferry left the harbour .\nThere were storms .\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("hhmm") / "model"
+    done = treelm("train", "hhmm", "--trees", sample_path(), "--depth", "3", "-o", made, "--json")
+    record = json.loads(assert_fine(done, None))
+    assert record["system"] == "hhmm"
+    assert record["depth"] == 3
+    assert 0 < record["fitting_share"] <= 1
+    return made
+
+
+def test_train_hhmm_refuses_what_it_must(tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    assert_refused(
+        treelm("train", "hhmm", "--trees", sample_path(), "--depth", "9", "-o", out), 2, "depth"
+    )
+    assert not out.exists()
+
+
+def test_hhmm_scores_and_measures(folder: Path) -> None:
+    model = HhmmModel.load(folder)
+    lines = assert_fine(treelm("score", "-m", folder, stdin=TEXT)).decode().split()
+    expected = [model.score(line).log_prob for line in TEXT.decode().splitlines()]
+    assert [float(line) for line in lines] == pytest.approx(expected)
+    found = json.loads(
+        assert_fine(treelm("evaluate", "perplexity", "-m", folder, "--json", stdin=TEXT))
+    )
+    assert found["perplexity"] == pytest.approx(math.exp(-sum(expected) / (11 + 2)))
+    assert found["exactness"] == "beam"
+    narrow = treelm(
+        "evaluate", "perplexity", "-m", folder, "--beam-width", "2", "--json", stdin=TEXT
+    )
+    assert "beam:2" in json.loads(assert_fine(narrow))["signature"]
+
+
+def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) -> None:
+    plot, beliefs = tmp_path / "plot.svg", tmp_path / "beliefs.svg"
+    done = treelm(
+        *("surprisal", "-m", folder, "--beam-width", "50", "--measures", "all"),
+        *("--plot", plot, "--beliefs", beliefs),
+        stdin=TEXT,
+    )
+    header, *rows = assert_fine(done).decode().splitlines()
+    assert header.split("\t")[7:] == [
+        "entropy",
+        "entropy_reduction",
+        "depth",
+        "open_nodes",
+        "embedding_difference",
+        "beam_mass",
+    ]
+    assert len(rows) == 11
+    assert plot.read_text().startswith("<svg")
+    assert "ferry" in beliefs.read_text()
+
+
+def test_hhmm_surprisal_keeps_stimuli(tmp_path: Path, folder: Path) -> None:
+    table = tmp_path / "items.csv"
+    table.write_text("item,region,word\n7,1,The old\n7,2,ferry\n3,1,There\n")
+    done = treelm("surprisal", "-m", folder, "--stimuli", table, "--format", "csv")
+    lines = assert_fine(done).decode().splitlines()
+    assert [line.rsplit(",", 3)[0] for line in lines] == table.read_text().splitlines()
+    assert_refused(
+        treelm("surprisal", "-m", folder, "--stimuli", table, "--format", "minicons"),
+        2,
+        "--stimuli",
+    )
+
+
+def test_hhmm_parses_and_samples(folder: Path) -> None:
+    trees = assert_fine(treelm("parse", "-m", folder, stdin=TEXT)).decode().splitlines()
+    assert len(trees) == 2
+    assert trees[0].startswith("(ROOT (S (NP (DT The) (JJ old)")
+    drawn = treelm("sample", "-m", folder, "-n", "2", "--seed", "4", "--max-words", "8")
+    assert len(assert_fine(drawn).decode().splitlines()) == 2
+
+
+def test_hhmm_mixes_on_the_command_line(tmp_path: Path, folder: Path) -> None:
+    vocabulary = folder / "words.txt"
+    ngram, text = tmp_path / "ngram", tmp_path / "held-out.txt"
+    text.write_bytes(TEXT)
+    trained = treelm(
+        *("train", "ngram", "--trees", sample_path(), "--order", "2"),
+        *("--vocabulary", vocabulary, "-o", ngram),
+    )
+    assert trained.returncode == 0
+    mixture = tmp_path / "mixture"
+    done = treelm(
+        *("train", "interpolated", "--models", folder, ngram, "--held-out", text),
+        *("-o", mixture, "--json"),
+    )
+    assert sum(json.loads(assert_fine(done))["weights"]) == pytest.approx(1)
+    table = assert_fine(treelm("surprisal", "-m", mixture, "--measures", "depth", stdin=TEXT))
+    assert table.decode().splitlines()[0].endswith("\tdepth")
+
+
+def test_reading_times_compare_two_models(tmp_path: Path, folder: Path) -> None:
+    baseline = small_ngram(order=2)
+    baseline.save(tmp_path / "ngram")
+    times, trees = write_reading_data(tmp_path, baseline, shift=0, sentences=60)
+    done = treelm(
+        *("evaluate", "reading-times", times, "--trees", trees, "-m", folder),
+        *("--baseline", tmp_path / "ngram", "--beam-width", "20", "--json"),
+        *("--table", tmp_path / "table.tsv"),
+    )
+    found = json.loads(assert_fine(done))
+    assert found["reverse_delta_log_likelihood"] > found["delta_log_likelihood"] >= 0
+    assert 0 <= found["p_value"] <= 1
+    lines = (tmp_path / "table.tsv").read_text().splitlines()
+    assert len(lines) == found["n"] + 1
+    assert lines[0].split("\t")[:3] == ["word", "log_time", "length"]

@@ -1,0 +1,189 @@
+"""Measures of what a parser believes, tables of stimuli, pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models.hhmm_cases import PRESIDENT, exact_model, sample_model
+from tests.models.ngram_models import small_ngram
+from tests.models.toy_model import ToyModel
+
+from treelm.corpus.corpus import sentences_in_documents
+from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.models.interpolated import interpolate
+from treelm.tasks.beliefs import beliefs
+from treelm.tasks.measures import MEASURES, chosen_measures, measure_sentences
+from treelm.tasks.search import with_search
+from treelm.tasks.stimuli import read_stimuli, stimuli_table
+from treelm.tasks.surprisal import TableFormat, surprisal_rows, table_lines
+from treelm.tasks.surprisal_pictures import BeliefDrawings, SurprisalPlot
+from treelm.view.store_drawing import draw_beliefs_svg, draw_beliefs_text
+from treelm.view.surprisal_chart import WordBar, draw_surprisal
+
+TEXT = "The president meets the board"
+
+
+def test_measures_have_their_definitions() -> None:
+    found = measure_sentences(exact_model(PRESIDENT, 2), [TEXT, "The president meets"])
+    assert {name: values[:6].tolist() for name, values in found.items()} == {
+        "entropy": [0, 0, 0, 1, 1, 0],
+        "entropy_reduction": [0, 0, 0, 0, 0, 1],
+        "depth": [1, 1, 2, 2, 1, 0],
+        "open_nodes": [0, 0, 1, 1.5, 0.5, 0],
+        "embedding_difference": [1, 0, 1, 0.5, -1, -1.5],
+        "beam_mass": [1, 1, 1, 1, 1, 0],
+    }
+    assert all((values[6:9] == values[:3]).all() for values in found.values())
+
+
+def test_measures_are_those_the_model_has() -> None:
+    store = sample_model(depth=2, beam_width=20)
+    mixture = interpolate([small_ngram(order=2, vocabulary=store.vocabulary), store], [0.5, 0.5])
+    assert chosen_measures(store, ["all"]) == MEASURES
+    assert chosen_measures(mixture, ["depth", "entropy"]) == ("entropy", "depth")
+    assert chosen_measures(small_ngram(order=2), ["all"]) == ()
+    with pytest.raises(UnsupportedTask, match="hhmm"):
+        chosen_measures(ToyModel.of(), ["depth"])
+    with pytest.raises(UsageError, match="there is no measure"):
+        chosen_measures(store, ["width"])
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "jsonl", "itemmeasures", "minicons"])
+def test_measures_are_columns_of_every_table(form: TableFormat) -> None:
+    model = exact_model(PRESIDENT, 2)
+    rows = surprisal_rows(model, sentences_in_documents([TEXT]), measures=["all"], eos=True)
+    lines = b"".join(table_lines(rows, form, MEASURES)).decode().splitlines()
+    if form == "minicons":
+        assert json.loads(lines[0])[0] == ["The", 1.0]
+        return
+    if form == "jsonl":
+        table = [json.loads(line) for line in lines]
+    else:
+        separator = {"tsv": "\t", "csv": ",", "itemmeasures": " "}[form]
+        table = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter=separator))
+    assert [float(row["open_nodes"]) for row in table] == [0, 0, 1, 1.5, 0.5, 0]
+    assert [row["word"] for row in table] == [*TEXT.split(), "</s>"]
+    assert list(table[0])[-6:] == list(MEASURES)
+
+
+def test_measures_are_columns_of_parquet() -> None:
+    polars = pytest.importorskip("polars")
+    rows = surprisal_rows(
+        exact_model(PRESIDENT, 2), sentences_in_documents([TEXT]), measures=["depth"]
+    )
+    frame = polars.read_parquet(io.BytesIO(b"".join(table_lines(rows, "parquet", ["depth"]))))
+    assert frame["depth"].to_list() == [1, 1, 2, 2, 1]
+
+
+# -- stimuli --------------------------------------------------------------------------------
+
+STIMULI = "item\tcondition\tregion\tword\tnote\n" + "".join(
+    f"{item}\t{condition}\t{region}\t{word}\tn\n"
+    for item, condition in ((2, "b"), (1, "a"))
+    for region, word in enumerate(("The president", "meets", "the", '"'), 1)
+)
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "jsonl"])
+def test_stimuli_keep_their_rows(tmp_path: Path, form: TableFormat) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text(STIMULI)
+    model = exact_model(PRESIDENT, 2, robust_epsilon=1e-5)
+    made = stimuli_table(model, read_stimuli(path), form, measures=["depth"]).decode()  # type: ignore[arg-type]
+    if form == "jsonl":
+        rows = [json.loads(line) for line in made.splitlines()]
+    elif form == "csv":
+        rows = list(csv.DictReader(io.StringIO(made)))
+    else:
+        header, *lines = (line.split("\t") for line in made.splitlines())
+        rows = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [[row["item"], row["word"]] for row in rows] == [
+        line.split("\t")[:4:3] for line in STIMULI.splitlines()[1:]
+    ]
+    assert [round(float(row["surprisal"]), 3) for row in rows[:3]] == [2, 0, 1]
+    assert [int(row["oov"]) for row in rows[:4]] == [0, 0, 0, 1]
+    assert [float(row["depth"]) for row in rows[:3]] == [1, 2, 2]
+    assert [row["surprisal"] for row in rows[:4]] == [row["surprisal"] for row in rows[4:]]
+
+
+def test_stimuli_of_csv_are_unquoted(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text('sentence,word\n1,"the, board"\n1,meets\n')
+    table = read_stimuli(path)
+    assert table.rows == (("1", "the, board"), ("1", "meets"))
+    assert list(table.sentences()) == [[("the,", "board"), ("meets",)]]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "item\tregion\n1\t1\n", "item\tword\n1\n", "item\tword\n1\t \n"]
+)
+def test_stimuli_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text(content)
+    with pytest.raises(CorpusFormatError) as caught:
+        read_stimuli(path)
+    assert caught.value.code == "E_STIMULI"
+
+
+def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("word\nthe\n")
+    with pytest.raises(UsageError, match="no column"):
+        read_stimuli(path)
+    path.write_text("item\tword\tsurprisal\n1\tthe\t2\n")
+    with pytest.raises(UsageError, match="already"):
+        stimuli_table(ToyModel.of(), read_stimuli(path))
+
+
+# -- pictures -------------------------------------------------------------------------------
+
+
+def test_beliefs_are_the_heaviest_stores() -> None:
+    found = beliefs(exact_model(PRESIDENT, 2), TEXT, count=2)
+    assert [belief.word for belief in found] == TEXT.split()
+    assert found[3].stores == (("S/NP; DT", 0.5), ("S/VP; VP/NP; DT", 0.5))
+    drawn = draw_beliefs_text(found)
+    assert "the  1.00 bits\n   0.500 █████       S/NP; DT" in drawn
+    picture = draw_beliefs_svg(found, title=TEXT)
+    assert ET.fromstring(picture).tag.endswith("svg")
+    assert picture.count("S/VP; VP/NP; DT") >= 2
+    with pytest.raises(UnsupportedTask):
+        beliefs(ToyModel.of(), TEXT)
+
+
+def test_surprisal_chart_shows_conditions_beside_each_other() -> None:
+    bars = [
+        [WordBar("the", 2.0), WordBar(word, value)] for word, value in (("a", 1), ("b", np.inf))
+    ]
+    picture = draw_surprisal([("one", bars[0]), ("two", bars[1])], title="two")
+    assert ET.fromstring(picture).tag.endswith("svg")
+    assert picture.count("<rect") == 1 + 2 + 4
+    assert "b: ∞" in picture
+    with pytest.raises(ValueError, match="same words"):
+        draw_surprisal([("one", bars[0]), ("two", bars[1][:1])], title="two")
+
+
+def test_pictures_are_made_while_rows_pass(tmp_path: Path) -> None:
+    model = exact_model(PRESIDENT, 2)
+    drawings = BeliefDrawings(model, tmp_path / "beliefs.txt", 2)
+    plot = SurprisalPlot(model, tmp_path / "plot.svg", drawings)
+    rows = list(plot.watch(surprisal_rows(model, sentences_in_documents([TEXT, TEXT]), eos=True)))
+    assert len(rows) == 2
+    plot.write()
+    assert ET.fromstring((tmp_path / "plot.svg").read_text()).tag.endswith("svg")
+    assert (tmp_path / "beliefs.txt").read_text().count("meets  0.00 bits") == 2
+
+
+def test_search_reaches_into_mixtures() -> None:
+    store = sample_model(depth=2, beam_width=20)
+    ngram = small_ngram(order=2, vocabulary=store.vocabulary)
+    mixture = with_search(interpolate([ngram, store], [0.5, 0.5]), {"beam_width": 3})
+    assert mixture.info.beam == 3
+    with pytest.raises(UsageError, match="keeps no beam"):
+        with_search(ngram, {"beam_width": 3})
