@@ -26,8 +26,8 @@ from pathlib import Path
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.grammar.binary_trees import build_binary_trees
-from treelm.grammar.chart import THRESHOLDS, ParserOptions, Pruning, Thresholds
 from treelm.grammar.latent_trees import LatentTrees
+from treelm.grammar.parser_options import THRESHOLDS, ParserOptions, Pruning, Thresholds
 from treelm.grammar.split_merge import split, unsplit_weights
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.models.registry import load

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
-from treelm.grammar.chart import ScoredTree
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.model import LanguageModel

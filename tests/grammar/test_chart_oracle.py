@@ -15,9 +15,11 @@ from tests.reference.derivations import (
     without_subcategories,
 )
 
-from treelm.grammar.chart import ChartParser, ParserOptions, ParseStatus
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus
 from treelm.trees.tree import Tree
 
 QUICK = settings(

@@ -10,10 +10,12 @@ from hypothesis import given
 from tests.grammar.small_grammars import grammars, make_grammar, make_lexicon
 
 from treelm.errors import EstimationError, ModelFileError, UsageError
-from treelm.grammar.chart import ChartParser, ParserOptions, ParseStatus
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.coarse_to_fine import ancestors, expected_subcategories, project
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus
 
 
 def latent() -> Grammar:

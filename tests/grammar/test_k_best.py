@@ -14,10 +14,12 @@ from tests.grammar.small_grammars import grammars, make_grammar, make_lexicon, s
 from tests.reference.derivations import derivations, values_by_derivation, values_by_rules
 
 from treelm.errors import UsageError
-from treelm.grammar.chart import ChartParser, ParserOptions, ParseStatus
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.k_best import KBest, KBestParser, text_of
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus
 from treelm.trees.tree import Tree
 
 QUICK = settings(

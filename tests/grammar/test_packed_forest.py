@@ -13,7 +13,7 @@ from tests.grammar.test_k_best import attachment, cyclic
 from tests.reference.derivations import derivations, rules_of, without_subcategories
 
 from treelm.errors import EstimationError, UsageError
-from treelm.grammar.chart import ChartParser, ParserOptions, ParseStatus
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.k_best import KBestParser, text_of
 from treelm.grammar.lexicon import Lexicon
@@ -24,6 +24,8 @@ from treelm.grammar.packed_forest import (
     k_best_of_forests,
     parse_forests,
 )
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus
 
 QUICK = settings(
     max_examples=25,

@@ -15,7 +15,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
-from treelm.grammar.chart import ParserOptions
+from treelm.grammar.parser_options import ParserOptions
 from treelm.models.model import Task
 from treelm.models.parser import ListParser, Parser
 from treelm.models.pcfg.config import PcfgConfig

@@ -23,7 +23,8 @@ from tests.models.tree_models import (
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
-from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
 from treelm.models.tree_model import PARSER_PART

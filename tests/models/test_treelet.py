@@ -27,7 +27,7 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError, EstimationError, TreelmError, UsageError
-from treelm.grammar.chart import ParseStatus, ScoredTree
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.registry import load
 from treelm.models.tree_model import log_sum
 from treelm.models.treelet.config import TreeletConfig

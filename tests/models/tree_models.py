@@ -10,8 +10,8 @@ import numpy as np
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.grammar.chart import ParseStatus, ScoredTree
 from treelm.grammar.grammar import FloatArray
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.model import Config, ModelInfo
 from treelm.models.tree_model import GivesTrees, TreeModel, TreeModelConfig
 from treelm.models.words import Words, words_of

@@ -11,8 +11,8 @@ from tests.command_line import assert_fine, assert_refused, treelm
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import CorpusFormatError
-from treelm.grammar.chart import ParserOptions
 from treelm.grammar.k_best import KBest, text_of
+from treelm.grammar.parser_options import ParserOptions
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
 from treelm.tasks.evaluate.oracle import evaluate_oracle, read_lists

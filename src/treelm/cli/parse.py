@@ -14,9 +14,10 @@ from treelm.cli.model_options import TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
-from treelm.grammar.chart import ParserOptions, ParseStatus, Pruning
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest, text_of
+from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.registry import load
 from treelm.tasks.parse import ParsedBatch, parse_batches

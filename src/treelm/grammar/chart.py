@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,30 +14,11 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.coarse_to_fine import ancestors, expected_subcategories, project
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
-from treelm.transforms.transform import check_choice
 from treelm.transforms.unary_chains import TAG_MARK, undo_disambiguate_tags
 from treelm.trees.tree import Tree
-
-Pruning = Literal["fast", "default", "accurate", "none"]
-Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
-
-
-class Thresholds(NamedTuple):
-    """How much pruning leaves, as natural logarithms."""
-
-    beam: float
-    """Of the share of the likeliest item of a span that others need in the coarsest chart."""
-    levels: tuple[float, ...]
-    """Per level, of the smallest expected number of an item that survives."""
-
-
-THRESHOLDS: dict[str, Thresholds] = {
-    "fast": Thresholds(-6.0, (-6.5, -6.5, -6.0, -6.0, -7.0)),
-    "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
-    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
-    "none": Thresholds(-np.inf, (-np.inf,)),
-}
 
 _DECODING = {
     "max_rule_product": _native.Decoding.MAX_RULE_PRODUCT,
@@ -50,79 +29,6 @@ _DECODING = {
 
 #: Multiplications after which a chart is given up: some ten seconds.
 WORK_LIMIT = 20_000_000_000
-
-
-class ParseStatus(IntEnum):
-    """How a tree was found."""
-
-    PARSED = 0
-    """With the pruning asked for."""
-    LOOSENED = 1
-    """After nothing was left, with looser pruning."""
-    UNPRUNED = 2
-    """After nothing was left again, without pruning."""
-    FAILED = 3
-    """Not at all: the tree is a flat one with the most probable tags."""
-    TOO_LONG = 4
-    """Not tried, because the sentence is too long; the tree is a flat one."""
-
-
-class ScoredTree(NamedTuple):
-    """A tree and what the parser thinks of it."""
-
-    tree: Tree
-    score: float
-    """Natural logarithm of what the decoding maximizes (for max_rule_sum the sum itself)."""
-    log_prob: float
-    """Natural log probability of the words in the last chart; a lower bound if it was pruned."""
-    status: ParseStatus = ParseStatus.PARSED
-
-    @property
-    def is_fallback(self) -> bool:
-        """Whether the grammar has no tree for the words, and this one stands in for it."""
-        return self.status >= ParseStatus.FAILED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParserOptions:
-    """How a chart parser works.
-
-    Args:
-        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
-            levels than thresholds, the last holds for the rest.
-        decoding: What the best tree makes as large as it can.
-        max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
-        max_words: Sentences longer than this are not tried.
-        levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
-            than all of them and loses nothing. The coarsest and the finest are always used.
-        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
-    """
-
-    pruning: Pruning | Thresholds = "default"
-    decoding: Decoding = "max_rule_product"
-    max_unary: int = 4
-    max_words: int = 200
-    levels: tuple[int, ...] | None = None
-    k_max_pops: int | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.pruning, Thresholds):
-            check_choice("pruning", self.pruning, THRESHOLDS)
-        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
-            raise UsageError(
-                "thresholds of pruning need a beam and at least one level, all numbers."
-            )
-        check_choice("decoding", self.decoding, _DECODING)
-        if self.max_unary < 0:
-            raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
-        if self.k_max_pops is not None and self.k_max_pops < 1:
-            raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """What is pruned."""
-        pruning = self.pruning
-        return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]
 
 
 class ChartParser:

@@ -12,7 +12,6 @@ from treelm.characters import visible
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.errors import OutputFileError, UsageError
-from treelm.grammar.chart import ScoredTree
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import (
     Arrays,
@@ -24,6 +23,7 @@ from treelm.grammar.forest_format import (
 from treelm.grammar.k_best import KBest
 from treelm.grammar.list_arrays import joined_lists, list_of_trees
 from treelm.grammar.packed_forest import PackedForest
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.stored_forests import joined_forests
 
 

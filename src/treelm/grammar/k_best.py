@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.errors import UsageError
-from treelm.grammar.chart import ChartParser, ParseStatus, ScoredTree
+from treelm.grammar.chart import ChartParser
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.transforms.unary_chains import undo_disambiguate_tags
 from treelm.trees.packed import NO_WORD, PackedTrees

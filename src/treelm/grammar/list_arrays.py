@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.errors import UsageError
-from treelm.grammar.chart import ParseStatus, ScoredTree
 from treelm.grammar.k_best import KBest, split_lists
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.trees.packed import PackedTrees
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.errors import UsageError
-from treelm.grammar.chart import ChartParser, ParseStatus
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.k_best import KBest, KBestParser, split_lists
+from treelm.grammar.scored_tree import ParseStatus
 from treelm.kernel_errors import kernel_errors
 
 Ids = npt.NDArray[np.uint32]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treelm.grammar.chart import ParseStatus
 from treelm.grammar.list_arrays import Arrays, narrow, starts
 from treelm.grammar.packed_forest import (
     ForestSymbols,
@@ -15,6 +14,7 @@ from treelm.grammar.packed_forest import (
     join_forests,
     split_forests,
 )
+from treelm.grammar.scored_tree import ParseStatus
 
 _FLOATS = {"log_prob": "<f8", "node_expected": "<f8", "edge_expected": "<f4"}
 _NAMES = frozenset(

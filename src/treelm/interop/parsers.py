@@ -11,7 +11,8 @@ from typing import Any
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, parse_tree
 from treelm.errors import CorpusFormatError
-from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.interop.nltk_trees import from_nltk
 from treelm.interop.stanza_trees import from_stanza
 from treelm.models.words import Words, words_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treelm.errors import UsageError
-from treelm.grammar.chart import ParserOptions, ScoredTree
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.words import Words, words_of
 
 

@@ -16,12 +16,14 @@ from pydantic import ValidationError
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
-from treelm.grammar.chart import ChartParser, ParserOptions, Pruning, ScoredTree
+from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.packed_forest import PackedForest, forest_log_probs, parse_forests
+from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.sample import GrammarSampler
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
 from treelm.models.incremental import LONGEST_SAMPLE

@@ -17,8 +17,8 @@ from treelm import _native
 from treelm.characters import visible
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.events.counts import Places
-from treelm.grammar.chart import ScoredTree
 from treelm.grammar.grammar import FloatArray
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.scores import SentenceScore
 from treelm.models.tree_model import TreeModel, TreeModelConfig, k_best_lists, log_sum

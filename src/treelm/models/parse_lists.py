@@ -11,7 +11,8 @@ from treelm.corpus.files import Source, source_name
 from treelm.corpus.nbest import NBest
 from treelm.corpus.tree_lists import ListForm, read_tree_lists
 from treelm.errors import UsageError
-from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.words import Words, words_of
 
 #: Lists that are kept although they were used: texts repeat short sentences.

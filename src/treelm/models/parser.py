@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from treelm.grammar.chart import ParserOptions, ScoredTree
 from treelm.grammar.k_best import KBest
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.words import Words
 
 

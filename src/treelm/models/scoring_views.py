@@ -15,8 +15,8 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
-from treelm.grammar.chart import ParserOptions, Pruning
 from treelm.grammar.grammar import FloatArray
+from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task
 from treelm.models.scores import SentenceScore
 from treelm.models.words import Words, words_of

@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
-from treelm.grammar.chart import ScoredTree
 from treelm.grammar.grammar import FloatArray
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.model import Config, LanguageModel, Task
 from treelm.models.parser import ListParser, Parser
 from treelm.models.registry import from_folder

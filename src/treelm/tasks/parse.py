@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
-from treelm.grammar.chart import ParserOptions, ParseStatus, ScoredTree
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel, Task
 from treelm.models.parser import ListParser, Parser

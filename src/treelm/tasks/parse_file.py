@@ -15,9 +15,10 @@ from pydantic import JsonValue
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask
-from treelm.grammar.chart import ParserOptions, ParseStatus
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel
 from treelm.parallel.progress import SILENT, Progress

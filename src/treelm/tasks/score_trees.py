@@ -9,8 +9,8 @@ from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
 from treelm.corpus.tree_lists import read_tree_lists
 from treelm.errors import UnsupportedTask
-from treelm.grammar.chart import ScoredTree
 from treelm.grammar.forest_file import ForestFile
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel
 from treelm.models.parse_lists import scored_trees

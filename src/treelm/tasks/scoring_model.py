@@ -7,9 +7,9 @@ from pathlib import Path
 
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.grammar.chart import Pruning
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
+from treelm.grammar.parser_options import Pruning
 from treelm.models.cached_parser import CachedParser
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.model import LanguageModel, Task

@@ -14,7 +14,8 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places, encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
-from treelm.grammar.chart import ParserOptions, ScoredTree
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
 from treelm.models.hhmm.files import damaged_tables, read_files, write_files

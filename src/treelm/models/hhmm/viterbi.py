@@ -11,7 +11,7 @@ import numpy as np
 
 from treelm import _native
 from treelm.corpus.encoder import encode_sentences
-from treelm.grammar.chart import ParseStatus, ScoredTree
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.transforms.binarize import undo_binarize
 from treelm.transforms.markovize import undo_annotate_parents

@@ -14,7 +14,7 @@ from treelm.grammar.binary_trees import (
     build_binary_trees,
     transformed_batches,
 )
-from treelm.grammar.chart import Decoding
+from treelm.grammar.parser_options import Decoding
 from treelm.models.model import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward

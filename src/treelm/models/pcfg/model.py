@@ -15,9 +15,10 @@ from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.grammar.binary_trees import BinaryTrees
-from treelm.grammar.chart import ParserOptions, ScoredTree
 from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.grammar_model import GrammarModel
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import Config, Task

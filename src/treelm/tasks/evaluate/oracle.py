@@ -12,11 +12,11 @@ import numpy.typing as npt
 from treelm.corpus.files import Source, first_block
 from treelm.corpus.tree_lists import read_tree_lists
 from treelm.errors import CorpusFormatError
-from treelm.grammar.chart import ScoredTree
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
 from treelm.grammar.k_best import KBest
 from treelm.grammar.list_arrays import list_of_trees
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.signature import signature
 from treelm.tasks.evaluate.parse_accuracy import (
     bracket_spans,

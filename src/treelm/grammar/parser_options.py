@@ -1,0 +1,73 @@
+"""How a chart parser works: what it prunes, and what it makes as large as it can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from treelm.errors import UsageError
+from treelm.transforms.transform import check_choice
+
+Pruning = Literal["fast", "default", "accurate", "none"]
+Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
+
+
+class Thresholds(NamedTuple):
+    """How much pruning leaves, as natural logarithms."""
+
+    beam: float
+    """Of the share of the likeliest item of a span that others need in the coarsest chart."""
+    levels: tuple[float, ...]
+    """Per level, of the smallest expected number of an item that survives."""
+
+
+THRESHOLDS: dict[str, Thresholds] = {
+    "fast": Thresholds(-6.0, (-6.5, -6.5, -6.0, -6.0, -7.0)),
+    "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
+    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
+    "none": Thresholds(-np.inf, (-np.inf,)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserOptions:
+    """How a chart parser works.
+
+    Args:
+        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
+            levels than thresholds, the last holds for the rest.
+        decoding: What the best tree makes as large as it can.
+        max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
+        max_words: Sentences longer than this are not tried.
+        levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
+            than all of them and loses nothing. The coarsest and the finest are always used.
+        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
+    """
+
+    pruning: Pruning | Thresholds = "default"
+    decoding: Decoding = "max_rule_product"
+    max_unary: int = 4
+    max_words: int = 200
+    levels: tuple[int, ...] | None = None
+    k_max_pops: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pruning, Thresholds):
+            check_choice("pruning", self.pruning, THRESHOLDS)
+        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
+            raise UsageError(
+                "thresholds of pruning need a beam and at least one level, all numbers."
+            )
+        check_choice("decoding", self.decoding, get_args(Decoding))
+        if self.max_unary < 0:
+            raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
+        if self.k_max_pops is not None and self.k_max_pops < 1:
+            raise UsageError(f"k_max_pops is {self.k_max_pops}; it must be 1 or more.")
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What is pruned."""
+        pruning = self.pruning
+        return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]
