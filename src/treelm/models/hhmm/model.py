@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,13 @@ from treelm.grammar.chart import ParserOptions, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
 from treelm.models.hhmm.files import damaged_tables, read_files, write_files
-from treelm.models.hhmm.state import HhmmState, StoreElement, WeightedStore, state_from_payload
+from treelm.models.hhmm.state import (
+    HhmmState,
+    ParserMeasures,
+    StoreElement,
+    WeightedStore,
+    state_from_payload,
+)
 from treelm.models.hhmm.tables import StoreTables
 from treelm.models.hhmm.viterbi import parse_sentences
 from treelm.models.incremental import IncrementalModel, check_pairs
@@ -41,24 +47,6 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
 _MEBIBYTE = 1 << 20
-
-
-class ParserMeasures(NamedTuple):
-    """What the parser believes after each word and end of sentences, in flat arrays.
-
-    All are 0 at ends, where nothing is open any more.
-    """
-
-    entropy: npt.NDArray[np.float64]
-    """Of the distribution over stores, in bits."""
-    mean_depth: npt.NDArray[np.float64]
-    """Elements of the store in use, the weighted mean."""
-    best_depth: npt.NDArray[np.float64]
-    """Elements in use in the heaviest store."""
-    beam_mass: npt.NDArray[np.float64]
-    """Share of the mass that pruning left."""
-    stores: npt.NDArray[np.float64]
-    """Stores kept."""
 
 
 class HhmmModel(IncrementalModel):
