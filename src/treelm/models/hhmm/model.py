@@ -266,11 +266,8 @@ class HhmmModel(IncrementalModel):
         if suffixes is None or not isinstance(word, str) or word in self._vocabulary:
             return None
         self.word_ids.word(word, first=False)
-        tags, shares = suffixes.tags(word)
         tokens = float(self._unigram_counts[:-1].sum())
-        # P(word | tag) = P(tag | word) P(word) / P(tag), the word being one of all in the text.
-        values = shares / np.maximum(self.tables.words.tag_counts[tags], 1.0)
-        return tags.astype(np.uint32), np.minimum(values, 1.0), 1.0 / max(tokens, 1.0)
+        return *suffixes.emissions(word, self.tables.words.tag_counts), 1.0 / max(tokens, 1.0)
 
     # -- distributions ----------------------------------------------------------------------
 
@@ -288,11 +285,9 @@ class HhmmModel(IncrementalModel):
             return super().distribution(state, words)
         own = self._own(state)
         tags = self._search.next_tags(own.beam)
-        table = self.tables.words
-        word = np.repeat(np.arange(len(table.unigram)), np.diff(table.start))
-        shares = np.bincount(word, tags[table.tag] * table.value, minlength=len(table.unigram))
-        epsilon = self._config.robust_epsilon
-        mixed = (1 - epsilon) * shares + epsilon * (1 - table.end_share) * table.unigram
+        table, epsilon = self.tables.words, self._config.robust_epsilon
+        unseen = epsilon * (1 - table.end_share) * table.unigram
+        mixed = (1 - epsilon) * table.word_shares(tags) + unseen
         with np.errstate(divide="ignore"):
             log_probs = np.minimum(np.log(mixed), 0.0)
         if words is not None:
@@ -397,13 +392,7 @@ class HhmmModel(IncrementalModel):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words.
-
-        Args:
-            sentences: Each a sequence of words.
-            options: Options of chart parsers, which make no difference here.
-            threads: Kernel threads; results do not depend on it.
-        """
+        """Return the best tree of every sentence, None for one without words; no option counts."""
         del options
         return parse_sentences(self, self._search, sentences, threads=threads)
 
