@@ -47,11 +47,17 @@ class Scored:
             np.logaddexp(self.log_probs + logs[0], other.log_probs + logs[1]), self.starts
         )
 
+    @property
+    def blocks(self) -> npt.NDArray[np.int64]:
+        """The block of every sentence: 50 of them, fewer where that makes less than 20 blocks."""
+        count = len(self.starts) - 1
+        return np.arange(count) // max(1, min(50, count // 20))
+
     def interval(self, seed: int) -> tuple[float, float]:
-        """Return the 95 % interval of the perplexity: a bootstrap over blocks of 50 sentences."""
+        """Return the 95 % interval of the perplexity: a bootstrap over blocks of sentences."""
         sums = self.sentences
         lengths = np.diff(self.starts)
-        blocks = np.arange(len(sums)) // 50
+        blocks = self.blocks
         total, size = np.bincount(blocks, sums), np.bincount(blocks, lengths)
         drawn = np.random.default_rng(seed).integers(0, len(total), (ROUNDS, len(total)))
         values = np.exp(-total[drawn].sum(axis=1) / size[drawn].sum(axis=1))
@@ -139,7 +145,11 @@ class PerplexityStudy:
         if against is not None:
             lengths = np.diff(found.starts) - 1
             p = compare_log_probs(
-                found.sentences, against.sentences, seed=self.seed, lengths=lengths
+                found.sentences,
+                against.sentences,
+                seed=self.seed,
+                lengths=lengths,
+                documents=found.blocks,
             ).p_value
             baseline = baseline or self.ngram
         result = Result(

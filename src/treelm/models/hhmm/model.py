@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,13 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
 from treelm.models.hhmm.files import damaged_tables, read_files, write_files
-from treelm.models.hhmm.state import HhmmState, StoreElement, WeightedStore, state_from_payload
+from treelm.models.hhmm.state import (
+    HhmmState,
+    ParserMeasures,
+    StoreElement,
+    WeightedStore,
+    state_from_payload,
+)
 from treelm.models.hhmm.tables import StoreTables
 from treelm.models.hhmm.viterbi import parse_sentences
 from treelm.models.incremental import IncrementalModel, check_pairs
@@ -42,24 +48,6 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
 _MEBIBYTE = 1 << 20
-
-
-class ParserMeasures(NamedTuple):
-    """What the parser believes after each word and end of sentences, in flat arrays.
-
-    All are 0 at ends, where nothing is open any more.
-    """
-
-    entropy: npt.NDArray[np.float64]
-    """Of the distribution over stores, in bits."""
-    mean_depth: npt.NDArray[np.float64]
-    """Elements of the store in use, the weighted mean."""
-    best_depth: npt.NDArray[np.float64]
-    """Elements in use in the heaviest store."""
-    beam_mass: npt.NDArray[np.float64]
-    """Share of the mass that pruning left."""
-    stores: npt.NDArray[np.float64]
-    """Stores kept."""
 
 
 class HhmmModel(IncrementalModel):
@@ -279,11 +267,8 @@ class HhmmModel(IncrementalModel):
         if suffixes is None or not isinstance(word, str) or word in self._vocabulary:
             return None
         self.word_ids.word(word, first=False)
-        tags, shares = suffixes.tags(word)
         tokens = float(self._unigram_counts[:-1].sum())
-        # P(word | tag) = P(tag | word) P(word) / P(tag), the word being one of all in the text.
-        values = shares / np.maximum(self.tables.words.tag_counts[tags], 1.0)
-        return tags.astype(np.uint32), np.minimum(values, 1.0), 1.0 / max(tokens, 1.0)
+        return *suffixes.emissions(word, self.tables.words.tag_counts), 1.0 / max(tokens, 1.0)
 
     # -- distributions ----------------------------------------------------------------------
 
@@ -301,11 +286,9 @@ class HhmmModel(IncrementalModel):
             return super().distribution(state, words)
         own = self._own(state)
         tags = self._search.next_tags(own.beam)
-        table = self.tables.words
-        word = np.repeat(np.arange(len(table.unigram)), np.diff(table.start))
-        shares = np.bincount(word, tags[table.tag] * table.value, minlength=len(table.unigram))
-        epsilon = self._config.robust_epsilon
-        mixed = (1 - epsilon) * shares + epsilon * (1 - table.end_share) * table.unigram
+        table, epsilon = self.tables.words, self._config.robust_epsilon
+        unseen = epsilon * (1 - table.end_share) * table.unigram
+        mixed = (1 - epsilon) * table.word_shares(tags) + unseen
         with np.errstate(divide="ignore"):
             log_probs = np.minimum(np.log(mixed), 0.0)
         if words is not None:
@@ -410,13 +393,7 @@ class HhmmModel(IncrementalModel):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words.
-
-        Args:
-            sentences: Each a sequence of words.
-            options: Options of chart parsers, which make no difference here.
-            threads: Kernel threads; results do not depend on it.
-        """
+        """Return the best tree of every sentence, None for one without words; no option counts."""
         del options
         return parse_sentences(self, self._search, sentences, threads=threads)
 

@@ -34,6 +34,12 @@ class Observations:
     tag_counts: Floats
     end_share: float
 
+    def word_shares(self, tags: Floats) -> Floats:
+        """Return the probability of every word, given those of the tags by symbol."""
+        word = np.repeat(np.arange(len(self.unigram)), np.diff(self.start))
+        shares = np.bincount(word, tags[self.tag] * self.value, minlength=len(self.unigram))
+        return shares.astype(np.float64)
+
 
 def observe(
     tags: npt.NDArray[np.int64],
@@ -117,6 +123,15 @@ class SuffixTags:
                 part = slice(int(self.start[place]), int(self.start[place + 1]))
                 return self.tag[part], self.value[part]
         return self.tag[:0], self.value[:0]
+
+    def emissions(self, word: str, tag_counts: Floats) -> tuple[npt.NDArray[np.uint32], Floats]:
+        """Return the tags of an unknown word and P(word | tag).
+
+        That is P(tag | word) P(word) / P(tag), the word being one of all in the text.
+        """
+        tags, shares = self.tags(word)
+        values = np.minimum(shares / np.maximum(tag_counts[tags], 1.0), 1.0)
+        return tags.astype(np.uint32), values
 
 
 def learn_suffixes(words: Sequence[str], tags: npt.NDArray[np.int64]) -> SuffixTags:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from treelm import _native
 from treelm.models.states import damaged_state, state_bytes
@@ -85,6 +88,24 @@ class HhmmState:
     def to_bytes(self) -> bytes:
         """Return the state as bytes."""
         return state_bytes(self.model, _MASS.pack(self.prefix_mass) + self.beam.to_bytes())
+
+
+class ParserMeasures(NamedTuple):
+    """What the parser believes after each word and end of sentences, in flat arrays.
+
+    All are 0 at ends, where nothing is open any more.
+    """
+
+    entropy: npt.NDArray[np.float64]
+    """Of the distribution over stores, in bits."""
+    mean_depth: npt.NDArray[np.float64]
+    """Elements of the store in use, the weighted mean."""
+    best_depth: npt.NDArray[np.float64]
+    """Elements in use in the heaviest store."""
+    beam_mass: npt.NDArray[np.float64]
+    """Share of the mass that pruning left."""
+    stores: npt.NDArray[np.float64]
+    """Stores kept."""
 
 
 def state_from_payload(payload: bytes, model: bytes) -> HhmmState:
