@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.latent_models import small_latent
+from tests.models.latent_models import sparse_latent
 
 from treelm.errors import TreelmError
 from treelm.models.registry import load
@@ -73,7 +73,7 @@ FORGERIES = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_hostile_grammars_are_refused(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
-    small_latent().save(folder)
+    sparse_latent().save(folder)
     load(folder)
     forge(folder, FORGERIES[name])
     with pytest.raises(TreelmError) as caught:

@@ -20,3 +20,10 @@ def sample_corpus() -> TreeCorpus:
 @cache
 def small_latent() -> PcfgLaModel:
     return PcfgLaModel.train(sample_corpus(), PcfgLaConfig(seed=1, **QUICK))  # type: ignore[arg-type]
+
+
+@cache
+def sparse_latent() -> PcfgLaModel:
+    """Return a model whose words learn subcategories of their own: most rules have no weight."""
+    config = PcfgLaConfig(seed=1, tie_rare_words=False, **QUICK)  # type: ignore[arg-type]
+    return PcfgLaModel.train(sample_corpus(), config)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.models.latent_models import QUICK, sample_corpus, small_latent
+from tests.models.latent_models import QUICK, sample_corpus, small_latent, sparse_latent
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
@@ -49,8 +49,7 @@ def test_a_saved_model_is_the_same_when_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_zeros_are_not_stored(tmp_path: Path) -> None:
-    # Words that learn subcategories of their own leave most rules without weight.
-    model = train_pcfg_la(sample_corpus(), config(tie_rare_words=False))
+    model = sparse_latent()
     weights = model.grammar.binary_weights
     assert np.count_nonzero(weights) < 0.5 * len(weights)
     model.save(tmp_path / "m")
