@@ -21,6 +21,8 @@ SYSTEMS = {
     "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
+    "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
+    "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }
