@@ -221,7 +221,9 @@ _LANDMARKS: dict[str, type[np.generic]] = {
 def _vectors(sentences: Sequence[Sequence[str]], ids: dict[str, int]) -> Any:
     """Return vectors of length one, a row each; an empty row without a known n-gram."""
     sparse = import_extra("scipy.sparse", "Classifying by n-grams")
-    starts, columns, values = [0], [], []
+    starts = [0]
+    columns: list[int] = []
+    values: list[float] = []
     for words in sentences:
         counts = sorted((ids[name], n) for name, n in ngrams_of(words).items() if name in ids)
         norm = sum(n * n for _, n in counts) ** 0.5

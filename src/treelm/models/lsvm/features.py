@@ -55,7 +55,8 @@ class FeatureVectors:
     def times(self, weights: Floats) -> Floats:
         """Return the weighted sum of every row."""
         rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        sums: Floats = np.bincount(rows, self.counts * weights[self.features], minlength=len(self))
+        values = self.counts * weights[self.features]
+        sums: Floats = np.bincount(rows, values, len(self)).astype(np.float64)
         return sums
 
 
