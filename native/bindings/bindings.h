@@ -97,6 +97,7 @@ void bind_split_merge(nb::module_& module);
 void bind_tree_stream(nb::module_& module);
 void bind_treelet(nb::module_& module);
 void bind_word_encoder(nb::module_& module);
+void bind_weighted_chart(nb::module_& module);
 void bind_words(nb::module_& module);
 
 }  // namespace treelm::bindings

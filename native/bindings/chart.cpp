@@ -10,7 +10,6 @@
 #include "../core/coarse_to_fine.h"
 #include "../core/inside_scorer.h"
 #include "../core/prefix_scorer.h"
-#include "../core/weighted_cky.h"
 #include "bindings.h"
 #include "chart_handles.h"
 
@@ -116,21 +115,6 @@ nb::tuple chart_items(const InsideScorer& self, const Array<std::uint32_t>& word
     self.list_items(workspace, rows, inside, expected);
   }
   return nb::make_tuple(log_prob, give_rows(std::move(rows), 4), give(std::move(inside)), give(std::move(expected)));
-}
-
-// The best tree: its score and branching, symbols in preorder, and the rule of each node.
-nb::object weighted_tree(std::uint32_t symbols, const Matrix<std::int32_t>& rules, const Array<double>& weights,
-                         const Array<double>& root_weights, const Array<std::int32_t>& tags,
-                         const Array<double>& tag_weights, const Array<std::int64_t>& tag_starts) {
-  check_columns(rules.shape(1), 3);
-  std::optional<WeightedParse> best;
-  {
-    const nb::gil_scoped_release release;
-    best = best_weighted_tree({symbols, span_of(rules), span_of(weights), span_of(root_weights)},
-                              {span_of(tags), span_of(tag_weights), span_of(tag_starts)});
-  }
-  if (!best) return nb::none();
-  return nb::make_tuple(best->score, best->branching, give(std::move(best->tree.symbol)), give(std::move(best->rules)));
 }
 
 }  // namespace
@@ -248,10 +232,6 @@ void bind_chart(nb::module_& module) {
             return give(std::move(scores));
           },
           nb::arg("chart"), nb::arg("words"));
-
-  module.def("best_weighted_tree", &weighted_tree, nb::kw_only(), nb::arg("symbols"), nb::arg("rules"),
-             nb::arg("weights"), nb::arg("root_weights"), nb::arg("tags"), nb::arg("tag_weights"),
-             nb::arg("tag_starts"));
 }
 
 }  // namespace treelm::bindings

@@ -51,6 +51,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_tree_stream(module);
   treelm::bindings::bind_treelet(module);
   treelm::bindings::bind_headlex(module);
+  treelm::bindings::bind_weighted_chart(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
 }

@@ -25,10 +25,13 @@ bool better(double score, std::int64_t branching, const Item& than) {
   return score != than.score ? score > than.score : branching > than.branching;
 }
 
-void check(const WeightedGrammar& grammar, const WeightedTags& words) {
-  const auto need = [](bool fits, const char* what) {
-    if (!fits) throw Error(ErrorCode::argument, what);
-  };
+void need(bool fits, const char* what) {
+  if (!fits) throw Error(ErrorCode::argument, what);
+}
+
+}  // namespace
+
+void check_weighted_grammar(const WeightedGrammar& grammar) {
   need(grammar.rules.size() == 3 * grammar.weights.size() && grammar.root_weights.size() == grammar.symbols,
        "there is not one weight for each rule and each symbol");
   for (const std::int32_t symbol : grammar.rules)
@@ -36,19 +39,21 @@ void check(const WeightedGrammar& grammar, const WeightedTags& words) {
   for (const double weight : grammar.weights) need(std::isfinite(weight), "a weight is no number");
   for (const double weight : grammar.root_weights)
     need(!std::isnan(weight) && weight < std::numeric_limits<double>::infinity(), "a weight is no number");
+}
+
+void check_weighted_tags(std::size_t symbols, const WeightedTags& words) {
   need(!words.starts.empty() && words.starts.front() == 0 &&
            words.starts.back() == static_cast<std::int64_t>(words.tags.size()) &&
            std::is_sorted(words.starts.begin(), words.starts.end()) && words.tags.size() == words.weights.size(),
        "the tags of words do not fit together");
   for (const std::int32_t tag : words.tags)
-    need(tag >= 0 && static_cast<std::uint32_t>(tag) < grammar.symbols, "a tag is no symbol");
+    need(tag >= 0 && static_cast<std::size_t>(tag) < symbols, "a tag is no symbol");
   for (const double weight : words.weights) need(std::isfinite(weight), "a weight is no number");
 }
 
-}  // namespace
-
 std::optional<WeightedParse> best_weighted_tree(const WeightedGrammar& grammar, const WeightedTags& words) {
-  check(grammar, words);
+  check_weighted_grammar(grammar);
+  check_weighted_tags(grammar.symbols, words);
   const std::size_t n = words.starts.size() - 1, symbols = grammar.symbols;
   if (n == 0 || symbols == 0) return std::nullopt;
   // Rules by left child, in their own order.

@@ -1,6 +1,7 @@
 // The best tree of a grammar with arbitrary real weights; ties go to right-branching trees.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -31,6 +32,10 @@ struct WeightedParse {
   DecodedTree tree;                  // without ROOT; symbols are those of the grammar
   std::vector<std::uint32_t> rules;  // per node: its rule, or none at tags
 };
+
+// Refuse what does not fit together, and weights that are no numbers.
+void check_weighted_grammar(const WeightedGrammar& grammar);
+void check_weighted_tags(std::size_t symbols, const WeightedTags& words);
 
 // The tree with the largest pair (score, branching); then the smaller split, then the earlier rule, and
 // at the top the smaller symbol. Nothing if there is none.

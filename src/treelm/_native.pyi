@@ -446,6 +446,25 @@ def best_weighted_tree(
     tag_weights: npt.NDArray[np.float64],
     tag_starts: npt.NDArray[np.int64],
 ) -> tuple[float, int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None: ...
+def best_weighted_trees(
+    *,
+    symbols: int,
+    rules: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64],
+    root_weights: npt.NDArray[np.float64],
+    tags: npt.NDArray[np.int32],
+    tag_weights: npt.NDArray[np.float64],
+    tag_starts: npt.NDArray[np.int64],
+    sentence_starts: npt.NDArray[np.int64],
+    threads: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[
+    npt.NDArray[np.float64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+]: ...
 
 @final
 class TreeRecipe:

@@ -10,6 +10,7 @@ from treelm.errors import MissingExtra
 #: Which extra of treelm brings which package.
 EXTRAS = {
     "ray": "cluster",
+    "scipy": "svm",
     "sklearn": "svm",
     "sacrebleu": "mt",
     "matplotlib": "plot",

@@ -84,6 +84,11 @@ COMMANDS = {
         "Write the best tree of each sentence.",
         "treelm parse -m model < sentences.txt > parsed.mrg",
     ),
+    "classify": _Command(
+        "treelm.cli.classify:classify",
+        "Say of each sentence whether it is good.",
+        "treelm classify -m model < sentences.txt",
+    ),
     "sample": _Command(
         "treelm.cli.sample:sample",
         "Draw sentences from a model.",

@@ -316,6 +316,19 @@ train.command(
     help="Train a head-lexicalised model, after Collins's first.",
     help_epilogue="Example: `treelm train headlex --trees train.mrg -o model`",
 )
+train.command(
+    "treelm.cli.train_classifiers:lsvm",
+    name="lsvm",
+    help="Train a latent support vector machine over hidden trees.",
+    help_epilogue="Example: `treelm train lsvm --good a.txt --bad b.txt --dev-good c.txt "
+    "--dev-bad d.txt --trees train.mrg -o model`",
+)
+train.command(
+    "treelm.cli.train_classifiers:trigram_svm",
+    name="trigram-svm",
+    help="Train a support vector machine over n-grams of words.",
+    help_epilogue="Example: `treelm train trigram-svm --good a.txt --bad b.txt -o model`",
+)
 
 
 @train.command(

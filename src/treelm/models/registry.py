@@ -22,6 +22,8 @@ SYSTEMS = {
     "hhmm": "treelm.models.hhmm.model:HhmmModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
+    "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
+    "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }

@@ -1,0 +1,60 @@
+"""`treelm classify`."""
+
+from __future__ import annotations
+
+from json import dumps
+
+from treelm.cli.model_options import ModelPath, TextOptions, at_once
+from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from treelm.corpus.files import write_atomically
+from treelm.models.registry import load
+from treelm.tasks.classify import Decision, classify_lines
+
+
+def classify(
+    files: InputFiles = None,
+    /,
+    *,
+    model: ModelPath,
+    output: OutputFile = "-",
+    line_buffered: bool = False,
+    json: bool = False,
+    text: TextOptions | None = None,
+    common: CommonOptions | None = None,
+) -> None:
+    """Say of each sentence whether it is good: label, margin and probability, a line each.
+
+    A blank line gives a blank line. A sentence that the model cannot analyse is bad, with the
+    margin -inf.
+
+    Args:
+        files: Files of tokenized text, one sentence a line; standard input if none is given.
+        model: Model folder of a classifier.
+        output: File to write; standard output by default.
+        line_buffered: Write every line at once, for use in pipes.
+        json: A JSON object a line.
+        text: Text.
+        common: Common.
+    """
+    text, _ = text or TextOptions(), common
+    loaded = load(model)
+    flush = at_once(output, line_buffered=line_buffered)
+    with write_atomically(output) as out:
+        for _, lines in text.first_lines(files or ["-"]):
+            decisions = classify_lines(
+                loaded, lines, batch=1 if flush else 1024, threads=text.thread_count
+            )
+            for decision in decisions:
+                out.write(_line(decision, as_json=json).encode())
+                if flush:
+                    out.flush()
+
+
+def _line(decision: Decision | None, *, as_json: bool) -> str:
+    if decision is None:
+        return "null\n" if as_json else "\n"
+    label, margin, probability = decision
+    if as_json:
+        shown = margin if margin > float("-inf") else None
+        return dumps({"label": label, "margin": shown, "probability": probability}) + "\n"
+    return f"{label}\t{margin!r}\t{probability!r}\n"

@@ -1,0 +1,62 @@
+"""Labelled sentences: good ones and bad ones, what classifiers are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.files import source_name
+from treelm.errors import CorpusFormatError, EstimationError
+
+
+@dataclass(frozen=True)
+class LabelledSentences:
+    """Good sentences and bad ones, read once and kept.
+
+    Args:
+        good: Text whose sentences are as people write them.
+        bad: Text whose sentences are not.
+    """
+
+    good: TextCorpus
+    bad: TextCorpus
+
+    @cached_property
+    def sentences(self) -> tuple[tuple[str, ...], ...]:
+        """All sentences, the good ones first.
+
+        Raises:
+            CorpusFormatError: ``E_EMPTY_SENTENCE`` for a line without words.
+            EstimationError: ``E_NO_DATA`` if one of the two classes is empty.
+        """
+        found: list[tuple[str, ...]] = []
+        for corpus, kind in ((self.good, "good"), (self.bad, "bad")):
+            before = len(found)
+            for number, words in enumerate(corpus, 1):
+                if not words:
+                    raise CorpusFormatError(
+                        f"sentence {number} of the {kind} ones has no words, so it cannot be "
+                        "classified. Remove empty lines.",
+                        code="E_EMPTY_SENTENCE",
+                        path=source_name(corpus.paths[0]) if corpus.paths else None,
+                    )
+                found.append(words)
+            if len(found) == before:
+                raise EstimationError(
+                    f"there are no {kind} sentences; a classifier needs both kinds, in training "
+                    "and in tuning.",
+                    code="E_NO_DATA",
+                )
+        return tuple(found)
+
+    @cached_property
+    def labels(self) -> npt.NDArray[np.int8]:
+        """1 for good sentences and -1 for bad ones, in the order of `sentences`."""
+        number = sum(1 for _ in self.good)
+        labels = np.full(len(self.sentences), -1, dtype=np.int8)
+        labels[:number] = 1
+        return labels

@@ -1,0 +1,71 @@
+"""What every model that tells good sentences from bad ones can do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.errors import UnsupportedTask
+from treelm.models.calibration import Calibration
+from treelm.models.model import LanguageModel, Task
+from treelm.models.scores import SentenceScore
+from treelm.models.words import Words, words_of
+
+Floats = npt.NDArray[np.float64]
+
+#: Sentences that are looked at together.
+_BATCH = 1024
+
+
+class Classifier(LanguageModel):
+    """A model whose score is a margin: good above zero, bad at zero and below."""
+
+    tasks: ClassVar[frozenset[Task]] = frozenset({Task.CLASSIFY, Task.SCORE})
+
+    @property
+    @abstractmethod
+    def calibration(self) -> Calibration:
+        """The curve from margins to probabilities."""
+
+    @abstractmethod
+    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+        """Return the margin of every sentence; minus infinity where there is none.
+
+        Args:
+            sentences: Each a sequence of words.
+            threads: Kernel threads; results do not depend on it.
+        """
+
+    def decision(self, sentence: Words) -> float:
+        """Return the margin of a sentence; it is good if that is above zero."""
+        return float(self.margins([words_of(sentence)])[0])
+
+    def probabilities(self, margins: Floats) -> Floats:
+        """Return the probabilities that sentences with these margins are good."""
+        return self.calibration.probabilities(margins)
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the margin of a sentence as a score."""
+        return next(self.score_many([sentence], eos=eos))
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the margins of sentences, in order; one without a margin is marked."""
+        rest = iter(sentences)
+        while batch := list(islice(rest, _BATCH)):
+            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+                yield SentenceScore(value, "margin", eos, fallback=value == -np.inf)
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> Floats:
+        """Return the margins of sentences, in order."""
+        if not eos:
+            raise UnsupportedTask("a classifier judges whole sentences, their end included.")
+        return self.margins([words_of(sentence) for sentence in sentences], threads=threads)

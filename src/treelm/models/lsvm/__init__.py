@@ -1,0 +1,5 @@
+"""Latent support vector machines over trees."""
+
+from treelm.models.lsvm.model import LatentSvmModel
+
+__all__ = ["LatentSvmModel"]

@@ -1,0 +1,172 @@
+"""Checkpoints: what is known after each round, from which an interrupted training goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from treelm.characters import visible
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.labelled import LabelledSentences
+from treelm.errors import ModelFileError, OutputFileError, UsageError
+from treelm.models.lsvm.config import LatentSvmConfig
+from treelm.models.lsvm.features import FeatureVectors, LatentFeatures
+from treelm.models.lsvm.memory import TrainingState
+from treelm.store.tables import Tables, open_tables, write_tables
+
+_FILE = "round.safetensors"
+_TYPES = {
+    "weights": np.float64,
+    "best_weights": np.float64,
+    "accuracies": np.float64,
+    "owners": np.int64,
+    "memory.starts": np.int64,
+    "memory.features": np.int32,
+    "memory.counts": np.float64,
+    "added.tags": np.int32,
+    "added.words": np.uint8,
+}
+
+
+def training_key(
+    data: LabelledSentences, tuning: LabelledSentences, trees: TreeCorpus, config: LatentSvmConfig
+) -> str:
+    """Return what tells one training from all others: its texts, trees and options."""
+    options = config.model_dump(mode="json")
+    for name in ("rounds", "patience"):  # more rounds go on where fewer ended
+        options.pop(name)
+    corpora = (data.good, data.bad, tuning.good, tuning.bad, trees)
+    found = [corpus.fingerprint.sha256 for corpus in corpora]
+    return hashlib.sha256(json.dumps([options, found], sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LatentCheckpoint:
+    """A folder beside the model that holds the state after the last complete round.
+
+    Args:
+        folder: The folder.
+    """
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, model: str | os.PathLike[str]) -> LatentCheckpoint:
+        """Return the checkpoint of a model folder."""
+        path = Path(os.path.realpath(model))
+        return cls(path.with_name(f"{path.name}.training"))
+
+    @property
+    def path(self) -> Path:
+        """The file with the state."""
+        return self.folder / _FILE
+
+    def save(self, state: TrainingState, features: LatentFeatures, key: str) -> None:
+        """Write the state after a round; the file appears only when it is complete.
+
+        Raises:
+            OutputFileError: if it cannot be written.
+        """
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise OutputFileError(
+                f"{visible(str(self.folder))}: no checkpoint can be written there "
+                f"({error.strerror}). Is the folder around it writable?"
+            ) from error
+        words = "\n".join(word for _, word in features.added).encode()
+        tensors = {
+            "weights": state.weights,
+            "best_weights": state.best_weights,
+            "accuracies": np.array(state.accuracies),
+            "owners": state.owners,
+            "memory.starts": state.memory.starts,
+            "memory.features": state.memory.features,
+            "memory.counts": state.memory.counts,
+            "added.tags": np.array([tag for tag, _ in features.added], np.int32),
+            "added.words": np.frombuffer(words, np.uint8),
+        }
+        notes = {
+            "training": key,
+            "regularization": repr(state.regularization),
+            "digest": state.digest,
+        }
+        write_tables(self.path, tensors, notes)
+
+    def load(self, key: str, features: LatentFeatures) -> TrainingState | None:
+        """Return the state, and give `features` what was added; None if there is no checkpoint.
+
+        Raises:
+            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        tables = open_tables(self.path)
+        if tables.metadata.get("training") != key:
+            raise UsageError(
+                f"{visible(str(self.folder))}: this is the checkpoint of another training: other "
+                "sentences, trees or options. Give the same ones, or train without --resume.",
+                code="E_CHECKPOINT",
+            )
+        if any(
+            name not in tables or tables[name].dtype != kind or tables[name].ndim != 1
+            for name, kind in _TYPES.items()
+        ):
+            raise self._damaged("tables are missing")
+        return self._state(tables, features)
+
+    def _state(self, tables: Tables, features: LatentFeatures) -> TrainingState:
+        words = bytes(tables["added.words"]).decode("utf-8", "replace").split("\n")
+        tags = tables["added.tags"].tolist()
+        starts, columns = tables["memory.starts"], tables["memory.features"]
+        size = features.grammar.features + len(tags)
+        fits = (
+            (len(words) == len(tags) or (not tags and words == [""]))
+            and all(0 <= tag < len(features.grammar.symbols) for tag in tags)
+            and len(tables["weights"]) == size
+            and features.grammar.features <= len(tables["best_weights"]) <= size
+            and len(tables["accuracies"]) > 0
+            and len(starts) == len(tables["owners"]) + 1
+            and starts[0] == 0
+            and bool(np.all(np.diff(starts) >= 0))
+            and starts[-1] == len(columns) == len(tables["memory.counts"])
+            and (not len(columns) or (columns.min() >= 0 and columns.max() < size))
+            and bool(np.isfinite(tables["weights"]).all())
+        )
+        try:
+            regularization = float(tables.metadata.get("regularization", ""))
+        except ValueError:
+            regularization = 0.0
+        if not fits or not 0 < regularization < np.inf:
+            raise self._damaged("its parts do not fit together")
+        for pair in zip(tags, words, strict=False):
+            features.add({pair})
+        return TrainingState(
+            np.array(tables["weights"]),
+            np.array(tables["best_weights"]),
+            regularization,
+            tables["accuracies"].tolist(),
+            FeatureVectors(np.array(starts), np.array(columns), np.array(tables["memory.counts"])),
+            np.array(tables["owners"]),
+            tables.metadata.get("digest", ""),
+        )
+
+    def _damaged(self, what: str) -> ModelFileError:
+        return ModelFileError(
+            f"{visible(str(self.folder))}: the checkpoint cannot be used, {what}. Train without "
+            "--resume.",
+            code="E_CHECKPOINT",
+        )
+
+    def remove(self) -> None:
+        """Remove the file, and the folder if nothing else is in it."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.folder.rmdir()

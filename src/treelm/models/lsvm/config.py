@@ -1,0 +1,50 @@
+"""Options of latent support vector machines."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from treelm.models.model import Config
+
+#: Regularisation weights that are tried, 10^-4 to 10^2 in half decades.
+GRID = tuple(10 ** (half / 2) for half in range(-8, 5))
+
+
+class LatentSvmConfig(Config):
+    """How hidden trees are found and how their productions are weighed."""
+
+    grammar: Literal["treebank", "uninformed"] = "treebank"
+    """treebank: productions of the trees; uninformed: any tree over the tags of its words."""
+    start: Literal["mle", "zero"] = "mle"
+    """First weights: log relative frequencies of the treebank, or zeros."""
+    horizontal_order: int = Field(default=1, ge=0, le=16)
+    """Sisters that an intermediate node remembers."""
+    vertical_order: int = Field(default=2, ge=1, le=16)
+    """Ancestors that a label remembers, the node itself included."""
+    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Weight of the squared norm; None to choose it by the first round's accuracy."""
+    rounds: int = Field(default=30, ge=0, le=1000)
+    """Most rounds of parsing and fitting; none at all leaves the first weights as they are."""
+    patience: int = Field(default=5, ge=1)
+    """Rounds without a better accuracy on the sentences of tuning after which it stops."""
+    memory: bool = True
+    """Whether bad sentences keep the trees of all rounds."""
+    fixed_trees: bool = False
+    """Parse once, with the treebank's weights, and weigh the productions of those trees."""
+    tolerance: float = Field(default=1e-3, gt=0, lt=1)
+    """How exactly a round's optimum is found."""
+    seed: int = Field(default=0, ge=0, lt=1 << 31)
+    """Seed of the solver."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> LatentSvmConfig:
+        if self.grammar == "uninformed" and (self.start == "mle" or self.fixed_trees):
+            raise ValueError(
+                "an uninformed grammar has no frequencies to start from: choose start zero, and "
+                "no fixed trees"
+            )
+        if self.fixed_trees and self.start != "mle":
+            raise ValueError("fixed trees are those of the treebank's frequencies: start is mle")
+        return self

@@ -1,0 +1,328 @@
+"""Sentences as a latent grammar sees them: tags of words, best trees, counts of productions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.unknown_words import UNKNOWN, Signatures
+from treelm.kernel_errors import kernel_errors
+from treelm.models.lsvm.grammar import Floats, Ids, LatentGrammar
+from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.trees.profile import ProfileSource
+
+Places = npt.NDArray[np.int64]
+#: A lexical node: its tag, its feature, and the feature of the word itself or -1.
+Entry = tuple[int, int, int]
+
+_NO_RULE = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureVectors:
+    """Counts of features, row after row.
+
+    Args:
+        starts: Where each row begins, and their number at the end.
+        features: Numbers of features, ascending within a row.
+        counts: How often each occurs.
+    """
+
+    starts: Places
+    features: Ids
+    counts: Floats
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def key(self, row: int) -> bytes:
+        """Return bytes that are equal for equal rows only."""
+        part = slice(self.starts[row], self.starts[row + 1])
+        return self.features[part].tobytes() + b"|" + self.counts[part].tobytes()
+
+    def take(self, rows: Places) -> FeatureVectors:
+        """Return some rows, in the order given."""
+        sizes = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        index = np.repeat(self.starts[rows] - starts[:-1], sizes) + np.arange(starts[-1])
+        return FeatureVectors(starts, self.features[index], self.counts[index])
+
+    def times(self, weights: Floats) -> Floats:
+        """Return the weighted sum of every row."""
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        values = self.counts * weights[self.features]
+        sums: Floats = np.bincount(rows, values, len(self)).astype(np.float64)
+        return sums
+
+
+def joined(parts: Sequence[FeatureVectors]) -> FeatureVectors:
+    """Return the rows of several, one after the other."""
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    return FeatureVectors(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Parses:
+    """Best trees of sentences; those without a tree have the score minus infinity.
+
+    Args:
+        scores: Score of each.
+        starts: First node of each tree.
+        symbols: Labels of nodes, in preorder.
+        rules: Rules of nodes; all ones at tags.
+        is_second: Which sentences needed the second lexicon.
+    """
+
+    scores: Floats
+    starts: Places
+    symbols: npt.NDArray[np.uint32]
+    rules: npt.NDArray[np.uint32]
+    is_second: npt.NDArray[np.bool_]
+
+
+class LatentFeatures:
+    """Productions of a grammar and the words that training has added to it.
+
+    Args:
+        grammar: The productions.
+        added: Pairs of a tag and a word outside the treebank, in the order of their features.
+        profile: Language profile of the classes.
+    """
+
+    def __init__(
+        self,
+        grammar: LatentGrammar,
+        added: Sequence[tuple[int, str]] = (),
+        profile: ProfileSource = "english",
+    ) -> None:
+        self.grammar = grammar
+        self.profile = profile
+        self.added = list(added)
+        self._added = {pair: grammar.features + place for place, pair in enumerate(self.added)}
+        self._signatures = Signatures(profile)
+        self._words = self._tags_of(grammar.words, grammar.word_tags, grammar.first_word)
+        self._classes = self._tags_of(grammar.classes, grammar.class_tags, grammar.first_class)
+        self._top_features = np.full(len(grammar.symbols), -1, np.int64)
+        self._top_features[grammar.tops] = np.arange(len(grammar.tops)) + len(grammar.rules)
+
+    @staticmethod
+    def _tags_of(names: Sequence[str], rows: Ids, first: int) -> dict[str, list[tuple[int, int]]]:
+        found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for place, (tag, name) in enumerate(rows.tolist()):
+            found[names[name]].append((tag, first + place))
+        return dict(found)
+
+    def __len__(self) -> int:
+        return self.grammar.features + len(self.added)
+
+    def knows(self, word: str) -> bool:
+        """Return whether a word stands in the treebank."""
+        return word in self._words
+
+    def _class_tags(self, word: str) -> list[tuple[int, int]]:
+        return self._classes.get(self._signatures(word, 1)) or self._classes.get(UNKNOWN, [])
+
+    def entries(self, word: str, *, second: bool = False) -> list[Entry]:
+        """Return the tags of a word with what fires there.
+
+        Args:
+            word: The word.
+            second: Whether a word of the treebank may also have the tags of its class.
+        """
+        own = self._words.get(word)
+        if own is None:
+            added = self._added
+            return [
+                (tag, feature, added.get((tag, word), -1))
+                for tag, feature in self._class_tags(word)
+            ]
+        found = [(tag, feature, -1) for tag, feature in own]
+        if second:
+            seen = {tag for tag, _ in own}
+            others = self._class_tags(word)
+            found += [(tag, feature, -1) for tag, feature in others if tag not in seen]
+        return found
+
+    def add(self, pairs: set[tuple[int, str]]) -> None:
+        """Add features of tags and words outside the treebank, sorted by their strings."""
+        symbols = self.grammar.symbols
+        for tag, word in sorted(pairs, key=lambda pair: f"{symbols[pair[0]]} -> {pair[1]}"):
+            if (tag, word) not in self._added:
+                self._added[tag, word] = len(self)
+                self.added.append((tag, word))
+
+    def sentences(self, sentences: Sequence[Sequence[str]]) -> LatentSentences:
+        """Return sentences ready to be parsed."""
+        return LatentSentences(self, sentences)
+
+
+class LatentSentences:
+    """Sentences of a latent grammar, ready to be parsed again and again.
+
+    Args:
+        features: What may fire.
+        sentences: Each a sequence of words.
+    """
+
+    def __init__(self, features: LatentFeatures, sentences: Sequence[Sequence[str]]) -> None:
+        self.features = features
+        ids: dict[str, int] = {}
+        tokens = [ids.setdefault(word, len(ids)) for words in sentences for word in words]
+        self.types = tuple(ids)
+        self.tokens = np.array(tokens, np.int64)
+        sizes = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def _table(self, *, second: bool) -> tuple[Places, npt.NDArray[np.int64]]:
+        """Return where the entries of each type begin, and all entries (tag, feature, feature)."""
+        lists = [self.features.entries(word, second=second) for word in self.types]
+        sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+        rows = [entry for entries in lists for entry in entries]
+        table = np.array(rows, np.int64).reshape(-1, 3)
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), table
+
+    def parse(self, weights: Floats, *, threads: int = 1, progress: Progress = SILENT) -> Parses:
+        """Return the best tree of each sentence.
+
+        Args:
+            weights: One a feature.
+            threads: Kernel threads; results do not depend on it.
+            progress: Told how far it is.
+        """
+        everything = np.arange(len(self))
+        scores, nodes, symbols, rules = self._parse(
+            everything, weights, second=False, threads=threads, progress=progress
+        )
+        second = np.zeros(len(self), np.bool_)
+        failed = np.flatnonzero(np.isneginf(scores) & (np.diff(self.starts) > 0))
+        if len(failed):
+            again = self._parse(failed, weights, second=True, threads=threads, progress=progress)
+            found = np.isfinite(again[0])
+            second[failed[found]] = True
+            scores[failed] = again[0]
+            nodes, symbols, rules = _merge(failed, (nodes, symbols, rules), again[1:])
+        return Parses(scores, nodes, symbols, rules, second)
+
+    def _parse(
+        self,
+        chosen: Places,
+        weights: Floats,
+        *,
+        second: bool,
+        threads: int,
+        progress: Progress,
+    ) -> tuple[Floats, Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        grammar = self.features.grammar
+        first, table = self._table(second=second)
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        types = self.tokens[places]
+        entries = np.diff(first)[types]
+        tag_starts = np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
+        index = np.repeat(first[types] - tag_starts[:-1], entries) + np.arange(tag_starts[-1])
+        padded = np.append(weights, 0.0)
+        values = padded[table[:, 1]] + padded[table[:, 2]]
+        tops = np.full(len(grammar.symbols), -np.inf)
+        tops[grammar.tops] = weights[len(grammar.rules) : grammar.first_word]
+        with (
+            progress.step("parsing", total=len(chosen), unit="sentences") as step,
+            kernel_errors("parsing sentences"),
+        ):
+            scores, _, nodes, symbols, rules = _native.best_weighted_trees(
+                symbols=len(grammar.symbols),
+                rules=np.ascontiguousarray(grammar.rules),
+                weights=np.ascontiguousarray(weights[: len(grammar.rules)]),
+                root_weights=tops,
+                tags=table[index, 0].astype(np.int32),
+                tag_weights=values[index],
+                tag_starts=tag_starts,
+                sentence_starts=starts,
+                threads=threads,
+                progress=kernel_report(step),
+            )
+        return np.array(scores), nodes, symbols, rules
+
+    def _leaves(self, parses: Parses) -> tuple[Places, npt.NDArray[np.int64]]:
+        """Return the tokens below the tags of all trees, and the tags, in the order of nodes."""
+        is_tag = parses.rules == _NO_RULE
+        parsed = np.flatnonzero(np.diff(parses.starts) > 0)
+        sizes = np.diff(self.starts)[parsed]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        tokens = np.repeat(self.starts[parsed] - starts[:-1], sizes) + np.arange(starts[-1])
+        return tokens, parses.symbols[is_tag].astype(np.int64)
+
+    def new_words(self, parses: Parses) -> set[tuple[int, str]]:
+        """Return the tags of words outside the treebank in the trees."""
+        tokens, tags = self._leaves(parses)
+        size = len(self.features.grammar.symbols)
+        pairs = np.unique(self.tokens[tokens] * size + tags).tolist()
+        found = ((pair % size, self.types[pair // size]) for pair in pairs)
+        return {(tag, word) for tag, word in found if not self.features.knows(word)}
+
+    def vectors(self, parses: Parses) -> FeatureVectors:
+        """Return the counts of the productions of every tree; no entries where there is none."""
+        grammar = self.features.grammar
+        size = len(grammar.symbols)
+        tokens, tags = self._leaves(parses)
+        first, table = self._table(second=True)
+        owner = np.repeat(np.arange(len(self.types)), np.diff(first))
+        keys = owner * size + table[:, 0]
+        order = np.argsort(keys)
+        place = order[np.searchsorted(keys[order], self.tokens[tokens] * size + tags)]
+        sentence_of_node = np.repeat(np.arange(len(self)), np.diff(parses.starts))
+        is_tag = parses.rules == _NO_RULE
+        parsed = np.flatnonzero(np.diff(parses.starts) > 0)
+        tops = self.features._top_features[parses.symbols[parses.starts[parsed]]]
+        leaf_sentence = sentence_of_node[is_tag]
+        extra = table[place, 2] >= 0
+        rows = np.concatenate(
+            [sentence_of_node[~is_tag], parsed, leaf_sentence, leaf_sentence[extra]]
+        )
+        columns = np.concatenate(
+            [
+                parses.rules[~is_tag].astype(np.int64),
+                tops,
+                table[place, 1],
+                table[place[extra], 2],
+            ]
+        )
+        width = len(self.features)
+        pairs, counts = np.unique(rows * width + columns, return_counts=True)
+        return FeatureVectors(
+            np.searchsorted(pairs // width, np.arange(len(self) + 1)).astype(np.int64),
+            (pairs % width).astype(np.int32),
+            counts.astype(np.float64),
+        )
+
+
+def _merge(
+    failed: Places,
+    old: tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]],
+    new: tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]],
+) -> tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return trees with those of some sentences, which had none, put in their places."""
+    sizes = np.diff(old[0])
+    sizes[failed] = np.diff(new[0])
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    is_new = np.zeros(len(sizes), np.bool_)
+    is_new[failed] = True
+    mask = np.repeat(is_new, sizes)
+    merged = []
+    for first, second in zip(old[1:], new[1:], strict=True):
+        values = np.empty(starts[-1], np.uint32)
+        values[~mask], values[mask] = first, second
+        merged.append(values)
+    return starts, merged[0], merged[1]
