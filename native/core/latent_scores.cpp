@@ -278,12 +278,10 @@ void LatentScores::count_rows(std::span<const std::pair<std::uint32_t, std::uint
           total(sums[i * columns + j]) * block.weights[j * all_rows + first_row + i];
 }
 
-void LatentScores::count(std::span<double> counts, ThreadPool& pool) {
-  struct Work {
-    std::size_t rule_run, first_row, last_row;
-  };
-  // Many small rules make one piece of work, and the rows of a large one several. The cuts depend on sizes only.
-  std::vector<std::vector<Work>> work;
+// Many small rules make one piece of work, and the rows of a large one several. The cuts depend on sizes only.
+void LatentScores::plan_counts() {
+  work_.clear();
+  work_starts_.clear();
   std::size_t products = work_products;
   const std::span<const std::pair<std::uint32_t, std::uint32_t>> runs(piece_->runs);
   for (std::size_t i = 0; i + 1 < piece_->rule_runs.size(); ++i) {
@@ -299,17 +297,24 @@ void LatentScores::count(std::span<double> counts, ThreadPool& pool) {
     for (std::size_t first = 0; first < rows; first += some) {
       const std::size_t last = std::min(rows, first + some);
       if (products + (last - first) * row_products > work_products) {
-        work.emplace_back();
+        work_starts_.push_back(work_.size());
         products = 0;
       }
-      work.back().push_back({i, first, last});
+      work_.push_back({i, first, last});
       products += (last - first) * row_products;
     }
   }
-  pool.map(work.size(), [&](std::size_t index, std::size_t worker) {
-    for (const auto& [i, first, last] : work[index])
+  work_starts_.push_back(work_.size());
+}
+
+void LatentScores::count(std::span<double> counts, ThreadPool& pool) {
+  const std::span<const std::pair<std::uint32_t, std::uint32_t>> runs(piece_->runs);
+  pool.map(work_starts_.size() - 1, [&](std::size_t index, std::size_t worker) {
+    for (std::size_t at = work_starts_[index]; at < work_starts_[index + 1]; ++at) {
+      const auto& [i, first, last] = work_[at];
       count_rows(runs.subspan(piece_->rule_runs[i], piece_->rule_runs[i + 1] - piece_->rule_runs[i]), first, last,
                  counts, scratch_[worker]);
+    }
   });
 }
 

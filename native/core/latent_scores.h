@@ -38,6 +38,8 @@ class LatentScores {
   void outside(ThreadPool& pool);
   // Throws Error(not_a_number) for the first tree with scores that overflowed.
   void check_numbers(ThreadPool& pool) const;
+  // Divides the counting into pieces of work; then adds the expected counts to `counts`.
+  void plan_counts();
   void count(std::span<double> counts, ThreadPool& pool);
 
   const double* inside_of(std::uint32_t slot) const { return values_.data() + place_[slot].inside; }
@@ -54,6 +56,11 @@ class LatentScores {
   // The largest number of vectors that one rule needs, kept by one worker.
   struct Scratch {
     std::vector<Lanes> left, right, to_left, to_right, pairs, parents, sums;
+  };
+
+  // Some rows of the block of one rule.
+  struct Work {
+    std::size_t rule_run, first_row, last_row;
   };
 
   std::size_t size_of(std::int32_t symbol) const { return blocks_->shapes().count(symbol); }
@@ -79,6 +86,9 @@ class LatentScores {
   std::vector<double> scale_;       // per slot of an inner node: 2^-exponent
   std::vector<std::int32_t> exponent_;
   std::vector<Scratch> scratch_;  // per worker
+  // What is to be counted, and where each piece of work begins.
+  std::vector<Work> work_;
+  std::vector<std::size_t> work_starts_;
 };
 
 }  // namespace treelm

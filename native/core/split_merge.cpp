@@ -172,6 +172,7 @@ void LatentTrees::score_piece(const ActiveBlocks& blocks, const TreePiece& piece
   if (!outside) return;
   scores.outside(pool);
   scores.check_numbers(pool);
+  scores.plan_counts();
 }
 
 std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
