@@ -6,15 +6,15 @@ Nothing is imported here: the objects are made by their own packages and given t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, parse_tree
 from treelm.errors import CorpusFormatError
-from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.interop.nltk_trees import from_nltk
 from treelm.interop.stanza_trees import from_stanza
+from treelm.models.parser import SentenceParser
 from treelm.models.words import Words, words_of
 from treelm.transforms.clean import clean
 from treelm.trees.tree import Tree
@@ -36,7 +36,7 @@ def prepared(tree: Tree) -> Tree:
     return clean(Tree("ROOT", top))
 
 
-class ForeignParser:
+class ForeignParser(SentenceParser):
     """A parser of treelm around a function that finds trees.
 
     Args:
@@ -74,29 +74,6 @@ class ForeignParser:
             if len(found) == k:
                 break
         return list(found.values())
-
-    def parse_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words or without a tree."""
-        lists = self.parse_k_best_many(sentences, 1, options=options, threads=threads)
-        return [parses[0] if parses else None for parses in lists]
-
-    def parse_k_best_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        k: int,
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[list[ScoredTree]]:
-        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
-        del options, threads
-        return [self.parse(words, k) for words in sentences]
 
 
 def nltk_parser(parser: Any) -> ForeignParser:

@@ -8,11 +8,10 @@ from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.words import Words, words_of
+from treelm.models.parser import ArrayParser
 
 
-class CachedParser:
+class CachedParser(ArrayParser):
     """Gives sentences the trees that a file holds.
 
     Args:
@@ -27,38 +26,6 @@ class CachedParser:
     def __init__(self, file: ForestFile) -> None:
         self.file = file
 
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return up to `k` trees of a sentence, the best first; none for no words.
-
-        Raises:
-            UsageError: ``E_NOT_CACHED`` for a sentence that the file does not hold, or holds with
-                fewer trees.
-        """
-        return self.parse_k_best_many([words_of(sentence)], k)[0]
-
-    def parse_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words."""
-        lists = self.k_best_many(sentences, 1, options=options, threads=threads)
-        return [found[0] if found else None for found in lists]
-
-    def parse_k_best_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        k: int,
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[list[ScoredTree]]:
-        """Return up to `k` trees of every sentence, the best first; none for no words."""
-        lists = self.k_best_many(sentences, k, options=options, threads=threads)
-        return [[] if found is None else found[:] for found in lists]
-
     def k_best_many(
         self,
         sentences: Sequence[Sequence[str]],
@@ -67,7 +34,12 @@ class CachedParser:
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[KBest | None]:
-        """Return the same as arrays; None for no words. Options and threads do not matter."""
+        """Return up to `k` trees of every sentence; options and threads do not matter.
+
+        Raises:
+            UsageError: ``E_NOT_CACHED`` for a sentence that the file does not hold, or holds with
+                fewer trees.
+        """
         del options, threads
         return [self._found(tuple(words), k) if words else None for words in sentences]
 

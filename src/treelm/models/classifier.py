@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Generic
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.errors import UnsupportedTask
 from treelm.models.calibration import Calibration
-from treelm.models.model import LanguageModel, Task
+from treelm.models.model import LanguageModel, ModelInfo, Task
 from treelm.models.scores import SentenceScore
+from treelm.models.trained_model import OwnConfig
 from treelm.models.words import Words, words_of
+from treelm.store.manifest import TrainingCorpus
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,15 +25,36 @@ Floats = npt.NDArray[np.float64]
 _BATCH = 1024
 
 
-class Classifier(LanguageModel):
+class Classifier(LanguageModel, Generic[OwnConfig]):
     """A model whose score is a margin: good above zero, bad at zero and below."""
 
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.CLASSIFY, Task.SCORE})
 
+    _config: OwnConfig
+    _calibration: Calibration
+    _corpora: tuple[TrainingCorpus, ...]
+
     @property
-    @abstractmethod
+    def config(self) -> OwnConfig:
+        """The options it was trained with."""
+        return self._config
+
+    @property
     def calibration(self) -> Calibration:
         """The curve from margins to probabilities."""
+        return self._calibration
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self._corpora
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return ModelInfo(
+            exactness="margin", normalized=False, vocabulary=self.vocabulary.fingerprint
+        )
 
     @abstractmethod
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:

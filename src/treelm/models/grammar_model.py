@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import ChartParser
@@ -27,9 +26,11 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
 from treelm.models.incremental import LONGEST_SAMPLE
-from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.model import ModelInfo, Task, explain
+from treelm.models.parser import ArrayParser
 from treelm.models.scores import Sample, SentenceScore
 from treelm.models.scoring_views import PrunedScores, check_lengths
+from treelm.models.trained_model import OwnConfig, TrainedModel
 from treelm.models.tree_model import TreeScorer
 from treelm.models.words import Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -43,10 +44,8 @@ COUNTS = "unigram_counts"
 #: Sentences that are scored at once.
 _BATCH = 256
 
-OwnConfig = TypeVar("OwnConfig", bound=Config)
 
-
-class GrammarModel(TreeScorer, Generic[OwnConfig]):
+class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     """Parses and scores sentences with a grammar.
 
     Args:
@@ -72,6 +71,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         corpora: Sequence[TrainingCorpus] = (),
     ) -> None:
         self.grammar, self.lexicon = grammar, lexicon
+        self._vocabulary = lexicon.vocabulary
         self._unigram_counts = unigram_counts
         self._config = config
         self._corpora = tuple(corpora)
@@ -79,26 +79,6 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
 
     # -- properties -------------------------------------------------------------------------
-
-    @property
-    def config(self) -> OwnConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
-        return self.lexicon.vocabulary
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
-    def unigram_counts(self) -> npt.NDArray[np.uint64]:
-        """Counts of the training text by word id, that of the sentence end last."""
-        return self._unigram_counts
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -114,22 +94,6 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
     def _parser(self, options: ParserOptions) -> ChartParser:
         return ChartParser(self.grammar, self.lexicon, options)
 
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return up to `k` distinct trees of a sentence, the best first; none for no words."""
-        return self.parse_k_best_many([words_of(sentence)], k)[0]
-
-    def parse_k_best_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        k: int,
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[list[ScoredTree]]:
-        """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
-        lists = self.k_best_many(sentences, k, options=options, threads=threads)
-        return [[] if found is None else found[:] for found in lists]
-
     def k_best_many(
         self,
         sentences: Sequence[Sequence[str]],
@@ -138,7 +102,7 @@ class GrammarModel(TreeScorer, Generic[OwnConfig]):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[KBest | None]:
-        """Return the same as arrays, without an object for every tree; None for no words."""
+        """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
         return parser.parse(sentences, k, threads=threads)
 

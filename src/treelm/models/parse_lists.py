@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.nbest import NBest
 from treelm.corpus.tree_lists import ListForm, read_tree_lists
 from treelm.errors import UsageError
-from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.parser import SentenceParser
 from treelm.models.words import Words, words_of
 
 #: Lists that are kept although they were used: texts repeat short sentences.
@@ -28,7 +28,7 @@ def scored_trees(best: NBest, k: int | None = None) -> list[ScoredTree]:
     ]
 
 
-class ParseLists:
+class ParseLists(SentenceParser):
     """A parser that knows its sentences beforehand.
 
     The file is read once, as far as it is needed: sentences may be asked for in the order in which
@@ -92,26 +92,3 @@ class ParseLists:
                 code="E_NO_LIST",
             )
         return scored_trees(found, k)
-
-    def parse_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[ScoredTree | None]:
-        """Return the first tree of every sentence, None for one without words."""
-        lists = self.parse_k_best_many(sentences, 1, options=options, threads=threads)
-        return [parses[0] if parses else None for parses in lists]
-
-    def parse_k_best_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        k: int,
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[list[ScoredTree]]:
-        """Return the first `k` trees of every sentence; none for no words."""
-        del options, threads
-        return [self.parse(words, k) for words in sentences]

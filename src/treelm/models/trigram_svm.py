@@ -21,7 +21,7 @@ from treelm.extras import import_extra
 from treelm.models.calibration import Calibration, fit_calibration, training_records
 from treelm.models.classifier import Classifier, Floats
 from treelm.models.lsvm.config import GRID
-from treelm.models.model import Config, ModelInfo, explain
+from treelm.models.model import Config, explain
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -56,7 +56,7 @@ def ngrams_of(words: Sequence[str]) -> Counter[str]:
     return counts
 
 
-class TrigramSvmModel(Classifier):
+class TrigramSvmModel(Classifier[TrigramSvmConfig]):
     """Weighs n-grams of words; the vector of a sentence has length one.
 
     Args:
@@ -83,21 +83,6 @@ class TrigramSvmModel(Classifier):
         self._config, self._calibration, self._corpora = config, calibration, tuple(corpora)
 
     @property
-    def config(self) -> TrigramSvmConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def calibration(self) -> Calibration:
-        """The curve from margins to probabilities."""
-        return self._calibration
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
     def size(self) -> int:
         """Number of n-grams."""
         return len(self.ngrams)
@@ -112,13 +97,6 @@ class TrigramSvmModel(Classifier):
         """The words of its training sentences."""
         words = (ngram for ngram in self.ngrams if " " not in ngram)
         return Vocabulary.from_counts(dict.fromkeys(words, 1))
-
-    @cached_property
-    def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
-        return ModelInfo(
-            exactness="margin", normalized=False, vocabulary=self.vocabulary.fingerprint
-        )
 
     @cached_property
     def _ids(self) -> dict[str, int]:

@@ -25,6 +25,7 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
 from treelm.models.model import Config, ModelInfo, Task, explain
 from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.trained_model import TrainedModel
 from treelm.models.tree_events import WordTags
 from treelm.models.tree_model import GivesTrees
 from treelm.models.words import portable
@@ -43,7 +44,7 @@ WORDS, LABELS, TAGS, TABLES = "words.txt", "labels.txt", "tags.txt", "tables.saf
 COUNTS, IS_CHILD, WORD_TAGS = "unigram_counts", "is_child", "word_tags"
 
 
-class HeadlexModel(PackedTreeModel):
+class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
     """Predicts heads and modifiers from labels and head words.
 
     Args:
@@ -141,26 +142,6 @@ class HeadlexModel(PackedTreeModel):
         return cast("Self", model)
 
     # -- properties -------------------------------------------------------------------------
-
-    @property
-    def config(self) -> HeadlexConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
-        return self._vocabulary
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
-    def unigram_counts(self) -> npt.NDArray[np.uint64]:
-        """Counts of the training text by word id, the number of sentences last."""
-        return self._unigram_counts
 
     @cached_property
     def info(self) -> ModelInfo:

@@ -41,6 +41,7 @@ from treelm.models.states import (
     model_fingerprint,
     state_payload,
 )
+from treelm.models.trained_model import TrainedModel
 from treelm.models.words import Word, Words, portable, words_of
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
@@ -50,7 +51,7 @@ from treelm.store.manifest import Description, TrainingCorpus
 _MEBIBYTE = 1 << 20
 
 
-class HhmmModel(IncrementalModel):
+class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
     """Predicts each word from all bounded right-corner parses of the words before it.
 
     Args:
@@ -141,26 +142,6 @@ class HhmmModel(IncrementalModel):
         )
 
     # -- properties -------------------------------------------------------------------------
-
-    @property
-    def config(self) -> HhmmConfig:
-        """The options it was trained with, and those of its search."""
-        return self._config
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
-        return self._vocabulary
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
-    def unigram_counts(self) -> npt.NDArray[np.uint64]:
-        """Counts of the training text by word id, that of the sentence end last."""
-        return self._unigram_counts
 
     @cached_property
     def info(self) -> ModelInfo:

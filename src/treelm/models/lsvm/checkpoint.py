@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from treelm.characters import visible
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
-from treelm.errors import ModelFileError, OutputFileError, UsageError
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import FeatureVectors, LatentFeatures
 from treelm.models.lsvm.memory import TrainingState
-from treelm.store.tables import Tables, open_tables, write_tables
+from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.tables import Tables
 
-_FILE = "round.safetensors"
 _TYPES = {
     "weights": np.float64,
     "best_weights": np.float64,
@@ -46,26 +41,11 @@ def training_key(
     return hashlib.sha256(json.dumps([options, found], sort_keys=True).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class LatentCheckpoint:
-    """A folder beside the model that holds the state after the last complete round.
+class LatentCheckpoint(CheckpointFolder):
+    """What is known after the last complete round."""
 
-    Args:
-        folder: The folder.
-    """
-
-    folder: Path
-
-    @classmethod
-    def beside(cls, model: str | os.PathLike[str]) -> LatentCheckpoint:
-        """Return the checkpoint of a model folder."""
-        path = Path(os.path.realpath(model))
-        return cls(path.with_name(f"{path.name}.training"))
-
-    @property
-    def path(self) -> Path:
-        """The file with the state."""
-        return self.folder / _FILE
+    file_name: ClassVar[str] = "round.safetensors"
+    told_by: ClassVar[str] = "sentences, trees or options"
 
     def save(self, state: TrainingState, features: LatentFeatures, key: str) -> None:
         """Write the state after a round; the file appears only when it is complete.
@@ -73,13 +53,6 @@ class LatentCheckpoint:
         Raises:
             OutputFileError: if it cannot be written.
         """
-        try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise OutputFileError(
-                f"{visible(str(self.folder))}: no checkpoint can be written there "
-                f"({error.strerror}). Is the folder around it writable?"
-            ) from error
         words = "\n".join(word for _, word in features.added).encode()
         tensors = {
             "weights": state.weights,
@@ -92,12 +65,7 @@ class LatentCheckpoint:
             "added.tags": np.array([tag for tag, _ in features.added], np.int32),
             "added.words": np.frombuffer(words, np.uint8),
         }
-        notes = {
-            "training": key,
-            "regularization": repr(state.regularization),
-            "digest": state.digest,
-        }
-        write_tables(self.path, tensors, notes)
+        self.write(tensors, key, regularization=repr(state.regularization), digest=state.digest)
 
     def load(self, key: str, features: LatentFeatures) -> TrainingState | None:
         """Return the state, and give `features` what was added; None if there is no checkpoint.
@@ -106,20 +74,14 @@ class LatentCheckpoint:
             UsageError: ``E_CHECKPOINT`` if it is that of another training.
             ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
         """
-        if not os.path.lexists(self.path):
+        tables = self.open(key)
+        if tables is None:
             return None
-        tables = open_tables(self.path)
-        if tables.metadata.get("training") != key:
-            raise UsageError(
-                f"{visible(str(self.folder))}: this is the checkpoint of another training: other "
-                "sentences, trees or options. Give the same ones, or train without --resume.",
-                code="E_CHECKPOINT",
-            )
         if any(
             name not in tables or tables[name].dtype != kind or tables[name].ndim != 1
             for name, kind in _TYPES.items()
         ):
-            raise self._damaged("tables are missing")
+            raise self.damaged("tables are missing")
         return self._state(tables, features)
 
     def _state(self, tables: Tables, features: LatentFeatures) -> TrainingState:
@@ -145,7 +107,7 @@ class LatentCheckpoint:
         except ValueError:
             regularization = 0.0
         if not fits or not 0 < regularization < np.inf:
-            raise self._damaged("its parts do not fit together")
+            raise self.damaged("its parts do not fit together")
         for pair in zip(tags, words, strict=False):
             features.add({pair})
         return TrainingState(
@@ -157,16 +119,3 @@ class LatentCheckpoint:
             np.array(tables["owners"]),
             tables.metadata.get("digest", ""),
         )
-
-    def _damaged(self, what: str) -> ModelFileError:
-        return ModelFileError(
-            f"{visible(str(self.folder))}: the checkpoint cannot be used, {what}. Train without "
-            "--resume.",
-            code="E_CHECKPOINT",
-        )
-
-    def remove(self) -> None:
-        """Remove the file, and the folder if nothing else is in it."""
-        with contextlib.suppress(OSError):
-            self.path.unlink(missing_ok=True)
-            self.folder.rmdir()

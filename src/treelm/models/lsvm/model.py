@@ -20,7 +20,7 @@ from treelm.models.classifier import Classifier
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
-from treelm.models.model import Config, ModelInfo, explain
+from treelm.models.model import Config, explain
 from treelm.models.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
@@ -33,7 +33,7 @@ _MATRICES = {"rules": 3, "word_tags": 2, "class_tags": 2}
 _NO_RULE = 0xFFFFFFFF
 
 
-class LatentSvmModel(Classifier):
+class LatentSvmModel(Classifier[LatentSvmConfig]):
     """Weighs the productions of the best tree that it can find for a sentence.
 
     Args:
@@ -67,33 +67,11 @@ class LatentSvmModel(Classifier):
     def __repr__(self) -> str:
         return f"LatentSvmModel({self._config.grammar}, features={len(self.features)})"
 
-    @property
-    def config(self) -> LatentSvmConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def calibration(self) -> Calibration:
-        """The curve from margins to probabilities."""
-        return self._calibration
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The words of its treebank."""
         words = dict.fromkeys(self.features.grammar.words, 1)
         return Vocabulary.from_counts(words, profile=self.features.profile)
-
-    @cached_property
-    def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
-        return ModelInfo(
-            exactness="margin", normalized=False, vocabulary=self.vocabulary.fingerprint
-        )
 
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the weight of the best tree of every sentence; minus infinity without one."""

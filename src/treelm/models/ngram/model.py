@@ -35,6 +35,7 @@ from treelm.models.states import (
     state_payload,
     unpack_numbers,
 )
+from treelm.models.trained_model import TrainedModel
 from treelm.models.words import Word, Words, portable, words_of
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
@@ -48,7 +49,7 @@ WORDS, TABLES, TABLE, COUNTS = "words.txt", "tables.safetensors", "ngram", "unig
 _CACHED_ESTIMATES = 1 << 16
 
 
-class NgramModel(IncrementalModel):
+class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     """Predicts each word from the few before it.
 
     Args:
@@ -140,26 +141,6 @@ class NgramModel(IncrementalModel):
         return cast("Self", model)
 
     # -- properties -------------------------------------------------------------------------
-
-    @property
-    def config(self) -> NgramConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
-        return self._vocabulary
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
-    def unigram_counts(self) -> npt.NDArray[np.uint64]:
-        """Counts of the training text by word id, that of the sentence end last."""
-        return self._unigram_counts
 
     @cached_property
     def info(self) -> ModelInfo:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
-from treelm.errors import ModelFileError, OutputFileError, UsageError
+from treelm.errors import UsageError
 from treelm.grammar.latent_trees import LatentTrees
 from treelm.grammar.split_merge import LatentWeights
 from treelm.models.pcfg_la.config import PcfgLaConfig
-from treelm.store.tables import Tables, open_tables, write_tables
-
-_FILE = "cycle.safetensors"
+from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.tables import Tables
 
 
 def training_key(trees: LatentTrees, config: PcfgLaConfig, held_out: str | None) -> str:
@@ -35,26 +30,11 @@ def training_key(trees: LatentTrees, config: PcfgLaConfig, held_out: str | None)
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A folder beside the model that holds the grammar after the last complete cycle.
+class Checkpoint(CheckpointFolder):
+    """The grammar after the last complete cycle."""
 
-    Args:
-        folder: The folder.
-    """
-
-    folder: Path
-
-    @classmethod
-    def beside(cls, model: str | os.PathLike[str]) -> Checkpoint:
-        """Return the checkpoint of a model folder."""
-        path = Path(os.path.realpath(model))
-        return cls(path.with_name(f"{path.name}.training"))
-
-    @property
-    def path(self) -> Path:
-        """The file with the grammar."""
-        return self.folder / _FILE
+    file_name: ClassVar[str] = "cycle.safetensors"
+    told_by: ClassVar[str] = "trees, options or held-out trees"
 
     def save(self, state: LatentWeights, cycle: int, key: str) -> None:
         """Write the grammar after a cycle; the file appears only when it is complete.
@@ -62,20 +42,13 @@ class Checkpoint:
         Raises:
             OutputFileError: if it cannot be written.
         """
-        try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise OutputFileError(
-                f"{visible(str(self.folder))}: no checkpoint can be written there "
-                f"({error.strerror}). Is the folder around it writable?"
-            ) from error
         tensors: dict[str, npt.NDArray[Any]] = {
             "substates": state.substates,
             "weights": state.weights,
         }
         for number, level in enumerate(state.split_tree):
             tensors[f"split_tree.{number}"] = level
-        write_tables(self.path, tensors, {"cycle": str(cycle), "training": key})
+        self.write(tensors, key, cycle=str(cycle))
 
     def load(self, trees: LatentTrees, cycles: int, key: str) -> tuple[LatentWeights, int] | None:
         """Return the grammar and the number of cycles done, or None if there is no checkpoint.
@@ -84,15 +57,9 @@ class Checkpoint:
             UsageError: ``E_CHECKPOINT`` if it is that of another training.
             ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
         """
-        if not os.path.lexists(self.path):
+        tables = self.open(key)
+        if tables is None:
             return None
-        tables = open_tables(self.path)
-        if tables.metadata.get("training") != key:
-            raise UsageError(
-                f"{visible(str(self.folder))}: this is the checkpoint of another training: other "
-                "trees, options or held-out trees. Give the same ones, or train without --resume.",
-                code="E_CHECKPOINT",
-            )
         cycle = tables.metadata.get("cycle", "")
         if not cycle.isdecimal() or not 1 <= int(cycle[:4]) <= cycles:
             raise UsageError(
@@ -107,25 +74,12 @@ class Checkpoint:
 
         names = {"substates", "weights", *(f"split_tree.{number}" for number in range(cycle))}
         if set(tables) != names:
-            raise self._damaged("tables are missing")
+            raise self.damaged("tables are missing")
         substates, weights = np.array(tables["substates"]), np.array(tables["weights"])
         split_tree = tuple(np.array(tables[f"split_tree.{number}"]) for number in range(cycle))
         if substates.dtype != np.int32 or substates.shape != (trees.rules.symbols,):
-            raise self._damaged("its symbols are others")
+            raise self.damaged("its symbols are others")
         if weights.dtype != np.float64 or weights.shape != (trees.rules.ends(substates)[2],):
-            raise self._damaged("its rules are others")
+            raise self.damaged("its rules are others")
         grammar_of(trees.trees, trees.rules, substates, weights, split_tree)  # checks the rest
         return LatentWeights(substates, weights, split_tree)
-
-    def _damaged(self, what: str) -> ModelFileError:
-        return ModelFileError(
-            f"{visible(str(self.folder))}: the checkpoint cannot be used, {what}. Train without "
-            "--resume.",
-            code="E_CHECKPOINT",
-        )
-
-    def remove(self) -> None:
-        """Remove the file, and the folder if nothing else is in it."""
-        with contextlib.suppress(OSError):
-            self.path.unlink(missing_ok=True)
-            self.folder.rmdir()

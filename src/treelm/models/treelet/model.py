@@ -24,6 +24,7 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.model import Config, ModelInfo, Task, explain
 from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
 from treelm.models.scores import Sample
+from treelm.models.trained_model import TrainedModel
 from treelm.models.tree_model import GivesTrees
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.tables import TreeletTables
@@ -46,7 +47,7 @@ COUNTS = "unigram_counts"
 DEEPEST_SAMPLE = 200
 
 
-class TreeletModel(PackedTreeModel):
+class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
     """Predicts what phrases consist of, and words, from the treelets around them.
 
     Args:
@@ -132,26 +133,6 @@ class TreeletModel(PackedTreeModel):
         return cast("Self", model)
 
     # -- properties -------------------------------------------------------------------------
-
-    @property
-    def config(self) -> TreeletConfig:
-        """The options it was trained with."""
-        return self._config
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
-        return self._vocabulary
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
-    def unigram_counts(self) -> npt.NDArray[np.uint64]:
-        """Counts of the training text by word id, the number of sentences last."""
-        return self._unigram_counts
 
     @cached_property
     def info(self) -> ModelInfo:

@@ -1,0 +1,95 @@
+"""Checkpoints: a file of tables beside a model, from which an interrupted training goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy.typing as npt
+
+from treelm.characters import visible
+from treelm.errors import ModelFileError, OutputFileError, UsageError
+from treelm.store.tables import Tables, open_tables, write_tables
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFolder:
+    """A folder beside the model that holds what the last complete step of a training left.
+
+    Args:
+        folder: The folder.
+    """
+
+    #: Name of the file in it.
+    file_name: ClassVar[str]
+    #: What a training is told apart by, for messages.
+    told_by: ClassVar[str]
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, model: str | os.PathLike[str]) -> Self:
+        """Return the checkpoint of a model folder."""
+        path = Path(os.path.realpath(model))
+        return cls(path.with_name(f"{path.name}.training"))
+
+    @property
+    def path(self) -> Path:
+        """The file with the state."""
+        return self.folder / self.file_name
+
+    def write(self, tensors: Mapping[str, npt.NDArray[Any]], key: str, **notes: str) -> None:
+        """Write the state of a training; the file appears only when it is complete.
+
+        Args:
+            tensors: The state.
+            key: What tells the training from all others.
+            notes: What else the file says.
+
+        Raises:
+            OutputFileError: if it cannot be written.
+        """
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise OutputFileError(
+                f"{visible(str(self.folder))}: no checkpoint can be written there "
+                f"({error.strerror}). Is the folder around it writable?"
+            ) from error
+        write_tables(self.path, tensors, {"training": key, **notes})
+
+    def open(self, key: str) -> Tables | None:
+        """Return the state of a training, or None if there is no checkpoint.
+
+        Raises:
+            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            ModelFileError: ``E_MODEL_TABLES`` if it is damaged.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        tables = open_tables(self.path)
+        if tables.metadata.get("training") != key:
+            raise UsageError(
+                f"{visible(str(self.folder))}: this is the checkpoint of another training: other "
+                f"{self.told_by}. Give the same ones, or train without --resume.",
+                code="E_CHECKPOINT",
+            )
+        return tables
+
+    def damaged(self, what: str) -> ModelFileError:
+        """Return the error for a checkpoint that is not what it should be."""
+        return ModelFileError(
+            f"{visible(str(self.folder))}: the checkpoint cannot be used, {what}. Train without "
+            "--resume.",
+            code="E_CHECKPOINT",
+        )
+
+    def remove(self) -> None:
+        """Remove the file, and the folder if nothing else is in it."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.folder.rmdir()
