@@ -37,6 +37,7 @@ class Experiment:
         self.seed: int = arguments.seed
         self.threads: int = arguments.threads
         self.limit: int | None = arguments.limit
+        self.allow_overlap: bool = arguments.allow_overlap
         self.negatives_text: Path = self.data / f"text/{arguments.negatives}.txt.xz"
         self.ks: tuple[int, ...] = tuple(k for k in (1, 10, 100, 1000) if k <= arguments.k)
         self.judged_k = min(JUDGED_K, max(self.ks))

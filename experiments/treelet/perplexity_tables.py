@@ -26,6 +26,7 @@ from training_sets import ALL, TREEBANKS
 from tree_scores import Numbers, Scores
 
 from published import PERPLEXITY
+from treelm.corpus.corpus import TreeSentences
 from treelm.models.mixture_weights import fit_weights
 from treelm.tasks.evaluate.comparison import compare_log_probs
 from treelm.view.plots import Point, Series, draw_line_chart
@@ -48,6 +49,12 @@ class PerplexityTables(Experiment):
             dev = self.score(f"{treebank}.dev", self.sentences(treebank, "dev"), keys, self.dev_ks)
             test = self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys)
             self._perplexities(treebank, dev, test)
+        self.report.check_overlap(
+            TreeSentences(self.sets.corpus(ALL)),
+            [words for treebank in TREEBANKS for words in self.sentences(treebank, "test")],
+            name="all test sets",
+            allow_overlap=self.allow_overlap,
+        )
 
     def _perplexities(self, treebank: str, dev: Scores, test: Scores) -> None:
         table, k = f"Perplexity on {treebank} (Table 2)", max(self.ks)

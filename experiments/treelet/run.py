@@ -108,6 +108,9 @@ def main() -> int:
     parser.add_argument("--limit", type=int, help="sentences of each set; default: all")
     parser.add_argument("--negatives", default="un-debates", help="text of the trigram model")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument(
+        "--allow-overlap", action="store_true", help="go on if test sentences stand in training"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="stop after so long; run again to go on")
