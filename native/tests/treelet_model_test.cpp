@@ -59,19 +59,19 @@ struct Oracle {
 };
 
 Oracle make_oracle() {
-  const auto encoder = std::make_shared<const WordEncoder>(
-      std::vector<std::string>{"<unk>", "dogs", "cats", "bark"}, std::vector<bool>(4, false),
-      std::vector<WordEncoder::LateEntry>{}, std::nullopt);
-  EventExtractor extractor({{Site::phrase,
-                             {{Attribute::yield}, {Attribute::label}, {Attribute::parent}, {Attribute::parent_rule}}},
-                            {Site::tag,
-                             {{Attribute::word},
-                              {Attribute::label},
-                              {Attribute::right},
-                              {Attribute::parent_rule},
-                              {Attribute::word, 1},
-                              {Attribute::word, 2}}}},
-                           encoder, false);
+  const auto encoder = std::make_shared<const WordEncoder>(std::vector<std::string>{"<unk>", "dogs", "cats", "bark"},
+                                                           std::vector<bool>(4, false),
+                                                           std::vector<WordEncoder::LateEntry>{}, std::nullopt);
+  EventExtractor extractor(
+      {{Site::phrase, {{Attribute::yield}, {Attribute::label}, {Attribute::parent}, {Attribute::parent_rule}}},
+       {Site::tag,
+        {{Attribute::word},
+         {Attribute::label},
+         {Attribute::right},
+         {Attribute::parent_rule},
+         {Attribute::word, 1},
+         {Attribute::word, 2}}}},
+      encoder, false);
   std::vector<Rows> rows(2);
   extractor.extract(read(verbatim_recipe(), two_trees), rows);
   CHECK_EQ(rows[0].size(), 4 * 4);  // ROOT and S of two trees
@@ -111,7 +111,8 @@ Oracle make_oracle() {
   const auto nonterminal = halved(rows[0], 4, {{3, 2, 1}, {none, none, none}}, shape_of(yields.size(), labels, 0),
                                   [&](std::uint32_t yield, std::uint32_t label) {
                                     std::vector<std::uint32_t> sequence;
-                                    for (const std::uint32_t child : yields[yield]) sequence.push_back(symbol_of[child]);
+                                    for (const std::uint32_t child : yields[yield])
+                                      sequence.push_back(symbol_of[child]);
                                     return base->probability(label, sequence);
                                   });
   const auto terminal = halved(rows[1], 6, {{5, 4, 3, 2, 1, 0}, {none, none, none, begin, begin}},
@@ -142,10 +143,14 @@ TEST("treelet model: the two trees of the specification") {
       CHECK_EQ(scores.log_probability.size(), 2);
       for (const double value : scores.log_probability) CHECK(near(value, expected));
     }
-  const std::uint32_t word[] = {3, oracle.model->label("V"), EventExtractor::no_sibling,
-                                oracle.model->rule(oracle.model->label("S"), oracle.model->yield(std::vector{
-                                    oracle.model->label("N"), oracle.model->label("V")})), 1,
-                                oracle.model->sentence_start()};
+  const std::uint32_t word[] = {
+      3,
+      oracle.model->label("V"),
+      EventExtractor::no_sibling,
+      oracle.model->rule(oracle.model->label("S"),
+                         oracle.model->yield(std::vector{oracle.model->label("N"), oracle.model->label("V")})),
+      1,
+      oracle.model->sentence_start()};
   CHECK(near(oracle.model->word_probability(word), 1519.0 / 1536));
 }
 
@@ -195,7 +200,7 @@ TEST("treelet sampler: the seed and the number decide, and frequencies are the p
     CHECK(near(one.log_probability[i], scores.log_probability[i], 1e-9));
     const bool likely = near(scores.log_probability[i], std::log(p));
     if (!likely) continue;
-    const std::uint32_t first = one.trees.word[one.trees.tree_start[i] + 2];
+    const std::uint32_t first = one.trees.word[one.trees.start[i] + 2];
     dogs += one.trees.words[first] == "dogs";
   }
   const double share = static_cast<double>(dogs) / count, deviation = std::sqrt(p * (1 - p) / count);
@@ -217,9 +222,9 @@ TEST("treelet sampler: trees too long or too deep are given up, and said so") {
 }
 
 TEST("headlex: every word of a sentence is drawn exactly once") {
-  const auto encoder = std::make_shared<const WordEncoder>(
-      std::vector<std::string>{"<unk>", "He", "left"}, std::vector<bool>(3, false),
-      std::vector<WordEncoder::LateEntry>{}, std::nullopt);
+  const auto encoder =
+      std::make_shared<const WordEncoder>(std::vector<std::string>{"<unk>", "He", "left"}, std::vector<bool>(3, false),
+                                          std::vector<WordEncoder::LateEntry>{}, std::nullopt);
   HeadlexExtractor extractor(english(), encoder, false);
   const PackedTrees trees = read(verbatim_recipe(), "(ROOT (S (NP (PRP He)) (VP (VBD left))))\n");
   const PackedTrees* const batches[] = {&trees};
