@@ -182,7 +182,7 @@ def parsed_trees(path: Path, threads: int) -> Iterator[bytes]:
             yield from batch.to_brackets().splitlines()
         return
     with ForestFile(path) as file:
-        lists = (own for own in file if own and not own[0].is_fallback)
+        lists = (own for own in file if own and not own.is_fallback)
         while batch_of_lists := list(islice(lists, _AT_ONCE)):
             packed = packed_together([own.first(1) for own in batch_of_lists])
             yield from packed.to_brackets().splitlines()

@@ -179,6 +179,24 @@ TEST("treelet model: lists that do not fit, and labels that transforms write, ar
   CHECK(std::isinf(scores.log_probability[0]) && scores.log_probability[0] < 0);
 }
 
+TEST("treelet model: a phrase of a thousand words has a probability, though no double holds it") {
+  const Oracle oracle = make_oracle();
+  std::string text = "(ROOT (S";
+  for (int i = 0; i < 1000; ++i) text += " (N dogs)";
+  const PackedTrees trees = read(verbatim_recipe(), text + "))\n");
+  const ListScores scores = score_treelets(*oracle.model, trees, std::vector<std::uint64_t>{0, 1}, false, 1);
+  CHECK(std::isfinite(scores.log_probability[0]) && scores.log_probability[0] < -1000);
+  // The same as the product of what a shorter one, which a double holds, adds word by word.
+  const auto log_p = [&](int words) {
+    std::string shorter = "(ROOT (S";
+    for (int i = 0; i < words; ++i) shorter += " (N dogs)";
+    return score_treelets(*oracle.model, read(verbatim_recipe(), shorter + "))\n"), std::vector<std::uint64_t>{0, 1},
+                          false, 1)
+        .log_probability[0];
+  };
+  CHECK(near(scores.log_probability[0], log_p(30) + 970 * (log_p(31) - log_p(30)), 1e-6));
+}
+
 TEST("treelet sampler: the seed and the number decide, and frequencies are the probabilities") {
   const Oracle oracle = make_oracle();
   const TreeletSampler sampler(oracle.model, oracle.is_tag);
