@@ -13,13 +13,16 @@ from training_sets import TREEBANKS
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.report.results import Result
 
+#: Trees of a sentence; more change all models alike.
+ABLATION_K = 10
+
 
 class AblationTables(PerplexityTables, JudgementTables):
     """Treelet models of a middle-sized training set with one thing changed each."""
 
     def ablations(self) -> None:
         """Measure perplexity and accuracy with one thing changed each."""
-        training, k = self.sets.named_or_all("x4"), self.judged_k
+        training, k = self.sets.named_or_all("x4"), min(ABLATION_K, self.judged_k)
         base = Key(training, TREELET)
         names = (TREELET, PLAIN, *ABLATIONS, FIVE_GRAM)
         keys = [Key(training, name) for name in names]
@@ -27,8 +30,8 @@ class AblationTables(PerplexityTables, JudgementTables):
             self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys, (k,))
             for treebank in TREEBANKS
         ]
-        trigram = {part: self.trigram_scores(part, keys) for part in PARTS}
-        judged = {key: self.judged(trigram, self.slr(key)) for key in keys}
+        trigram = {part: self.trigram_scores(part, keys, k) for part in PARTS}
+        judged = {key: self.judged(trigram, self.slr(key, k)) for key in keys}
         lengths = np.concatenate([each.lengths for each in sets])
         documents = joined_documents([self.documents(name, "test") for name in TREEBANKS])
         values = {key: np.concatenate([each.values[key, k] for each in sets]) for key in keys}

@@ -16,6 +16,10 @@ from tree_scores import Numbers, Scores, ScoreStore, Sentence
 
 from published import SOURCE
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
+from treelm.grammar.k_best import KBest
+from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.models.parser import ArrayParser, ListParser
+from treelm.models.tree_model import GivesTrees
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import bootstrap_sums
@@ -47,7 +51,7 @@ class Experiment:
             self.data, self.work / "training", arguments.auto, self.seed, self.threads
         )
         self.models = ModelStore(self.sets, self.work / "models", self.clock)
-        parser = open_parser(arguments.parser)
+        parser = pruned_parser(open_parser(arguments.parser), arguments.pruning)
         self.store = ScoreStore(self.models, parser, self.work / "scores", self.clock, self.threads)
         report.add_input(
             "training trees",
@@ -184,6 +188,31 @@ class Experiment:
                 digits=3 if value < 1 else 0,
             )
         )
+
+
+class _PrunedParser(ArrayParser):
+    def __init__(self, parser: ListParser, options: ParserOptions) -> None:
+        self._parser = parser
+        self._options = options
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return up to `k` trees of every sentence, pruned as told."""
+        given = options or self._options
+        return self._parser.k_best_many(sentences, k, options=given, threads=threads)
+
+
+def pruned_parser(parser: GivesTrees, pruning: Pruning) -> GivesTrees:
+    """Return a parser that prunes as told; one that lists stored trees as it is."""
+    if not isinstance(parser, ListParser):
+        return parser
+    return _PrunedParser(parser, ParserOptions(pruning=pruning))
 
 
 def perplexity(values: Numbers, lengths: npt.NDArray[np.int64]) -> float:

@@ -61,14 +61,16 @@ class JudgementTables(Experiment):
             made.make(self.negatives_text, training)
         return made
 
-    def trigram_scores(self, part: Part, keys: Sequence[Key]) -> tuple[Scores, Scores]:
+    def trigram_scores(
+        self, part: Part, keys: Sequence[Key], k: int | None = None
+    ) -> tuple[Scores, Scores]:
         """Return the scores of positives and negatives."""
         good, bad = (
             self.score(
                 f"trigram.{part}.{kind}",
                 self.trigram_set.sentences(part, kind),
                 keys,
-                (self.judged_k,),
+                (k or self.judged_k,),
             )
             for kind in ("good", "bad")
         )
@@ -81,9 +83,9 @@ class JudgementTables(Experiment):
         good, bad = (measure(each) for each in scores["test"])
         return classify(good, bad, threshold, seed=self.seed)
 
-    def slr(self, key: Key) -> Measure:
+    def slr(self, key: Key, k: int | None = None) -> Measure:
         """Return the measure that is the log-odds ratio of a model."""
-        return lambda scores: scores.slr(key, self.judged_k)
+        return lambda scores: scores.slr(key, k or self.judged_k)
 
     def trigram(self) -> None:
         """Tell sentences from those of a trigram model of the same kind of text."""

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from experiment import Experiment, perplexity
 from model_store import (
-    BEST_SMOOTHING,
     FIVE_GRAM,
     MIXTURE,
     MODELS,
@@ -44,10 +43,10 @@ class PerplexityTables(Experiment):
 
     def perplexity(self) -> None:
         """Measure perplexity on every test set, and that of the mixture."""
-        keys = [*main_keys(), Key(ALL, BEST_SMOOTHING)]
+        mixed = [Key(ALL, name) for name in (TREELET, PLAIN, FIVE_GRAM)]
         for treebank in TREEBANKS:
-            dev = self.score(f"{treebank}.dev", self.sentences(treebank, "dev"), keys, self.dev_ks)
-            test = self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys)
+            dev = self.score(f"{treebank}.dev", self.sentences(treebank, "dev"), mixed, self.dev_ks)
+            test = self.score(f"{treebank}.test", self.sentences(treebank, "test"), main_keys())
             self._perplexities(treebank, dev, test)
         self.report.check_overlap(
             TreeSentences(self.sets.corpus(ALL)),
@@ -59,13 +58,11 @@ class PerplexityTables(Experiment):
     def _perplexities(self, treebank: str, dev: Scores, test: Scores) -> None:
         table, k = f"Perplexity on {treebank} (Table 2)", max(self.ks)
         documents = self.documents(treebank, "test")
-        shown = [*MODELS, BEST_SMOOTHING]
-        values = {name: test.values[Key(ALL, name), k] for name in shown}
+        values = {name: test.values[Key(ALL, name), k] for name in MODELS}
         weights = {}
         for tree_model, name in (
             (TREELET, MIXTURE),
             (PLAIN, f"{PLAIN} + 5-GRAM"),
-            (BEST_SMOOTHING, f"{BEST_SMOOTHING} + 5-GRAM"),
         ):
             both = (Key(ALL, tree_model), Key(ALL, FIVE_GRAM))
             fitted = fit_weights(np.stack([dev.values[key, k] for key in both], axis=1)).weights

@@ -62,6 +62,7 @@ def run(arguments: argparse.Namespace) -> Path:
         seeds={"order of trees, vocabulary, noise, negatives, bootstrap": arguments.seed},
         options={
             "k": arguments.k,
+            "pruning": arguments.pruning,
             "limit": arguments.limit,
             "parts": ",".join(arguments.parts),
             "negatives": arguments.negatives,
@@ -105,6 +106,9 @@ def main() -> int:
         "--auto", type=Path, nargs="*", default=[], help="parsed text to train on too"
     )
     parser.add_argument("--k", type=int, default=1000, help="trees of a sentence")
+    parser.add_argument(
+        "--pruning", choices=("fast", "default", "accurate"), default="default", help="the parser's"
+    )
     parser.add_argument("--limit", type=int, help="sentences of each set; default: all")
     parser.add_argument("--negatives", default="un-debates", help="text of the trigram model")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
@@ -117,7 +121,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.work is None:
         arguments.work = arguments.output.with_name(arguments.output.name + ".work")
-    options = {name: str(vars(arguments)[name]) for name in ("data", "auto", "seed", "limit")}
+    options = {
+        name: str(vars(arguments)[name])
+        for name in ("data", "auto", "seed", "limit", "parser", "pruning")
+    }
     arguments.work.mkdir(parents=True, exist_ok=True)
     kept = arguments.work / "options.txt"
     text = "".join(f"{name}\t{value}\n" for name, value in options.items())
