@@ -28,7 +28,7 @@ from treelm.tasks.report.results import Published, Result
 from treelm.tasks.scoring_model import open_parser
 
 #: Trees of a sentence that is judged; the publication found one to be as good as a thousand.
-JUDGED_K = 100
+JUDGED_K = 10
 
 
 class Experiment:

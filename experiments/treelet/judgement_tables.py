@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -295,6 +297,24 @@ class JudgementTables(Experiment):
                     *((f"ties of {model}", number) for model, number in ties.items() if number),
                 ],
             )
+            self._add_bleu(name, pairs)
             self._examples(f"translation ({name})", [pair.bad for pair in pairs[:5]])
+        self._published_mt()
+
+    def _add_bleu(self, name: str, pairs: Sequence[Pair]) -> None:
+        """Add how near translations are to references, if something that measures it is there."""
+        try:
+            sacrebleu: Any = importlib.import_module("sacrebleu")
+        except ImportError:
+            self.report.warn(f"{name}: no BLEU, as sacrebleu is not installed.")
+            return
+        references = [" ".join(pair.good) for pair in pairs]
+        hypotheses = [" ".join(pair.bad) for pair in pairs]
+        found = sacrebleu.corpus_bleu(hypotheses, [references], tokenize="none")
+        self.report.add_table(
+            f"BLEU of {name}", ("BLEU of what differs, tokenized",), [(f"{found.score:.1f}",)]
+        )
+
+    def _published_mt(self) -> None:
         for name, value in MT.items():
             self.published(_MT, name, "pairwise accuracy", value, 6)

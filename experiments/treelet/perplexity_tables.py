@@ -34,6 +34,7 @@ from treelm.view.plots import Point, Series, draw_line_chart
 ORDER = (PCFG, TRANS, RULE, TREELET)
 #: What is drawn over training size.
 CURVES = (TREELET, PLAIN, FIVE_GRAM)
+CURVE_K = 100
 
 
 class PerplexityTables(Experiment):
@@ -172,7 +173,7 @@ class PerplexityTables(Experiment):
 
     def curve(self) -> None:
         """Measure perplexity by training size, and where the two curves would cross."""
-        k = self.judged_k
+        k = min(CURVE_K, max(self.ks))
         keys = [Key(training, name) for training in self.sets.names for name in CURVES]
         sets = [
             self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys, (k,))

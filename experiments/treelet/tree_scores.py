@@ -17,9 +17,10 @@ from training_sets import replace_text
 
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.model import LanguageModel
-from treelm.models.packed_tree_model import PackedTreeModel
-from treelm.models.tree_model import GivesTrees, k_best_lists
+from treelm.models.packed_tree_model import PackedTreeModel, pack_rooted
+from treelm.models.tree_model import GivesTrees, k_best_lists, log_sum
 from treelm.tasks.evaluate.slr import unigram_log_probs
+from treelm.trees.packed import PackedTrees
 
 Numbers = npt.NDArray[np.float64]
 Sentence = tuple[str, ...]
@@ -110,7 +111,7 @@ class ScoreStore:
     ) -> Scores:
         folders = [self.folder / name / str(start) for start in starts]
         found = {key: [_load(folder, key) for folder in folders] for key in keys}
-        treelet = next((key for key in keys if _REPEATED in found[key][0]), None)
+        treelet = next((key for key in keys if key.model == TREELET), None)
         abouts = [json.loads((folder / "about.json").read_text()) for folder in folders]
         return Scores(
             np.array([len(words) for words in sentences]),
@@ -136,7 +137,7 @@ class ScoreStore:
     ) -> None:
         models = {key: self.models.get(*key) for key in keys}
         found: dict[Key, dict[str, list[float]]] = {
-            key: {name: [] for name in (*map(str, ks), _UNIGRAM)} for key in keys
+            key: {name: [] for name in (*map(str, ks), _UNIGRAM, _REPEATED)} for key in keys
         }
         about = {"parsing": 0.0, "scoring": 0.0, "fallbacks": 0}
         trees: list[int] = []
@@ -154,9 +155,6 @@ class ScoreStore:
                 own = found[key]
                 own[_UNIGRAM] += [float(alone[key][each].sum()) for each in ids]
                 self._score_batch(model, batch, lists, ks, own)
-                if key.model == TREELET:
-                    own.setdefault(_REPEATED, [])
-                    own[_REPEATED] += [_with_repeats(model, each, self.threads) for each in lists]
             about["scoring"] += time.perf_counter() - start
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "about.json").is_file():
@@ -175,30 +173,37 @@ class ScoreStore:
         ks: Sequence[int],
         found: dict[str, list[float]],
     ) -> None:
+        """Append the scores for every number of trees, all from one look at the longest lists."""
         if not isinstance(model, PackedTreeModel):
             values = model.sentence_log_probs(batch, threads=self.threads).tolist()
             for k in ks:
                 found[str(k)] += values
             return
-        for k in ks:
-            cut = [first_trees(own, k) for own in lists]
-            scores = model.score_lists(cut, threads=self.threads)
-            found[str(k)] += [score.log_prob for score in scores]
+        packed = [_packed(own) for own in lists]
+        scored = iter(
+            model.score_each([one for one in packed if one is not None], threads=self.threads)
+        )
+        for own, one in zip(lists, packed, strict=True):
+            if one is None:  # something stands in for the tree that the parser did not find
+                value = next(model.score_lists([own], threads=self.threads)).log_prob
+                for name in (*map(str, ks), _REPEATED):
+                    found[name].append(value)
+                continue
+            log_probs, forms = next(scored)
+            for k in ks:
+                _, first = np.unique(forms[:k], return_index=True)
+                found[str(k)].append(log_sum(log_probs[np.sort(first)]))
+            found[_REPEATED].append(log_sum(log_probs))
 
 
-def first_trees(parses: Sequence[ScoredTree], k: int) -> Sequence[ScoredTree]:
-    """Return the best trees of a list, as arrays where the list is one of arrays."""
-    cut = getattr(parses, "first", None)
-    return parses[:k] if cut is None else cut(k)
-
-
-def _with_repeats(model: LanguageModel, parses: Sequence[ScoredTree], threads: int) -> float:
+def _packed(parses: Sequence[ScoredTree]) -> PackedTrees | None:
+    """Return a list of trees as the kernel takes it, None for what is no tree of the grammar."""
+    if not len(parses) or parses[0].is_fallback:
+        return None
     packed = getattr(parses, "packed", None)
-    if packed is None or not len(parses) or not isinstance(model, PackedTreeModel):
-        return float("nan")
-    starts = np.array([0, len(packed)], dtype=np.uint64)
-    log_probs, _ = model.score_packed(packed, starts, threads=threads)
-    return float(np.logaddexp.reduce(log_probs))
+    if isinstance(packed, PackedTrees):
+        return packed
+    return pack_rooted([parse.tree for parse in parses])
 
 
 def _path(folder: Path, key: Key) -> Path:
