@@ -55,7 +55,7 @@ class Experiment:
         self.store = ScoreStore(self.models, parser, self.work / "scores", self.clock, self.threads)
         report.add_input(
             "training trees",
-            self.sets.corpus(ALL),
+            self.sets.fingerprint,
             role="train",
             stands_for="WSJ, Brown, Gigaword",
         )

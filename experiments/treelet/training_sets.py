@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treelm.corpus.corpus import TreeCorpus, TreeSentences
+from treelm.corpus.corpus import Fingerprint, TreeCorpus, TreeSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
@@ -126,6 +126,14 @@ class TrainingSets:
         """Return the trees of a training set."""
         paths = tuple(piece.path for piece in self._until(name))
         return TreeCorpus(paths, threads=self.threads)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Of all trees; kept, as reading them takes a while."""
+        record = self.folder / "fingerprint.json"
+        if not record.is_file():
+            replace_text(record, json.dumps(self.corpus(ALL).fingerprint))
+        return Fingerprint(*json.loads(record.read_text()))
 
     def tokens(self, name: str) -> int:
         """Return the words of a training set."""
