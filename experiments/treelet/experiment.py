@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from model_store import FIVE_GRAM, Clock, Key, ModelStore
-from training_sets import ALL, TREEBANKS_ONLY, TrainingSets
+from training_sets import TREEBANKS_ONLY, TrainingSets
 from tree_scores import Numbers, Scores, ScoreStore, Sentence
 
 from published import SOURCE
