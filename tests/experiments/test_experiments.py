@@ -189,7 +189,12 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
         lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
         (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
-    options = ("--parser", str(grammar), "--limit", "4", "--k", "10")
+    with lzma.open(data / "text/unseen.txt.xz", "wt", encoding="utf-8") as text:
+        text.writelines(" ".join(sentence.split()[::-1]) + "\n\n" for sentence in SENTENCES)
+    auto = tmp_path / "auto.mrg"
+    auto.write_text("".join(f"{tree}\n" for tree in treelm.sample_treebank() for _ in range(4)))
+    options = ("--parser", str(grammar), "--limit", "4", "--k", "10", "--negatives", "unseen")
+    options += ("--auto", str(auto), "--allow-overlap")
     results, tables = run("treelet", data, tmp_path / "report", *options)
     for name in TREEBANKS:
         found = values(results, f"Perplexity on {name} (Table 2)")
@@ -201,5 +206,8 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
         results, "References against translations (Table 6)"
     )
     assert ("without vp_flattening", "perplexity with ends") in values(results, "One thing changed")
+    assert ("without vp_flattening", "accuracy, trigram pseudo-negatives") in values(
+        results, "One thing changed"
+    )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables

@@ -15,7 +15,7 @@ from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.evaluate.slr import slr as log_odds_ratios
-from treelm.tasks.score import score_lines
+from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees
 
 
@@ -94,12 +94,16 @@ def score(
             read_measured_text((files or ["-"])[0]),
             with_unigram=slr or (counts is not None and bool(counts.any())),
             threads=text.thread_count,
+            progress=common.progress,
         )
+        if table.fallback is not None:
+            _note_fallbacks(common, int(table.fallback.sum()), len(table.fallback))
         if slr:
             _write(output, log_odds_ratios(table).tolist(), flush=flush)
             return
         write_score_table(output, table)
         return
+    report = ScoringReport()
     scores = chain.from_iterable(
         score_lines(
             loaded,
@@ -108,10 +112,21 @@ def score(
             threads=text.thread_count,
             line_buffered=flush,
             source=file,
+            report=report,
+            progress=common.progress,
         )
         for file in files or ["-"]
     )
     _write(output, text.first(scores), flush=flush)
+    _note_fallbacks(common, report.fallbacks, report.sentences)
+
+
+def _note_fallbacks(common: CommonOptions, fallbacks: int, sentences: int) -> None:
+    """Say how many sentences have no tree."""
+    if fallbacks:
+        common.note(
+            f"{fallbacks} of {sentences} sentences have no tree; a flat one stands in for it."
+        )
 
 
 def _write(output: str, values: Iterable[float | None], *, flush: bool) -> None:
