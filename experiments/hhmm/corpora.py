@@ -56,7 +56,8 @@ class TestSet:
     @property
     def half(self) -> npt.NDArray[np.bool_]:
         """Which sentences are in the second half: every second document."""
-        return self.documents % 2 == 1
+        second: npt.NDArray[np.bool_] = self.documents % 2 == 1
+        return second
 
 
 def trees_of(data: Path, part: str, names: tuple[str, ...] = TREEBANKS) -> TreeCorpus:

@@ -80,27 +80,19 @@ class PerplexityTables:
     def write(self) -> None:
         """Report everything that is no perplexity."""
         report = self._report
-        columns = ("set", "sentences", "words", "blocks of the interval", "unknown words")
-        report.add_table("Test sets", columns, self._sets)
-        compared = (
-            "model",
-            "against",
-            "set",
-            "ratio of perplexities",
-            "95 % interval",
-            "p",
-            "lower",
-        )
+        sets = ("set", "sentences", "words", "blocks of the interval", "unknown words")
+        report.add_table("Test sets", sets, self._sets)
+        compared = ("model", "against", "set", "perplexity ratio", "95 % interval", "p", "lower")
         title = "Claim (a): the HHMM has a lower perplexity than the n-gram of the same trees"
         report.add_table(title, compared, self._claims["a"])
         title = "Claim (b): a mixture with the HHMM has a lower perplexity than its better part"
         report.add_table(title, compared, self._claims["b"])
-        columns = ("mixture", "set", "weight of the first", "found on")
-        report.add_table("Weights found by EM", columns, self._weights)
-        columns = ("set", "text", "EM", "grid of 0.01", "difference", f"within {GRID_TOLERANCE}")
-        report.add_table(f"Weight of the {NGRAM} beside the {STORE}", columns, self._grids)
-        columns = ("set", NGRAM, STORE, "EM weight", "better model for each sentence")
-        report.add_table("If the better model of each sentence were known", columns, self._oracles)
+        weights = ("mixture", "set", "weight of the first", "found on")
+        report.add_table("Weights found by EM", weights, self._weights)
+        grids = ("set", "text", "EM", "grid of 0.01", "difference", f"within {GRID_TOLERANCE}")
+        report.add_table(f"Weight of the {NGRAM} beside the {STORE}", grids, self._grids)
+        oracles = ("set", NGRAM, STORE, "EM on the set itself", "better model for each sentence")
+        report.add_table("If the better model of each sentence were known", oracles, self._oracles)
         picture = draw_line_chart(
             self._curves,
             title=f"{NGRAM} + {STORE} by the weight of the {NGRAM}",

@@ -127,7 +127,7 @@ class Sweeps:
 
     def widest(self, model: HhmmModel, sentences: Sentences) -> None:
         """Report what the usual beam loses against one ten times as wide."""
-        rows = []
+        rows: list[tuple[object, ...]] = []
         bits: list[float] = []
         for width in (2000, WIDEST):
             name = f"beam {width}, {len(sentences)} sentences"

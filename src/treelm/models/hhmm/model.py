@@ -193,7 +193,10 @@ class HhmmModel(StoreReader):
     def stats(self) -> dict[str, int]:
         """Return what was done since the last `reset_stats`."""
         found = self._search.stats()
-        names = ("advances", "cache_hits", "unique_states", "bytes_states")
+        names = (
+            *("advances", "cache_hits", "unique_states", "bytes_states"),
+            *("words_read", "words_known"),
+        )
         restarts = self._stats.get("dead_restarts", 0) + int(found["dead_restarts"])
         return {
             **self._stats,
