@@ -69,10 +69,10 @@ ITEMS = (
     Item(
         "object or subject of the main clause",
         "Frazier and Rayner 1982",
-        "When they changed the system was used .",
-        "When they changed , the system was used .",
+        "When they started the system was used .",
+        "When they started , the system was used .",
         (5, 6),
-        "changed",
+        "started",
         ("with an object", "without an object"),
     ),
     Item(
