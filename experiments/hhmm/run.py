@@ -68,15 +68,12 @@ class Study:
         """Depth, beam, ratio and other options, on dev sentences."""
         report = self._report("sweeps", "Incremental right-corner model: depth and beam")
         rows = KeptRows(self._output / "work/sweeps.json")
-        every = every_nth(self._data, "dev", 1)
-        some = every_nth(self._data, "dev", self._arguments.every)
-        vocabulary = self._models.vocabulary
-        beams = Sweeps(report, rows, vocabulary, every, self._threads)
-        beams.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
-        beams.widest(self._models.store, spread(self._data, "dev", 200))
-        beams.beams(self._models.store, self._arguments.beams)
-        options = Sweeps(report, rows, vocabulary, some, self._threads)
-        options.options(self._models.training_trees, option_choices()[: self._arguments.options])
+        sentences = every_nth(self._data, "dev", self._arguments.every)
+        sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
+        sweeps.widest(self._models.store, spread(self._data, "dev", 200))
+        sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
+        sweeps.beams(self._models.store, self._arguments.beams)
+        sweeps.options(self._models.training_trees, option_choices()[: self._arguments.options])
         return report.write()
 
     def reading(self) -> Path:
@@ -106,7 +103,7 @@ class Study:
                 "depth": arguments.depth,
                 "beam_width": arguments.beam_width,
                 "vocabulary": "min-count 2",
-                "option_sweep": f"every sentence {arguments.every} of the dev sets",
+                "sweeps": f"every sentence number {arguments.every} of the dev sets",
             },
             recipe="hhmm",
         )
@@ -130,7 +127,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--beam-width", type=int, default=2000)
     parser.add_argument(
-        "--every", type=int, default=4, help="options of the grammar: every n-th dev sentence"
+        "--every", type=int, default=4, help="sweeps: every n-th sentence of the dev sets"
     )
     parser.add_argument("--beams", type=int, nargs="+", default=list(BEAMS))
     parser.add_argument("--options", type=int, help="try only the first options of the grammar")

@@ -51,9 +51,9 @@ def surprisal_rows(
     while batch := list(islice(rest, at_once)):
         try:
             scores = incremental.score_batch([each.words for each in batch], threads=threads)
-        except VocabularyError as error:
-            place = f"one of the sentences {number + 1} to {number + len(batch)}"
-            raise CorpusFormatError(f"{place}: {error}", code=error.code) from error
+        except VocabularyError:
+            _raise_with_place(incremental, batch, number)
+            raise
         bits, log_probs, oov = scores.bits(), scores.log_probs, scores.oov
         besides: tuple[Numbers, ...] = ()
         if parser is not None:
@@ -73,6 +73,18 @@ def surprisal_rows(
                 tuple(column[part] for column in besides),
             )
             first += len(words) + 1
+
+
+def _raise_with_place(
+    model: IncrementalModel, batch: Sequence[SentenceInDocument], before: int
+) -> None:
+    """Refuse the first sentence of a batch that holds what is no word."""
+    for number, each in enumerate(batch, before + 1):
+        try:
+            model.vocabulary.encode(each.words)
+            model.score_batch([each.words])
+        except VocabularyError as error:
+            raise CorpusFormatError(f"sentence {number}: {error}", code=error.code) from error
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:
