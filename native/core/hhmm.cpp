@@ -30,7 +30,8 @@ HhmmSearch::Workspace::Workspace(const HhmmGrammar& grammar, std::size_t memo_by
       pair_sum_(grammar.pairs(), 0.0),
       right_sum_(grammar.symbols(), 0.0),
       top_sum_(grammar.symbols(), 0.0),
-      pair_mark_(grammar.pairs(), 0) {}
+      pair_mark_(grammar.pairs(), 0),
+      parent_mark_(grammar.symbols(), 0) {}
 
 SharedBeam HhmmSearch::initial() const {
   auto beam = std::make_shared<HhmmBeam>();

@@ -82,7 +82,7 @@ class HhmmSearch::Workspace {
   WordMemo memo_;
   std::uint64_t node_stamp_ = 0;
   std::vector<double> pair_sum_, right_sum_, top_sum_;
-  std::vector<std::uint64_t> pair_mark_;
+  std::vector<std::uint64_t> pair_mark_, parent_mark_;
   std::vector<std::pair<std::uint32_t, std::int32_t>> pairs_;  // and the row below the right child, negative for tags
   std::vector<std::uint32_t> rights_, tops_;
   std::vector<double> share_;

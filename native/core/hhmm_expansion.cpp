@@ -107,17 +107,13 @@ void StoreExpansion::sum_within(std::uint32_t node, std::uint32_t level) {
     for (const WordView::Rule& rule : plans_.view().left_rules(level, beam_.stores[i].active)) {
       if (expected[rule.parent] == 0) continue;
       double& sum = work_.pair_sum_[rule.pair];
-      if (sum == 0) work_.pairs_.push_back({rule.pair, rule.right});
+      if (sum == 0) {
+        work_.pairs_.push_back({rule.pair, rule.right});
+        work_.parent_mark_[rule.parent] = work_.node_stamp_;
+      }
       sum += share * rule.value;
     }
   }
-}
-
-// What a store brings to a pair within its element; without the progeny of the parent.
-double StoreExpansion::within_value(std::uint32_t store, std::uint32_t pair) const {
-  const std::uint32_t level = depths_[beam_.stores[store].node] + 1u;
-  const std::size_t rule = grammar_.find_left(beam_.stores[store].active, pair);
-  return rule == HhmmGrammar::no_rule ? 0.0 : work_.share_[store] * grammar_.left_values(level)[rule];
 }
 
 // Adds up what comes from one element deeper. No store that comes next weighs more than the value returned.
@@ -158,9 +154,11 @@ void StoreExpansion::reduce_across(std::uint32_t node, std::uint32_t level, doub
     while (child < last_child && beam_.nodes[child].active == active) ++child;
     const std::uint32_t store = work_.store_start_[first], stores = work_.store_start_[child] - store;
     if (stores == 0) continue;
-    const Above above{node, level, active, single, grammar_.progeny(row, active)};
+    Above above{node, active, single, grammar_.progeny(row, active), {}};
+    if (single && above.parents > 0)
+      above.rules = rules_of(level, beam_.stores[work_.store_start_[node]].active, active);
     if (stores == 1) {
-      cross_one(above, store, within);
+      cross_one(above, level, store, within);
       continue;
     }
     for (std::uint32_t each = first; each < child; ++each) sum_across(level, each);
@@ -178,29 +176,38 @@ void StoreExpansion::reduce_across(std::uint32_t node, std::uint32_t level, doub
 }
 
 // Only one store reduces to an element: what it reaches comes in falling order.
-void StoreExpansion::cross_one(const Above& above, std::uint32_t store, double within) {
+void StoreExpansion::cross_one(const Above& above, std::uint32_t level, std::uint32_t store, double within) {
   const double share = work_.share_[store];
   if (share == 0) return;
   const auto [node, active] = beam_.stores[store];
-  for (const WordPlans::Right& right : plans_.rights(plans_.cross(above.level, beam_.nodes[node].awaited, active))) {
+  for (const WordPlans::Right& right : plans_.rights(plans_.cross(level, beam_.nodes[node].awaited, active))) {
     if (within + share * right.reach < careful * threshold_) return;
     settle(above, right.symbol, right.row, share * right.value);
   }
 }
 
+// The rules by which a left child makes a parent at a level.
+std::span<const WordView::Rule> StoreExpansion::rules_of(std::uint32_t level, std::uint32_t left,
+                                                         std::uint32_t parent) {
+  const auto rules = plans_.view().left_rules(level, left);
+  return std::ranges::equal_range(rules, parent, {}, &WordView::Rule::parent);
+}
+
 // What comes from one element deeper, with what the stores of the node bring to the same element.
 void StoreExpansion::settle(const Above& above, std::uint32_t right, std::int32_t row, double value) {
-  if (row < 0 && above.single) {  // what the one store brings to tags comes with its plan
-    emit_tag(above.active, right, value);
-    return;
-  }
-  const std::uint32_t pair = above.parents > 0 ? grammar_.find_pair(above.active, right) : no_symbol;
-  if (pair != no_symbol && above.single) {
-    value += above.parents * within_value(work_.store_start_[above.node], pair);
-    work_.pair_mark_[pair] = work_.node_stamp_;
-  } else if (pair != no_symbol && work_.pair_sum_[pair] > 0) {
-    value += above.parents * work_.pair_sum_[pair];
-    work_.pair_sum_[pair] = 0;
+  if (above.single && row >= 0) {  // what the one store brings to tags comes with its plan
+    const auto right_of = [this](const WordView::Rule& rule) { return grammar_.pair_right(rule.pair); };
+    const auto rule = std::ranges::lower_bound(above.rules, right, {}, right_of);
+    if (rule != above.rules.end() && right_of(*rule) == right) {
+      value += above.parents * (work_.share_[work_.store_start_[above.node]] * rule->value);
+      work_.pair_mark_[rule->pair] = work_.node_stamp_;
+    }
+  } else if (!above.single && above.parents > 0 && work_.parent_mark_[above.active] == work_.node_stamp_) {
+    const std::uint32_t pair = grammar_.find_pair(above.active, right);
+    if (pair != no_symbol) {
+      value += above.parents * work_.pair_sum_[pair];
+      work_.pair_sum_[pair] = 0;
+    }
   }
   if (row < 0)
     emit_tag(above.active, right, value);
