@@ -139,7 +139,7 @@ def test_noisy_treebanks(data: Path, tmp_path: Path) -> None:
 
 def test_hhmm(data: Path, tmp_path: Path) -> None:
     script = RECIPES / "hhmm/run.py"
-    sizes = ("--beam-width", "20", "--sentences", "10", "--sweep-sentences", "8", "--depth", "2")
+    sizes = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
     rest = ("--beams", "5", "20", "--options", "2", "--threads", "1", "--seed", "3")
     folders = ("--data", str(data), "--output", str(tmp_path))
     done = subprocess.run(
@@ -150,12 +150,19 @@ def test_hhmm(data: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == 4
+    parts = ("perplexity", "sweeps", "reading", "garden")
+    reports = [str(tmp_path / part) for part in parts]
+    assert [line for line in done.stdout.splitlines() if line in reports] == reports
     results = json.loads((tmp_path / "perplexity/results.json").read_text())
     found = values(results, "Perplexity, in domain")
     for model in ("1-gram", "5-gram", "HHMM", "5-gram + HHMM", "big 5-gram + HHMM"):
         assert found[model, "perplexity"] > 1
-    assert "209.13" in (tmp_path / "perplexity/tables.md").read_text()
+    tables = (tmp_path / "perplexity/tables.md").read_text()
+    assert "209.13" in tables
+    assert "Claim (b)" in tables
+    curve = (tmp_path / "lambda/gum.csv").read_text().splitlines()
+    assert curve[0] == "lambda,ppl"
+    assert len(curve) == 13
     sweeps = (tmp_path / "sweeps/tables.md").read_text()
     assert "Share of trees that fit a store" in sweeps
     assert "bits per word" in sweeps

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Literal
 
-from treelm.cli.model_options import ModelPath, ScoringOptions, TextOptions, at_once
+from treelm.cli.model_options import ModelPath, ScoringOptions, SearchOptions, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import write_score_table
@@ -33,6 +33,7 @@ def score(
     output: OutputFile = "-",
     line_buffered: bool = False,
     scoring: ScoringOptions | None = None,
+    search: SearchOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -55,18 +56,22 @@ def score(
         output: File to write; standard output by default.
         line_buffered: Write every score at once, for use in pipes.
         scoring: Scoring.
+        search: Search.
         text: Text.
         common: Common.
     """
     text, common = text or TextOptions(), common or CommonOptions()
-    scoring = scoring or ScoringOptions()
+    scoring, search = scoring or ScoringOptions(), search or SearchOptions()
     flush = at_once(output, line_buffered=line_buffered)
     if trees is not None or kbest is not None:
         unfit = no_eos or slr or format != "text"
         if files or (trees is not None and kbest is not None) or unfit:
             raise UsageError("give one of files of text, --trees and --kbest; trees have ends.")
-        if scoring != ScoringOptions(k=scoring.k):
-            raise UsageError("--parser, --pruning and --floor are for sentences, not for trees.")
+        if scoring != ScoringOptions(k=scoring.k) or search.given:
+            raise UsageError(
+                "--parser, --pruning, --floor, --beam-width and --beam-ratio are for sentences, "
+                "not for trees."
+            )
     if posterior and trees is None:
         raise UsageError("--posterior is that of trees: give them with --trees.")
     if trees is not None:
@@ -78,7 +83,7 @@ def score(
         values = (None if score is None else score.log_prob for score in sums)
         _write(output, text.first(values), flush=flush)
         return
-    loaded = scoring.model(model)
+    loaded = search.apply(scoring.model(model))
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
     if slr or format == "tsv":
