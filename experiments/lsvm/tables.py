@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -118,13 +119,13 @@ def report_samples(
         )
     for name, (precision, accuracy, _) in TABLE_1.items():
         for metric, value in (("accuracy", accuracy), ("average precision", precision)):
-            _published(report, SAMPLES, name, metric, value, f"{SOURCE}, Table 1")
+            _published(report, SAMPLES, name, metric, value=value, source=f"{SOURCE}, Table 1")
     for name, value in TABLE_4.items():
-        _published(report, DISCRIMINATIVE, name, "accuracy", value, TREELET_SOURCE)
+        _published(report, DISCRIMINATIVE, name, "accuracy", value=value, source=TREELET_SOURCE)
 
 
 def _published(
-    report: Report, table: str, model: str, metric: str, value: float, source: str
+    report: Report, table: str, model: str, metric: str, *, value: float, source: str
 ) -> None:
     report.add_published(
         Published(
@@ -161,13 +162,15 @@ def report_pairs(report: Report, scores: Mapping[str, Scores], seed: int) -> Non
                 )
             )
     for name, (_, _, value) in TABLE_1.items():
-        _published(report, PAIRS, name, "pairwise accuracy", value, f"{SOURCE}, Table 1")
+        _published(
+            report, PAIRS, name, "pairwise accuracy", value=value, source=f"{SOURCE}, Table 1"
+        )
 
 
 def report_order(report: Report, found: Mapping[str, Classification], seed: int) -> None:
     """Test the order of the paper, each system against the next, and look at the targets."""
     names = [name for name in ORDER if name in found]
-    pairs = list(zip(names, names[1:], strict=False))
+    pairs = list(pairwise(names))
     tests = [compare_answers(found[a].right, found[b].right, seed=seed) for a, b in pairs]
     corrected = holm([test.p_value for test in tests])
     report.add_table(
