@@ -76,30 +76,26 @@ void SentenceGrammar::mark_reached(const RuleLists& lists, std::span<const doubl
 
 void SentenceGrammar::list_rules(const RuleLists& lists) {
   blocks_ = (symbols_.size() + 63) / 64;
-  partners_.assign(symbols_.size() * blocks_, 0);
-  first_pairs_.assign(symbols_.size() * blocks_, 0);
+  partners_.clear();
+  first_partners_.assign(1, 0);
   pairs_.clear();
   rules_.clear();
-  for (std::uint32_t left = 0; left < symbols_.size(); ++left) {
-    std::uint64_t* row = partners_.data() + left * blocks_;
+  for (const std::uint32_t symbol : symbols_) {
     std::uint32_t last = none;
-    std::size_t block = 0;
-    first_pairs_[left * blocks_] = static_cast<std::uint32_t>(pairs_.size());
-    const auto move_to = [&](std::size_t next) {
-      while (block < next) first_pairs_[left * blocks_ + ++block] = static_cast<std::uint32_t>(pairs_.size());
-    };
-    for (const RuleLists::Rule& rule : lists.with_left(symbols_[left])) {
+    for (const RuleLists::Rule& rule : lists.with_left(symbol)) {
       const std::uint32_t right = numbers_[rule.right], parent = numbers_[rule.parent];
       if (right == none || parent == none) continue;
       if (right != last) {
-        move_to(right / 64);
+        const auto pair = static_cast<std::uint32_t>(pairs_.size());
+        if (partners_.size() == first_partners_.back() || partners_.back().block != right / 64)
+          partners_.push_back({0, right / 64, pair});
+        partners_.back().bits |= std::uint64_t{1} << (right % 64);
         pairs_.push_back(static_cast<std::uint32_t>(rules_.size()));
-        row[right / 64] |= std::uint64_t{1} << (right % 64);
         last = right;
       }
       rules_.push_back({parent, rule.id, rule.weight});
     }
-    move_to(blocks_ - 1);
+    first_partners_.push_back(static_cast<std::uint32_t>(partners_.size()));
   }
   pairs_.push_back(static_cast<std::uint32_t>(rules_.size()));
 }

@@ -53,10 +53,14 @@ class SentenceGrammar {
   std::size_t blocks() const { return blocks_; }
   // Small number of a symbol, or `none`.
   std::uint32_t number_of(std::uint32_t symbol) const { return numbers_[symbol]; }
-  // Right children that go with a left one, as bits.
-  const std::uint64_t* partners(std::uint32_t left) const { return partners_.data() + left * blocks_; }
-  // The pairs of a left child lie by right child; the first one of each block of bits.
-  const std::uint32_t* first_pairs(std::uint32_t left) const { return first_pairs_.data() + left * blocks_; }
+  // Right children that go with a left one, as bits of a block of 64 symbols; pairs lie by right child.
+  struct Partners {
+    std::uint64_t bits;
+    std::uint32_t block, first_pair;
+  };
+  std::span<const Partners> partners(std::uint32_t left) const {
+    return std::span(partners_).subspan(first_partners_[left], first_partners_[left + 1] - first_partners_[left]);
+  }
   std::span<const Rule> rules_of(std::uint32_t pair) const {
     return std::span(rules_).subspan(pairs_[pair], pairs_[pair + 1] - pairs_[pair]);
   }
@@ -71,8 +75,8 @@ class SentenceGrammar {
   std::vector<std::uint32_t> todo_, made_;
   std::vector<std::uint32_t> symbols_, numbers_;
   std::size_t blocks_ = 0;
-  std::vector<std::uint64_t> partners_;
-  std::vector<std::uint32_t> first_pairs_, pairs_;
+  std::vector<Partners> partners_;
+  std::vector<std::uint32_t> first_partners_, pairs_;
   std::vector<Rule> rules_;
 };
 

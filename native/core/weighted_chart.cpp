@@ -51,21 +51,29 @@ struct Right {
   std::int64_t branching;
 };
 
-// Items of a cell, by symbol; those whose bit is not set mean nothing.
+constexpr double forbidden = std::numeric_limits<double>::infinity();
+
+// The items of the cell at work, by symbol.
 struct OpenCell {
+  double* scores;  // minus infinity before anything was offered; `forbidden` for symbols that fit no tree here
   WeightedItem* items;
   std::uint64_t* present;
-  const std::uint64_t* allowed;
 
+  // Few offers are better than what is there, and only these need a closer look.
   [[gnu::always_inline]] void offer(std::uint32_t symbol, double score, std::int64_t branching, std::uint32_t rule,
                                     std::uint32_t split) const {
-    if (!has_bit(allowed, symbol)) return;
-    if (has_bit(present, symbol)) {
-      items[symbol].offer(score, branching, rule, split);
-    } else {
+    if (score >= scores[symbol]) [[unlikely]]
+      take(symbol, score, branching, rule, split);
+  }
+  void take(std::uint32_t symbol, double score, std::int64_t branching, std::uint32_t rule, std::uint32_t split) const {
+    WeightedItem& item = items[symbol];
+    if (scores[symbol] == impossible_weight) {
       set_bit(present, symbol);
-      items[symbol] = {score, branching, rule, split, symbol};
+      item = {score, branching, rule, split, symbol};
+    } else {
+      item.offer(score, branching, rule, split);
     }
+    scores[symbol] = item.score;
   }
 };
 
@@ -73,21 +81,16 @@ struct OpenCell {
 TREELM_CLONES void combine(const SentenceGrammar& grammar, std::span<const WeightedItem> lefts, const Right* rights,
                            const std::uint64_t* present, std::uint32_t split, std::int64_t left_length,
                            const OpenCell& cell) {
-  const std::size_t blocks = grammar.blocks();
   for (const WeightedItem& left : lefts) {
-    const std::uint64_t* partners = grammar.partners(left.symbol);
-    const std::uint32_t* first_pairs = grammar.first_pairs(left.symbol);
     const std::int64_t left_branching = left.branching - left_length;
-    for (std::size_t block = 0; block < blocks; ++block) {
-      std::uint64_t both = partners[block] & present[block];
-      while (both != 0) {
-        const std::uint64_t bit = both & (~both + 1);
-        both ^= bit;
-        const Right& right = rights[block * 64 + static_cast<std::size_t>(std::countr_zero(bit))];
+    for (const SentenceGrammar::Partners& partners : grammar.partners(left.symbol)) {
+      const Right* own = rights + partners.block * 64;
+      for (std::uint64_t both = partners.bits & present[partners.block]; both != 0; both &= both - 1) {
+        const Right& right = own[std::countr_zero(both)];
         const double children = left.score + right.score;
         const std::int64_t branching = left_branching + right.branching;
-        const auto before = static_cast<std::uint32_t>(std::popcount(partners[block] & (bit - 1)));
-        for (const SentenceGrammar::Rule& rule : grammar.rules_of(first_pairs[block] + before))
+        const auto before = static_cast<std::uint32_t>(std::popcount(partners.bits & ((both & (~both + 1)) - 1)));
+        for (const SentenceGrammar::Rule& rule : grammar.rules_of(partners.first_pair + before))
           cell.offer(rule.parent, children + rule.weight, branching, rule.id, split);
       }
     }
@@ -109,6 +112,7 @@ struct WeightedChart::Workspace {
   std::vector<WeightedItem> items;       // of all cells
   std::vector<std::size_t> first, last;  // by cell: its items
   std::vector<WeightedItem> own;         // by symbol: the cell at work
+  std::vector<double> scores;            // and their scores
   std::vector<Right> rights;             // by start and symbol: the cells that end at the same word
   Bits present;                          // by start: their symbols
   Bits whole, begins, ends;              // by place between words: the symbols that may begin there, and end there
@@ -226,9 +230,14 @@ void WeightedChart::fill_cell(std::size_t start, std::size_t last, const Weighte
   const std::size_t count = work.grammar.symbols().size(), blocks = work.grammar.blocks();
   std::uint64_t* present = work.present.data() + start * blocks;
   std::fill_n(present, blocks, 0);
-  for (std::size_t b = 0; b < blocks; ++b)
-    work.allowed[b] = work.begins[start * blocks + b] & work.ends[last * blocks + b];
-  const OpenCell cell{work.own.data(), present, work.allowed.data()};
+  for (std::size_t block = 0; block < blocks; ++block) {
+    double* scores = work.scores.data() + block * 64;
+    std::fill_n(scores, 64, forbidden);
+    for (std::uint64_t bits = work.begins[start * blocks + block] & work.ends[last * blocks + block]; bits != 0;
+         bits &= bits - 1)
+      scores[std::countr_zero(bits)] = impossible_weight;
+  }
+  const OpenCell cell{work.scores.data(), work.own.data(), present};
   if (last - start == 1) {
     for (auto t = static_cast<std::size_t>(words.starts[start]); t < static_cast<std::size_t>(words.starts[last]);
          ++t) {
@@ -265,7 +274,7 @@ void WeightedChart::parse_one(const WeightedTags& words, Workspace& work, Weight
   mark_allowed(words, work);
   const std::size_t count = work.grammar.symbols().size(), blocks = work.grammar.blocks();
   work.own.resize(count);
-  work.allowed.resize(blocks);
+  work.scores.resize(blocks * 64);
   work.items.clear();
   work.first.assign(cells_of(n), 0);
   work.last.assign(cells_of(n), 0);

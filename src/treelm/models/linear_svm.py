@@ -57,7 +57,7 @@ def choose(
 
 
 def fit_linear(
-    points: Any, labels: Labels, regularization: float, seed: int, *, rounds: int = 2000
+    points: Any, labels: Labels, regularization: float, seed: int, *, rounds: int = 100
 ) -> tuple[Floats, float]:
     """Return weights and offset with the least hinge losses and regularized squared norm.
 
@@ -77,7 +77,7 @@ def fit_linear(
         loss="hinge",
         dual=True,
         intercept_scaling=10.0,  # so that the offset is hardly penalised
-        tol=1e-3,
+        tol=1e-2,
         max_iter=rounds,
         random_state=seed,
     )

@@ -15,9 +15,6 @@ from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.tree_model import GivesTrees
 from treelm.parallel.progress import SILENT, Progress
 
-#: Most rounds of the solver; strong machines converge late, and accuracy decides.
-_ROUNDS = 300
-
 
 def train_tree_features(
     data: LabelledSentences,
@@ -59,7 +56,7 @@ def train_tree_features(
     ).matrix()
 
     def attempt(value: float) -> tuple[tuple[Floats, float], Floats]:
-        weights, offset = fit_linear(points, labels, value, config.seed, rounds=_ROUNDS)
+        weights, offset = fit_linear(points, labels, value, config.seed)
         return (weights, offset), held_rows @ weights + offset
 
     grid = GRID if config.regularization is None else (config.regularization,)
