@@ -218,3 +218,26 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables
+
+
+def test_lsvm(data: Path, tmp_path: Path) -> None:
+    grammar = tmp_path / "grammar"
+    train("pcfg", TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))).save(grammar)
+    (data / "mt/ted").mkdir(parents=True, exist_ok=True)
+    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
+        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
+        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
+    work = ("--work", str(tmp_path / "work"), "--parser", str(grammar), "--vertical-order", "1")
+    sizes = ("--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
+    results, tables = run("lsvm", data, tmp_path / "report", *work, *sizes)
+    found = values(results, "Trigram pseudo-negatives (Table 1)")
+    models = {model for model, _ in found}
+    assert {"MLE", "MLE + length", "Trigram-Poly", "LSVM-Gx", "LSVM-MLE without memory"} <= models
+    assert {"Rerank features", "TSG fragments", "TREELET SLR"} <= models
+    assert all(0 <= value <= 1 for value in found.values())
+    pairs = values(results, "References against translations (Table 1)")
+    assert ("LSVM-MLE", "pairwise accuracy") in pairs
+    for title in ("Order of the paper", "Unlabelled F1 of hidden trees (Table 3)", "Not run"):
+        assert title in tables
+    again, _ = run("lsvm", data, tmp_path / "again", *work, *sizes)
+    assert values(again, "Trigram pseudo-negatives (Table 1)") == found

@@ -24,6 +24,7 @@ SYSTEMS = {
     "headlex": "treelm.models.headlex.model:HeadlexModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
     "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
+    "tree_features": "treelm.models.tree_features.model:TreeFeaturesModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }
