@@ -93,6 +93,7 @@ void bind_profile(nb::module_& module);
 void bind_packed_forest(nb::module_& module);
 void bind_packed_trees(nb::module_& module);
 void bind_table_quantizer(nb::module_& module);
+void bind_slm(nb::module_& module);
 void bind_split_merge(nb::module_& module);
 void bind_tree_stream(nb::module_& module);
 void bind_treelet(nb::module_& module);
