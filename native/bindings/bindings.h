@@ -89,6 +89,8 @@ void bind_event_templates(nb::module_& module);
 void bind_hhmm(nb::module_& module);
 void bind_headlex(nb::module_& module);
 void bind_k_best(nb::module_& module);
+void bind_lattice(nb::module_& module);
+void bind_plsa(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_packed_forest(nb::module_& module);
 void bind_packed_trees(nb::module_& module);

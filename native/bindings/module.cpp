@@ -48,6 +48,8 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_binary_trees(module);
   treelm::bindings::bind_chart(module);
   treelm::bindings::bind_k_best(module);
+  treelm::bindings::bind_lattice(module);
+  treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
   treelm::bindings::bind_treelet(module);
