@@ -27,9 +27,9 @@ struct BeamHandle {
 };
 
 // A search, and workspaces for as many threads as use it at once.
-class Searcher {
+class SlmSearcher {
  public:
-  Searcher(const SlmShape& shape, SlmParts parts, const SlmOptions& options, std::size_t topics)
+  SlmSearcher(const SlmShape& shape, SlmParts parts, const SlmOptions& options, std::size_t topics)
       : search_(shape, std::move(parts), options, topics) {}
 
   const SlmSearch& search() const { return search_; }
@@ -40,7 +40,7 @@ class Searcher {
 
   class Borrowed {
    public:
-    explicit Borrowed(const Searcher& owner) : owner_(owner) {
+    explicit Borrowed(const SlmSearcher& owner) : owner_(owner) {
       {
         const std::lock_guard lock(owner_.mutex_);
         if (!owner_.idle_.empty()) {
@@ -59,7 +59,7 @@ class Searcher {
     SlmSearch::Workspace& work() { return *work_; }
 
    private:
-    const Searcher& owner_;
+    const SlmSearcher& owner_;
     std::unique_ptr<SlmSearch::Workspace> work_;
   };
 
@@ -128,7 +128,7 @@ Sentences sentences_of(const SlmShape& shape, std::size_t topics, const Words& w
 
 // Runs body(sentence, workspace) for all sentences and says how far it is.
 template <typename Body>
-void for_all(const Searcher* searcher, std::size_t count, std::size_t threads, const ProgressCallback& progress,
+void for_all(const SlmSearcher* searcher, std::size_t count, std::size_t threads, const ProgressCallback& progress,
              const Body& body) {
   ThreadPool pool(threads);
   for (std::size_t first = 0; first < count; first += sentences_at_once) {
@@ -139,14 +139,14 @@ void for_all(const Searcher* searcher, std::size_t count, std::size_t threads, c
         body(first + index, none);
         return;
       }
-      Searcher::Borrowed borrowed(*searcher);
+      SlmSearcher::Borrowed borrowed(*searcher);
       body(first + index, borrowed.work());
     });
     progress(first + size, count);
   }
 }
 
-nb::tuple advance(const Searcher& self, const BeamHandle& state, std::uint32_t word, const Words& topics,
+nb::tuple advance(const SlmSearcher& self, const BeamHandle& state, std::uint32_t word, const Words& topics,
                   const Numbers& shares) {
   const SlmSearch& search = self.search();
   if (word >= search.shape().words) throw Error(ErrorCode::argument, "there is no such word");
@@ -156,14 +156,14 @@ nb::tuple advance(const Searcher& self, const BeamHandle& state, std::uint32_t w
   double log_prob = 0;
   {
     const nb::gil_scoped_release release;
-    Searcher::Borrowed borrowed(self);
+    SlmSearcher::Borrowed borrowed(self);
     *after = beam;
     log_prob = search.advance(*after, word, mixture, borrowed.work(), false);
   }
   return nb::make_tuple(log_prob, BeamHandle{std::move(after)});
 }
 
-auto score(const Searcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
+auto score(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
            const Words& topics, const Numbers& shares, std::size_t threads,
            const std::optional<nb::callable>& progress) {
   check_threads(threads);
@@ -184,7 +184,7 @@ auto score(const Searcher& self, const Words& words, const Starts& starts, const
   return give(std::move(log_probs));
 }
 
-nb::tuple best_parses(const Searcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
+nb::tuple best_parses(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
                       const Words& topics, const Numbers& shares, std::size_t count, std::size_t threads,
                       const std::optional<nb::callable>& progress) {
   check_threads(threads);
@@ -234,7 +234,7 @@ Lists lists_of(std::size_t sentences, const Starts& sentence_starts, const Actio
   return {sentence_starts, actions, action_starts};
 }
 
-auto score_parses(const Searcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
+auto score_parses(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
                   const Words& topics, const Numbers& shares, const Starts& sentence_starts, const Actions& actions,
                   const Starts& action_starts, std::size_t threads) {
   check_threads(threads);
@@ -266,7 +266,7 @@ nb::tuple rows_tuple(SlmEventRows rows, std::size_t columns) {
 }
 
 // Rows (columns, outcomes, counts) of predictor, tagger and constructor, and the topics of each mixture.
-nb::tuple events_of(const SlmShape& shape, const Searcher* searcher, const Sentences& sentences, const Lists& lists,
+nb::tuple events_of(const SlmShape& shape, const SlmSearcher* searcher, const Sentences& sentences, const Lists& lists,
                     const Numbers& weights, std::span<const double> word_shares, std::size_t threads) {
   check_threads(threads);
   if (weights.size() + 1 != lists.action_starts.size())
@@ -310,7 +310,7 @@ nb::tuple events_of(const SlmShape& shape, const Searcher* searcher, const Sente
 }
 
 // What the predictor sees before every word and end: starts of the rows of each, columns, shares.
-nb::tuple frontiers(const Searcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
+nb::tuple frontiers(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
                     const Words& topics, const Numbers& shares, std::size_t threads,
                     const std::optional<nb::callable>& progress) {
   check_threads(threads);
@@ -410,40 +410,40 @@ void bind_slm(nb::module_& module) {
           nb::arg("words"), nb::arg("starts"), nb::arg("mixture_starts"), nb::arg("topics"), nb::arg("shares"),
           nb::arg("sentence_starts"), nb::arg("actions"), nb::arg("action_starts"), nb::arg("weights"),
           nb::arg("word_shares"), nb::kw_only(), nb::arg("threads"));
-  nb::class_<Searcher>(module, "SlmSearch")
+  nb::class_<SlmSearcher>(module, "SlmSearch")
       .def(
           "__init__",
-          [](Searcher* self, const SlmShape& shape, const Part& predictor, const std::optional<Part>& tagger,
+          [](SlmSearcher* self, const SlmShape& shape, const Part& predictor, const std::optional<Part>& tagger,
              const std::optional<Part>& constructor, std::size_t stack_size, double threshold, double beam, bool merge,
              std::size_t topics) {
             SlmParts parts{predictor, tagger.value_or(nullptr), constructor.value_or(nullptr)};
-            new (self) Searcher(shape, std::move(parts), SlmOptions{stack_size, threshold, beam, merge}, topics);
+            new (self) SlmSearcher(shape, std::move(parts), SlmOptions{stack_size, threshold, beam, merge}, topics);
           },
           nb::arg("shape"), nb::arg("predictor"), nb::arg("tagger").none(), nb::arg("constructor").none(),
           nb::kw_only(), nb::arg("stack_size"), nb::arg("threshold"), nb::arg("beam"), nb::arg("merge"),
           nb::arg("topics"))
       .def("initial",
-           [](const Searcher& self) {
+           [](const SlmSearcher& self) {
              return BeamHandle{std::make_shared<const SlmBeam>(initial_beam(self.search().shape()))};
            })
-      .def("check", [](const Searcher& self, const BeamHandle& state) { self.checked(state); }, nb::arg("state"))
+      .def("check", [](const SlmSearcher& self, const BeamHandle& state) { self.checked(state); }, nb::arg("state"))
       .def("advance", &advance, nb::arg("state"), nb::arg("word"), nb::arg("topics"), nb::arg("shares"))
       .def(
           "finish",
-          [](const Searcher& self, const BeamHandle& state, const Words& topics, const Numbers& shares) {
+          [](const SlmSearcher& self, const BeamHandle& state, const Words& topics, const Numbers& shares) {
             const TopicMixture mixture = mixture_of(self.search().topics(), topics, shares);
-            Searcher::Borrowed borrowed(self);
+            SlmSearcher::Borrowed borrowed(self);
             return self.search().finish(self.checked(state), mixture, borrowed.work());
           },
           nb::arg("state"), nb::arg("topics"), nb::arg("shares"))
       .def(
           "distribution",
-          [](const Searcher& self, const BeamHandle& state, const Words& topics, const Numbers& shares) {
+          [](const SlmSearcher& self, const BeamHandle& state, const Words& topics, const Numbers& shares) {
             const TopicMixture mixture = mixture_of(self.search().topics(), topics, shares);
             std::vector<double> found;
             {
               const nb::gil_scoped_release release;
-              Searcher::Borrowed borrowed(self);
+              SlmSearcher::Borrowed borrowed(self);
               found = self.search().distribution(self.checked(state), mixture, borrowed.work());
             }
             return give(std::move(found));
@@ -451,14 +451,14 @@ void bind_slm(nb::module_& module) {
           nb::arg("state"), nb::arg("topics"), nb::arg("shares"))
       .def(
           "topic_shares",
-          [](const Searcher& self, const BeamHandle& state, std::uint32_t word, const Numbers& prior) {
+          [](const SlmSearcher& self, const BeamHandle& state, std::uint32_t word, const Numbers& prior) {
             if (prior.size() != self.search().topics() || self.search().topics() == 0)
               throw Error(ErrorCode::argument, "there is not one share for each topic");
             if (word > self.search().shape().end()) throw Error(ErrorCode::argument, "there is no such word");
             std::vector<double> found;
             {
               const nb::gil_scoped_release release;
-              Searcher::Borrowed borrowed(self);
+              SlmSearcher::Borrowed borrowed(self);
               found = self.search().topic_shares(self.checked(state), word, span_of(prior), borrowed.work());
             }
             return give(std::move(found));
@@ -474,7 +474,7 @@ void bind_slm(nb::module_& module) {
            nb::arg("action_starts"), nb::kw_only(), nb::arg("threads"))
       .def(
           "events",
-          [](const Searcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
+          [](const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,
              const Words& topics, const Numbers& shares, const Starts& sentence_starts, const Actions& actions,
              const Starts& action_starts, const Numbers& weights, std::size_t threads) {
             const SlmSearch& search = self.search();

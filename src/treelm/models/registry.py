@@ -20,6 +20,7 @@ SYSTEMS = {
     "pcfg": "treelm.models.pcfg.model:PcfgModel",
     "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
     "hhmm": "treelm.models.hhmm.model:HhmmModel",
+    "composite": "treelm.models.composite.model:CompositeModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
