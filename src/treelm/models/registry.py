@@ -22,6 +22,7 @@ SYSTEMS = {
     "hhmm": "treelm.models.hhmm.model:HhmmModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
+    "plsa": "treelm.models.composite.topic_model:TopicModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
     "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
