@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -60,6 +61,18 @@ class EncodedText:
 
     def __len__(self) -> int:
         return len(self.documents)
+
+    @cached_property
+    def document_starts(self) -> Places:
+        """The first sentence of every document, and the number of sentences at the end.
+
+        Examples:
+            >>> encode_sentences(["a", "b"], Vocabulary.from_counts({"a": 1})).document_starts
+            array([0, 2], dtype=uint64)
+        """
+        changes = np.flatnonzero(np.diff(self.documents)) + 1
+        whole = [0, len(self.documents)] if len(self.documents) else [0]
+        return np.union1d(changes, whole).astype(np.uint64)
 
     def __iter__(self) -> Iterator[Ids]:
         """Yield the ids of every sentence."""

@@ -23,6 +23,7 @@ SYSTEMS = {
     "composite": "treelm.models.composite.model:CompositeModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
+    "plsa": "treelm.models.composite.topic_model:TopicModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
     "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",

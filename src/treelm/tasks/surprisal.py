@@ -7,13 +7,18 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, repeat
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from treelm.corpus.corpus import SentenceInDocument
+from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.extras import import_extra
+from treelm.models.document_reader import DocumentReader
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import LanguageModel, Task
 from treelm.tasks.measures import chosen_measures, measure_sentences, parsing_part
@@ -80,10 +85,14 @@ def surprisal_rows(
     parser = parsing_part(model) if chosen else None
     rest = iter(sentences)
     number = 0
+    reader = DocumentReader(incremental) if incremental.remembers_documents else None
     at_once = 1 if line_buffered else SENTENCES_AT_ONCE
     while batch := list(islice(rest, at_once)):
         try:
-            scores = incremental.score_batch([each.words for each in batch], threads=threads)
+            if reader is None:
+                scores = incremental.score_batch([each.words for each in batch], threads=threads)
+            else:
+                scores = reader.score(_encoded(batch, incremental))
         except VocabularyError as error:
             place = f"one of the sentences {number + 1} to {number + len(batch)}"
             raise CorpusFormatError(f"{place}: {error}", code=error.code) from error
@@ -104,6 +113,11 @@ def surprisal_rows(
             columns_here = zip(*numbers, shown, *values, strict=False)
             yield list(map(SurprisalRow._make, columns_here))
             first += len(words) + 1
+
+
+def _encoded(batch: Sequence[SentenceInDocument], model: LanguageModel) -> EncodedText:
+    text = encode_sentences([each.words for each in batch], model.vocabulary)
+    return replace(text, documents=np.array([each.document for each in batch], np.uint32))
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:

@@ -1,1 +1,1 @@
-"""The composite language model: words before, exposed heads and topics (Tan et al. 2011)."""
+"""The composite model: n-grams, a structured language model and topics in one predictor."""
