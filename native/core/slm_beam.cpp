@@ -1,5 +1,6 @@
 #include "slm_beam.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -72,6 +73,12 @@ int compare_heads(const std::vector<SlmHead>& heads, std::uint32_t first, std::u
     second = two.below;
   }
   return 0;
+}
+
+void actions_before(const std::vector<SlmAction>& actions, std::uint32_t place, std::vector<std::uint32_t>& path) {
+  path.clear();
+  for (; place != 0; place = actions[place].before) path.push_back(actions[place].action);
+  std::reverse(path.begin(), path.end());
 }
 
 SlmBeam initial_beam(const SlmShape& shape) {

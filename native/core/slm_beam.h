@@ -56,4 +56,7 @@ std::uint64_t head_hash(std::uint64_t below, std::uint32_t word, std::uint32_t l
 // Negative, zero or positive: stacks by their heads from the top, word before label.
 int compare_heads(const std::vector<SlmHead>& heads, std::uint32_t first, std::uint32_t second);
 
+// All actions up to a place, in order.
+void actions_before(const std::vector<SlmAction>& actions, std::uint32_t place, std::vector<std::uint32_t>& path);
+
 }  // namespace treelm

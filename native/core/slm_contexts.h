@@ -19,9 +19,7 @@ class ContextTable {
     slots_.assign(slots_.empty() ? 64 : slots_.size(), 0);
   }
   std::size_t size() const { return count_; }
-  std::span<const std::uint32_t> key(std::size_t place) const {
-    return {keys_.data() + place * length_, length_};
-  }
+  std::span<const std::uint32_t> key(std::size_t place) const { return {keys_.data() + place * length_, length_}; }
   // The place of a key, and whether it is new.
   std::pair<std::uint32_t, bool> insert(std::span<const std::uint32_t> key) {
     if (slots_.empty()) clear(key.size());

@@ -38,9 +38,9 @@ class SentenceRows {
 
 struct Counter {
   const SlmShape& shape;
-  const SlmSearch* search;               // none: topics as `word_shares` has them
+  const SlmSearch* search;  // none: topics as `word_shares` has them
   std::span<const double> word_shares;
-  TopicMixture mixture;
+  TopicShares mixture;
   SlmEvents& events;
   SentenceRows words, tags, moves;
   double weight = 0;
@@ -49,7 +49,7 @@ struct Counter {
   std::vector<double> shares;
   std::vector<std::uint32_t> columns;
 
-  Counter(const SlmShape& of, const SlmSearch* with, std::span<const double> given, TopicMixture topics, SlmEvents& to)
+  Counter(const SlmShape& of, const SlmSearch* with, std::span<const double> given, TopicShares topics, SlmEvents& to)
       : shape(of),
         search(with),
         word_shares(given),
@@ -93,7 +93,7 @@ struct Counter {
 };
 
 void count(const SlmShape& shape, const SlmSearch* search, std::span<const double> word_shares,
-           std::span<const std::uint32_t> words, std::span<const WeightedParse> parses, TopicMixture mixture,
+           std::span<const std::uint32_t> words, std::span<const WeightedParse> parses, TopicShares mixture,
            SlmEvents& events) {
   events.topics.resize(mixture.topics.size(), 0);
   Counter counter(shape, search, word_shares, mixture, events);
@@ -111,17 +111,18 @@ void count(const SlmShape& shape, const SlmSearch* search, std::span<const doubl
 }  // namespace
 
 std::int64_t fixed_point(double value) {
-  if (!(value >= 0 && value < 0x1.0p33)) throw Error(ErrorCode::argument, "a count is negative, too large or no number");
+  if (!(value >= 0 && value < 0x1.0p33))
+    throw Error(ErrorCode::argument, "a count is negative, too large or no number");
   return std::llrint(value * 0x1.0p30);
 }
 
 void count_parses(const SlmSearch& search, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
-                  TopicMixture mixture, SlmEvents& events) {
+                  TopicShares mixture, SlmEvents& events) {
   count(search.shape(), &search, {}, words, parses, mixture, events);
 }
 
 void count_parses(const SlmShape& shape, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
-                  TopicMixture mixture, std::span<const double> word_shares, SlmEvents& events) {
+                  TopicShares mixture, std::span<const double> word_shares, SlmEvents& events) {
   count(shape, nullptr, word_shares, words, parses, mixture, events);
 }
 

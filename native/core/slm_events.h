@@ -32,11 +32,11 @@ std::int64_t fixed_point(double value);
 // Adds the events of a sentence; equal events of its parses become one row. With topics every word is
 // shared out over those of the mixture, which needs the current predictor.
 void count_parses(const SlmSearch& search, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
-                  TopicMixture mixture, SlmEvents& events);
+                  TopicShares mixture, SlmEvents& events);
 
 // The same without a model, for parses that somebody gives. `word_shares` has a row for each word with
 // its shares of the topics of the mixture; the end of the sentence has those of the mixture.
 void count_parses(const SlmShape& shape, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
-                  TopicMixture mixture, std::span<const double> word_shares, SlmEvents& events);
+                  TopicShares mixture, std::span<const double> word_shares, SlmEvents& events);
 
 }  // namespace treelm

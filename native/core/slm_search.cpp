@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "slm_replay.h"
-
 namespace treelm {
 
 namespace {
@@ -21,12 +19,6 @@ double log_sum(double larger, double smaller) {
 
 bool likelier(const Choice& one, const Choice& two) {
   return one.log_prob != two.log_prob ? one.log_prob > two.log_prob : one.outcome < two.outcome;
-}
-
-void actions_before(const std::vector<SlmAction>& actions, std::uint32_t place, std::vector<std::uint32_t>& path) {
-  path.clear();
-  for (; place != 0; place = actions[place].before) path.push_back(actions[place].action);
-  std::reverse(path.begin(), path.end());
 }
 
 void check_part(const LatticeModel* part, std::size_t columns, std::size_t outcomes) {
@@ -45,98 +37,6 @@ SlmSearch::SlmSearch(const SlmShape& shape, SlmParts parts, const SlmOptions& op
   if (shape_.heads == 0) return;
   check_part(parts_.tagger.get(), shape_.tagger_columns(), shape_.tags);
   check_part(parts_.constructor.get(), shape_.constructor_columns(), shape_.moves());
-}
-
-double SlmSearch::predict(std::span<const std::uint32_t> columns, std::uint32_t word, TopicMixture mixture,
-                          Workspace& work) const {
-  if (topics_ == 0) return parts_.predictor->prob(columns.data(), word);
-  work.topic_row.resize(mixture.topics.size());
-  parts_.predictor->topic_probs(columns.data(), word, mixture.topics.data(), mixture.topics.size(),
-                                work.topic_row.data());
-  double sum = 0;
-  for (std::size_t i = 0; i < mixture.topics.size(); ++i) sum += mixture.shares[i] * work.topic_row[i];
-  return sum;
-}
-
-void SlmSearch::find_frontier(const SlmBeam& beam, Workspace& work) const {
-  const std::size_t before = shape_.order - 1, length = shape_.predictor_columns();
-  work.frontier.clear(length);
-  work.frontier_shares.clear();
-  work.context_of.clear();
-  work.key.resize(length);
-  std::copy(beam.words.begin(), beam.words.end(), work.key.begin());
-  double best = never, sum = 0;
-  for (const SlmHypothesis& hypothesis : beam.hypotheses) best = std::max(best, hypothesis.score);
-  for (const SlmHypothesis& hypothesis : beam.hypotheses) {
-    std::uint32_t at = hypothesis.top;
-    for (std::size_t j = 0; j < shape_.heads; ++j, at = beam.heads[at].below)
-      work.key[before + j] = shape_.head_value(beam.heads[at].word, beam.heads[at].label);
-    const auto [place, is_new] = work.frontier.insert(work.key);
-    if (is_new) work.frontier_shares.push_back(0);
-    const double share = std::exp(hypothesis.score - best);
-    work.frontier_shares[place] += share;
-    sum += share;
-    work.context_of.push_back(place);
-  }
-  for (double& share : work.frontier_shares) share /= sum;
-}
-
-SlmFrontier SlmSearch::frontier(const SlmBeam& beam, Workspace& work) const {
-  find_frontier(beam, work);
-  SlmFrontier found;
-  for (std::size_t place = 0; place < work.frontier.size(); ++place) {
-    const auto key = work.frontier.key(place);
-    found.columns.insert(found.columns.end(), key.begin(), key.end());
-  }
-  found.shares = work.frontier_shares;
-  return found;
-}
-
-double SlmSearch::finish(const SlmBeam& beam, TopicMixture mixture, Workspace& work) const {
-  find_frontier(beam, work);
-  double sum = 0;
-  for (std::size_t place = 0; place < work.frontier.size(); ++place)
-    sum += work.frontier_shares[place] * predict(work.frontier.key(place), shape_.end(), mixture, work);
-  return std::min(0.0, std::log(sum));
-}
-
-std::vector<double> SlmSearch::distribution(const SlmBeam& beam, TopicMixture mixture, Workspace& work) const {
-  find_frontier(beam, work);
-  std::vector<double> all(shape_.words + 1, 0.0), row(shape_.words + 1);
-  std::vector<std::uint32_t> columns;
-  for (std::size_t place = 0; place < work.frontier.size(); ++place) {
-    const auto key = work.frontier.key(place);
-    columns.assign(key.begin(), key.end());
-    const auto add = [&](double share) {
-      parts_.predictor->distribution(columns.data(), row.data());
-      for (std::size_t word = 0; word < all.size(); ++word) all[word] += share * row[word];
-    };
-    if (topics_ == 0) add(work.frontier_shares[place]);
-    columns.push_back(0);
-    for (std::size_t i = 0; topics_ > 0 && i < mixture.topics.size(); ++i) {
-      columns.back() = mixture.topics[i];
-      add(work.frontier_shares[place] * mixture.shares[i]);
-    }
-  }
-  return all;
-}
-
-std::vector<double> SlmSearch::topic_shares(const SlmBeam& beam, std::uint32_t word, std::span<const double> prior,
-                                            Workspace& work) const {
-  find_frontier(beam, work);
-  std::vector<std::uint32_t> topics(prior.size());
-  for (std::uint32_t topic = 0; topic < topics.size(); ++topic) topics[topic] = topic;
-  std::vector<double> shares(prior.size(), 0.0), row(prior.size());
-  for (std::size_t place = 0; place < work.frontier.size(); ++place) {
-    parts_.predictor->topic_probs(work.frontier.key(place).data(), word, topics.data(), topics.size(), row.data());
-    for (std::size_t topic = 0; topic < shares.size(); ++topic)
-      shares[topic] += work.frontier_shares[place] * prior[topic] * row[topic];
-  }
-  double sum = 0;
-  for (const double share : shares) sum += share;
-  if (!(sum > 0)) return {prior.begin(), prior.end()};
-  for (double& share : shares) share /= sum;
-  return shares;
 }
 
 const TagList& SlmSearch::tags_of(const SlmBeam& beam, std::uint32_t top, std::uint32_t word, Workspace& work) const {
@@ -270,7 +170,8 @@ void SlmSearch::construct(SlmBeam& beam, Workspace& work, bool keep) const {
     const std::size_t first = beam.hypotheses.size();
     for (const Candidate& each : stack) {
       const auto top = static_cast<std::uint32_t>(beam.heads.size());
-      beam.heads.push_back({each.below, each.word, each.label, head_hash(beam.heads[each.below].hash, each.word, each.label)});
+      beam.heads.push_back(
+          {each.below, each.word, each.label, head_hash(beam.heads[each.below].hash, each.word, each.label)});
       std::uint32_t actions = 0;
       const auto remember = [&](std::uint32_t before, std::uint32_t action) {
         beam.actions.push_back({before, action});
@@ -321,22 +222,21 @@ bool SlmSearch::earlier_actions(const SlmBeam& beam, std::uint32_t one, std::uin
   return work.path < work.other_path;
 }
 
-double SlmSearch::advance(SlmBeam& beam, std::uint32_t word, TopicMixture mixture, Workspace& work, bool keep) const {
-  find_frontier(beam, work);
-  work.frontier_probs.resize(work.frontier.size());
-  double sum = 0;
-  for (std::size_t place = 0; place < work.frontier.size(); ++place) {
-    work.frontier_probs[place] = predict(work.frontier.key(place), word, mixture, work);
-    sum += work.frontier_shares[place] * work.frontier_probs[place];
-  }
+double SlmSearch::advance(SlmBeam& beam, std::uint32_t word, TopicShares mixture, Workspace& work, bool keep) const {
+  const double prob = predict_word(beam, word, mixture, false, work);
+  extend(beam, word, prob, work, keep);
+  return std::min(0.0, std::log(prob));
+}
+
+void SlmSearch::extend(SlmBeam& beam, std::uint32_t word, double prob, Workspace& work, bool keep) const {
   if (shape_.heads > 0) {
     tag_word(beam, word, work);
     construct(beam, work, keep);
     if (!keep) beam.compact();
-  } else if (!(sum > 0)) {
+  } else if (!(prob > 0)) {
     beam.hypotheses.clear();
   } else if (keep) {
-    beam.hypotheses.front().score += std::log(sum);
+    beam.hypotheses.front().score += std::log(prob);
   }
   if (!keep) weigh(beam);
   beam.initial = false;
@@ -344,7 +244,6 @@ double SlmSearch::advance(SlmBeam& beam, std::uint32_t word, TopicMixture mixtur
     std::copy_backward(beam.words.begin(), beam.words.end() - 1, beam.words.end());
     beam.words.front() = word;
   }
-  return std::min(0.0, std::log(sum));
 }
 
 void SlmSearch::weigh(SlmBeam& beam) {
@@ -353,69 +252,6 @@ void SlmSearch::weigh(SlmBeam& beam) {
   for (const SlmHypothesis& each : beam.hypotheses) sum += std::exp(each.score - best);
   const double total = best + std::log(sum);
   for (SlmHypothesis& each : beam.hypotheses) each.score = std::min(0.0, each.score - total);
-}
-
-std::vector<SlmParse> SlmSearch::best_parses(std::span<const std::uint32_t> words, std::size_t count,
-                                             TopicMixture mixture, Workspace& work) const {
-  SlmBeam beam = initial_beam(shape_);
-  for (const std::uint32_t word : words) advance(beam, word, mixture, work, true);
-  find_frontier(beam, work);
-  std::vector<double> ends(work.frontier.size());
-  for (std::size_t place = 0; place < ends.size(); ++place)
-    ends[place] = std::log(predict(work.frontier.key(place), shape_.end(), mixture, work));
-  for (std::size_t i = 0; i < beam.hypotheses.size(); ++i) beam.hypotheses[i].score += ends[work.context_of[i]];
-  std::erase_if(beam.hypotheses, [](const SlmHypothesis& each) { return each.score == never; });
-  std::sort(beam.hypotheses.begin(), beam.hypotheses.end(), [&](const SlmHypothesis& one, const SlmHypothesis& two) {
-    return one.score != two.score ? one.score > two.score : earlier_actions(beam, one.actions, two.actions, work);
-  });
-  std::vector<SlmParse> parses;
-  for (const SlmHypothesis& each : beam.hypotheses) {
-    if (parses.size() == count) break;
-    actions_before(beam.actions, each.actions, work.path);
-    parses.push_back({each.score, {work.path.begin(), work.path.end()}});
-  }
-  return parses;
-}
-
-namespace {
-
-// Adds up the logarithms of the events of a parse.
-struct ParseScorer {
-  const SlmSearch& search;
-  TopicMixture mixture;
-  SlmSearch::Workspace& work;
-  double total = 0;
-
-  void word(std::span<const std::uint32_t> columns, std::uint32_t outcome) {
-    total += std::log(search.predict(columns, outcome, mixture, work));
-  }
-  void tag(std::span<const std::uint32_t> columns, std::uint32_t outcome) {
-    total += std::log(search.parts().tagger->prob(columns.data(), outcome));
-  }
-  void move(std::span<const std::uint32_t> columns, std::uint32_t outcome, MoveChoice choice) {
-    const LatticeModel& constructor = *search.parts().constructor;
-    const double prob = constructor.prob(columns.data(), outcome);
-    if (choice == MoveChoice::all) {
-      total += std::log(prob);
-      return;
-    }
-    const SlmShape& shape = search.shape();
-    work.row.resize(shape.moves());
-    constructor.distribution(columns.data(), work.row.data());
-    double open = 0;
-    for (std::uint32_t each = 0; each < shape.moves(); ++each)
-      if (is_open(shape, choice, each)) open += work.row[each];
-    total += open > 0 ? std::log(prob / open) : never;
-  }
-};
-
-}  // namespace
-
-double SlmSearch::score_parse(std::span<const std::uint32_t> words, std::span<const std::uint16_t> actions,
-                              TopicMixture mixture, Workspace& work) const {
-  ParseScorer scorer{*this, mixture, work};
-  replay(shape_, words, actions, scorer);
-  return scorer.total;
 }
 
 }  // namespace treelm

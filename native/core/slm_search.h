@@ -10,18 +10,19 @@
 #include "lattice_model.h"
 #include "slm_beam.h"
 #include "slm_contexts.h"
+#include "topic_em.h"
 
 namespace treelm {
 
 struct SlmOptions {
-  std::size_t stack_size = 10;                                  // 0: all
-  double threshold = std::numeric_limits<double>::infinity();   // nats below the best of a stack
-  double beam = 0;                                              // smallest probability of a tag or adjoining move
-  bool merge = false;                                           // sum hypotheses of one stack with the same heads
+  std::size_t stack_size = 10;                                 // 0: all
+  double threshold = std::numeric_limits<double>::infinity();  // nats below the best of a stack
+  double beam = 0;                                             // smallest probability of a tag or adjoining move
+  bool merge = false;                                          // sum hypotheses of one stack with the same heads
 };
 
 // The topics of a document and their shares; none for a model without topics.
-struct TopicMixture {
+struct TopicShares {
   std::span<const std::uint32_t> topics;
   std::span<const double> shares;
 };
@@ -55,27 +56,35 @@ class SlmSearch {
 
   // Puts a word behind a beam and returns ln P(word | beam). With `keep` actions are kept and scores stay ln
   // P(words, parse); without, hypotheses are weighed against each other only.
-  double advance(SlmBeam& beam, std::uint32_t word, TopicMixture mixture, Workspace& work, bool keep) const;
-  double finish(const SlmBeam& beam, TopicMixture mixture, Workspace& work) const;
+  double advance(SlmBeam& beam, std::uint32_t word, TopicShares mixture, Workspace& work, bool keep) const;
+  double finish(const SlmBeam& beam, TopicShares mixture, Workspace& work) const;
+  // The same in a document whose topics follow its words: by the largest `keep` topics, and the mixture moves
+  // on by `rate`.
+  double advance(SlmBeam& beam, std::uint32_t word, TopicMixture& mixture, std::size_t keep, double rate,
+                 Workspace& work) const;
+  double finish(const SlmBeam& beam, TopicMixture& mixture, std::size_t keep, double rate, Workspace& work) const;
   SlmFrontier frontier(const SlmBeam& beam, Workspace& work) const;
   // P(outcome | beam) for all outcomes.
-  std::vector<double> distribution(const SlmBeam& beam, TopicMixture mixture, Workspace& work) const;
-  // Shares of topics after a word was seen: (24) without the step size; all topics of `prior`.
-  std::vector<double> topic_shares(const SlmBeam& beam, std::uint32_t word, std::span<const double> prior,
-                                   Workspace& work) const;
+  std::vector<double> distribution(const SlmBeam& beam, TopicShares mixture, Workspace& work) const;
+  // What each topic gives a word or the end, summed over hypotheses.
+  std::vector<double> topic_probs(const SlmBeam& beam, std::uint32_t word, Workspace& work) const;
   // The best complete parses of a sentence, by falling score, then by their actions.
-  std::vector<SlmParse> best_parses(std::span<const std::uint32_t> words, std::size_t count, TopicMixture mixture,
+  std::vector<SlmParse> best_parses(std::span<const std::uint32_t> words, std::size_t count, TopicShares mixture,
                                     Workspace& work) const;
   // ln P(words, parse) of a given parse.
-  double score_parse(std::span<const std::uint32_t> words, std::span<const std::uint16_t> actions, TopicMixture mixture,
+  double score_parse(std::span<const std::uint32_t> words, std::span<const std::uint16_t> actions, TopicShares mixture,
                      Workspace& work) const;
   // P(word | columns), topics summed out.
-  double predict(std::span<const std::uint32_t> columns, std::uint32_t word, TopicMixture mixture,
+  double predict(std::span<const std::uint32_t> columns, std::uint32_t word, TopicShares mixture,
                  Workspace& work) const;
 
  private:
   struct Candidate;
   void find_frontier(const SlmBeam& beam, Workspace& work) const;
+  // P(word | beam); fills the probabilities of the frontier, and with `every_topic` those of all topics.
+  double predict_word(const SlmBeam& beam, std::uint32_t word, TopicShares mixture, bool every_topic,
+                      Workspace& work) const;
+  void extend(SlmBeam& beam, std::uint32_t word, double prob, Workspace& work, bool keep) const;
   void tag_word(const SlmBeam& beam, std::uint32_t word, Workspace& work) const;
   void construct(SlmBeam& beam, Workspace& work, bool keep) const;
   void settle(SlmBeam& beam, std::size_t first, Workspace& work, bool keep) const;
@@ -99,7 +108,8 @@ struct SlmSearch::Candidate {
 
 struct SlmSearch::Workspace {
   ContextTable frontier, tag_contexts, move_contexts;
-  std::vector<double> frontier_shares, frontier_probs, row, topic_row;
+  std::vector<double> frontier_shares, frontier_probs, row, topic_row, topic_sums, kept_shares;
+  std::vector<std::uint32_t> all_topics;
   std::vector<std::uint32_t> context_of;  // by hypothesis: place in the frontier
   std::vector<TagList> tag_lists;
   std::vector<MoveList> move_lists;

@@ -1274,9 +1274,7 @@ class SlmSearch:
         topics: npt.NDArray[np.uint32],
         shares: npt.NDArray[np.float64],
     ) -> npt.NDArray[np.float64]: ...
-    def topic_shares(
-        self, state: SlmState, word: int, prior: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]: ...
+    def topic_probs(self, state: SlmState, word: int) -> npt.NDArray[np.float64]: ...
     def score(
         self,
         words: npt.NDArray[np.uint32],
@@ -1343,3 +1341,14 @@ class SlmSearch:
         threads: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+    def score_documents(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        documents: npt.NDArray[np.uint64],
+        prior: npt.NDArray[np.float64],
+        *,
+        rate: float,
+        keep: int,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...

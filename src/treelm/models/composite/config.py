@@ -12,7 +12,7 @@ from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains
 
 #: Options that change how the search runs, but neither the tables nor what a state is.
-SEARCH = ("stack_size", "threshold", "choice_beam", "merge")
+SEARCH = ("stack_size", "threshold", "choice_beam", "merge", "eta", "adapt", "test_topics")
 
 
 class CompositeConfig(Config):
@@ -33,10 +33,12 @@ class CompositeConfig(Config):
     """Topics; 0 for none."""
     keep_topics: int = Field(default=5, ge=1)
     """Topics that a training document keeps."""
-    test_topics: int | None = Field(default=5, ge=1)
-    """Topics that predict in a new document; None for all. All are adapted."""
+    test_topics: int = Field(default=5, ge=0)
+    """Topics that predict in a new document; 0 for all. All are adapted."""
     eta: float = Field(default=0.01, gt=0, lt=1)
     """How fast the topics of a new document follow its words."""
+    adapt: bool = True
+    """Whether a document changes its topics at all; without, those of the corpus are used."""
     head_labels: bool = True
     """Whether the predictor sees the labels of heads beside their words."""
     unary_moves: bool = False
@@ -70,9 +72,17 @@ class CompositeConfig(Config):
     def _possible(self) -> CompositeConfig:
         if self.topics and self.keep_topics > self.topics:
             raise ValueError(f"keep_topics is {self.keep_topics}, but there are {self.topics}")
-        if self.topics and self.test_topics is not None and self.test_topics > self.topics:
-            raise ValueError(f"test_topics is {self.test_topics}, but there are {self.topics}")
         return self
+
+    @property
+    def predicting(self) -> int:
+        """Topics of a document that predict the next word."""
+        return min(self.test_topics or self.topics, self.topics)
+
+    @property
+    def rate(self) -> float:
+        """How fast topics change; 0 if they do not."""
+        return self.eta if self.adapt else 0.0
 
     @property
     def name(self) -> str:

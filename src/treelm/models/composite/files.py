@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
@@ -11,11 +9,11 @@ from pydantic import ValidationError
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import EstimationError, ModelFileError, UsageError
+from treelm.errors import EstimationError, ModelFileError
+from treelm.estimation.lattice import Floats
 from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parts import CompositeParts, CompositeShape
-from treelm.models.composite.state import DocumentTopics
 from treelm.models.model import explain
 from treelm.store.folder import FolderWriter, ModelFolder
 
@@ -31,11 +29,10 @@ def write_files(
     parts: CompositeParts,
     vocabulary: Vocabulary,
     unigram_counts: UnigramCounts,
-    topic_prior: Sequence[float],
+    topic_prior: Floats,
 ) -> None:
     """Write lattices, labels and words."""
-    prior = np.asarray(topic_prior, np.float64)
-    writer.tables(TABLES, {**parts.to_tensors(), COUNTS: unigram_counts, PRIOR: prior})
+    writer.tables(TABLES, {**parts.to_tensors(), COUNTS: unigram_counts, PRIOR: topic_prior})
     codes = parts.shape.codes
     writer.text(TAGS, "".join(f"{tag}\n" for tag in codes.tags))
     writer.text(PHRASES, "".join(f"{phrase}\n" for phrase in codes.phrases))
@@ -44,7 +41,7 @@ def write_files(
 
 def read_files(
     folder: ModelFolder,
-) -> tuple[CompositeParts, Vocabulary, UnigramCounts, tuple[float, ...]]:
+) -> tuple[CompositeParts, Vocabulary, UnigramCounts, Floats]:
     """Return what an opened folder holds.
 
     Raises:
@@ -68,6 +65,7 @@ def read_files(
         or prior is None
         or prior.dtype != np.float64
         or prior.shape != (config.topics,)
+        or not are_shares(prior)
     ):
         raise _damaged(folder, f"{WORDS}, {TABLES} and the manifest do not fit together")
     tags, phrases = (tuple(read_lines(folder.file(name))) for name in (TAGS, PHRASES))
@@ -76,12 +74,17 @@ def read_files(
     codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
     try:
         shape = CompositeShape(config, len(vocabulary), codes)
-        topics = DocumentTopics.checked(prior.tolist(), 0, config.topics)
         parts = CompositeParts.from_tensors(shape, tables)
         _ = parts.search  # says whether all fit together
-    except (EstimationError, ModelFileError, UsageError) as error:
+    except (EstimationError, ModelFileError) as error:
         raise _damaged(folder, str(error)) from error
-    return parts, vocabulary, counts, topics.shares
+    return parts, vocabulary, counts, np.array(prior)
+
+
+def are_shares(values: Floats) -> bool:
+    """Return whether numbers are probabilities that add up to 1; nothing at all may be, too."""
+    inside = bool(np.all((values >= 0) & (values <= 1)))
+    return inside and (not len(values) or abs(float(values.sum()) - 1) < 1e-6)
 
 
 def _damaged(folder: ModelFolder, what: str) -> ModelFileError:

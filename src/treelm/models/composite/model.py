@@ -11,14 +11,16 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
+from treelm.estimation.lattice import Floats
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.config import SEARCH, CompositeConfig
-from treelm.models.composite.files import read_files, write_files
+from treelm.models.composite.files import are_shares, read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
-from treelm.models.composite.state import CompositeState, DocumentTopics, split_payload
+from treelm.models.composite.state import CompositeState, split_payload
+from treelm.models.composite.topic_state import TopicMixture
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import Config, ModelInfo, Task
 from treelm.models.scores import BatchScores
@@ -61,17 +63,20 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         parts: CompositeParts,
         vocabulary: Vocabulary,
         unigram_counts: npt.NDArray[np.uint64],
-        topic_prior: Sequence[float] = (),
+        topic_prior: Floats | None = None,
         corpora: Sequence[TrainingCorpus] = (),
     ) -> None:
         config = parts.shape.config
-        if len(topic_prior) != config.topics or parts.shape.words != len(vocabulary):
-            raise ValueError("parts, words and topics are those of different models")
+        prior = np.zeros(0) if topic_prior is None else topic_prior
+        if len(prior) != config.topics or not are_shares(prior):
+            raise ValueError("parts and topics are those of different models")
+        if parts.shape.words != len(vocabulary):
+            raise ValueError("parts and words are those of different models")
         self.parts = parts
         self._config = config
         self._vocabulary = vocabulary
         self._unigram_counts = unigram_counts
-        self._topics = DocumentTopics.checked(list(topic_prior), 0, config.topics)
+        self.topic_prior = prior
         self._corpora = tuple(corpora)
         self._search: _native.SlmSearch = parts.search
 
@@ -120,12 +125,13 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the same model with another search; states of both can be exchanged.
 
         Args:
-            options: Any of ``stack_size``, ``threshold``, ``choice_beam`` and ``merge``.
+            options: Any of ``stack_size``, ``threshold``, ``choice_beam``, ``merge``, ``eta``,
+                ``adapt`` and ``test_topics``.
 
         Raises:
             UsageError: for another option, or an impossible value.
         """
-        unknown = sorted(set(options) - {*SEARCH, "eta", "test_topics"})
+        unknown = sorted(set(options) - set(SEARCH))
         if unknown:
             raise UsageError(f'"{unknown[0]}" is no option of the search: {", ".join(SEARCH)}.')
         config = self.make_config({**self._config.model_dump(), **options})
@@ -133,7 +139,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         shape = CompositeShape(config, self.parts.shape.words, self.parts.shape.codes)
         parts = CompositeParts(shape, self.parts.models)
         return type(self)(
-            parts, self._vocabulary, self._unigram_counts, self._topics.shares, self._corpora
+            parts, self._vocabulary, self._unigram_counts, self.topic_prior, self._corpora
         )
 
     # -- properties -------------------------------------------------------------------------
@@ -156,17 +162,17 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others; the search does not count."""
         codes = self.parts.shape.codes
-        own = self._config.model_dump_json(exclude={*SEARCH, "eta", "test_topics"})
+        own = self._config.model_dump_json(exclude=set(SEARCH))
         labels = "\n".join((*codes.tags, "", *codes.phrases))
         return model_fingerprint(
-            (self.system, own, self._vocabulary.fingerprint, labels, repr(self._topics.shares)),
-            self.parts.to_tensors(),
+            (self.system, own, self._vocabulary.fingerprint, labels),
+            {**self.parts.to_tensors(), "topic_prior": self.topic_prior},
         )
 
     @property
-    def topic_prior(self) -> tuple[float, ...]:
-        """Shares of topics with which a document begins."""
-        return self._topics.shares
+    def remembers_documents(self) -> bool:
+        """Whether a sentence depends on those before it in its document."""
+        return self._config.topics > 0 and self._config.adapt
 
     def __repr__(self) -> str:
         types = self.parts.models["predictor"].tables.types()
@@ -176,11 +182,8 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
 
     def initial(self, context: Context | None = None) -> CompositeState:
         """Return the state before any word; a context carries the topics of its document."""
-        topics = self._topics
-        if context is not None and context.memory and self._config.topics:
-            *shares, steps = context.memory
-            topics = DocumentTopics.checked(shares, steps, self._config.topics)
-        return CompositeState(self._search.initial(), self.fingerprint, topics)
+        mixture = TopicMixture.from_context(context, self.topic_prior)
+        return CompositeState(self._search.initial(), self.fingerprint, mixture)
 
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
@@ -201,19 +204,18 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         own = self._own(state)
         if not self._config.topics:
             return Context()
-        topics = self._adapted(own, self.word_ids.end)
-        return Context(memory=(*topics.shares, float(topics.steps)))
+        return self._adapted(own, self.word_ids.end).to_context()
 
     def key(self, state: State) -> bytes:
         """Return the key by which hypotheses may be merged: all that the future depends on."""
         own = self._own(state)
-        return np.asarray(own.topics.shares).tobytes() + own.beam.to_bytes()
+        return own.mixture.data + own.beam.to_bytes()
 
     def state_from_bytes(self, data: bytes) -> CompositeState:
         """Return the state whose `to_bytes` gave these bytes."""
         topics, beam = split_payload(state_payload(data, self.fingerprint))
-        read = DocumentTopics.from_bytes(topics, self._config.topics)
-        return CompositeState(self._beam(beam), self.fingerprint, read)
+        mixture = TopicMixture.from_bytes(topics, self._config.topics)
+        return CompositeState(self._beam(beam), self.fingerprint, mixture)
 
     def _beam(self, data: bytes) -> _native.SlmState:
         try:
@@ -229,16 +231,21 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
             raise damaged_state()
         return state
 
-    def _mixture(self, state: CompositeState) -> tuple[Ids, npt.NDArray[np.float64]]:
-        return state.topics.largest(self._config.test_topics)
-
-    def _adapted(self, state: CompositeState, word_id: int) -> DocumentTopics:
+    def _mixture(self, state: CompositeState) -> tuple[Ids, Floats]:
+        """Return the topics that predict the next word, and their shares."""
         if not self._config.topics:
-            return state.topics
-        prior = np.asarray(state.topics.shares, np.float64)
+            return np.zeros(0, np.uint32), np.zeros(0)
+        chosen = state.mixture.largest(self._config.predicting)
+        shares = state.mixture.shares[chosen]
+        return chosen.astype(np.uint32), shares / shares.sum()
+
+    def _adapted(self, state: CompositeState, word_id: int) -> TopicMixture:
+        if not self._config.topics:
+            return state.mixture
         with kernel_errors("adapting topics"):
-            responsible = self._search.topic_shares(state.beam, word_id, prior)
-        return state.topics.after(responsible, self._config.eta)
+            probs = self._search.topic_probs(state.beam, word_id)
+        rate = self._config.rate
+        return state.mixture.step(probs, keep=self._config.predicting, rate=rate)[1]
 
     # -- distributions ----------------------------------------------------------------------
 
@@ -265,10 +272,33 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences that are ids already."""
-        if self._config.topics:  # every word moves the topics
-            return super().score_ids(ids, starts, threads=threads)
+        if self._config.topics:
+            alone = np.arange(len(starts), dtype=np.uint64)
+            return self._score_topics(ids, starts, alone, threads)
         with kernel_errors("scoring sentences"):
             log_probs = self._search.score(ids, starts, *Mixtures.none().arrays, threads=threads)
+        self.count("words", len(ids))
+        return self.batch_scores(log_probs, ids, starts)
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents."""
+        if not self._config.topics:
+            return self.score_ids(text.ids, text.starts, threads=threads)
+        return self._score_topics(text.ids, text.starts, text.document_starts, threads)
+
+    def _score_topics(
+        self, ids: Ids, starts: Places, documents: Places, threads: int
+    ) -> BatchScores:
+        with kernel_errors("scoring documents"):
+            log_probs = self._search.score_documents(
+                ids,
+                starts,
+                documents,
+                self.topic_prior,
+                rate=self._config.rate,
+                keep=self._config.predicting,
+                threads=threads,
+            )
         self.count("words", len(ids))
         return self.batch_scores(log_probs, ids, starts)
 
@@ -288,7 +318,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def write_files(self, writer: FolderWriter) -> None:
         """Write lattices, labels and words."""
         write_files(
-            writer, self.parts, self._vocabulary, self._unigram_counts, self._topics.shares
+            writer, self.parts, self._vocabulary, self._unigram_counts, self.topic_prior
         )
 
     @classmethod
@@ -299,7 +329,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def __reduce__(self) -> tuple[Any, ...]:
         shape = self.parts.shape
         parts = (shape, self.parts.to_tensors(), portable(self._vocabulary))
-        rest = (self._unigram_counts, self._topics.shares, self._corpora)
+        rest = (self._unigram_counts, self.topic_prior, self._corpora)
         return _unpickled, (type(self), *parts, *rest)
 
 

@@ -153,7 +153,7 @@ def train_on_parses(
     state = _follow_up_rounds(state, train, check, checkpoint, key, log, threads, progress)
     counts = unigram_counts(prepared.text, len(prepared.vocabulary))
     corpora = () if record is None else (record,)
-    return CompositeModel(state.parts, prepared.vocabulary, counts, (), corpora)
+    return CompositeModel(state.parts, prepared.vocabulary, counts, None, corpora)
 
 
 def _n_best_rounds(
