@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.models.composite_models import sample_composite
 from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
@@ -64,6 +65,13 @@ def store_mixture() -> IncrementalModel:
     return mixed
 
 
+def composite_mixture() -> IncrementalModel:
+    one = sample_composite(order=1)
+    mixed = interpolate([one, small_ngram(order=3, vocabulary=one.vocabulary)], [0.4, 0.6])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
 def small_pcfg(**options: object) -> IncrementalModel:
     model = train("pcfg", TreeCorpus((sample_path(),)), **options)
     assert isinstance(model, IncrementalModel)
@@ -112,6 +120,12 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
     "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
     "hhmm-ngram-mixture": store_mixture,
+    "slm": lambda: sample_composite(order=1),
+    "slm-exact": lambda: sample_composite(order=1, stack_size=40, threshold=12.0, merge=False),
+    "slm-unary": lambda: sample_composite(order=1, unary_moves=True),
+    "composite": lambda: sample_composite(order=3, head_labels=False),
+    "composite-without-heads": lambda: sample_composite(order=3, heads=0),
+    "composite-ngram-mixture": composite_mixture,
     "pcfg": small_pcfg,
     "pcfg-closed": lambda: small_pcfg(lexicon="closed"),
     "pcfg-signatures": lambda: small_pcfg(lexicon="closed", vocabulary=signatures()),

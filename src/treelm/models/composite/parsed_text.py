@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.brackets import read_packed
 from treelm.corpus.corpus import TreeCorpus, document_names
-from treelm.corpus.encoder import Ids, Places, encode_sentences
+from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import EstimationError
@@ -74,6 +74,11 @@ class ParsedText:
     def tokens(self) -> int:
         """Words and sentence ends."""
         return len(self.ids) + len(self)
+
+    @property
+    def encoded(self) -> EncodedText:
+        """The sentences without their parses."""
+        return EncodedText(self.ids, self.starts, self.documents.astype(np.uint32), 0)
 
     @property
     def lists(self) -> ParseLists:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import TreelmWarning, UsageError
+from treelm.errors import TreelmWarning
+from treelm.models.composite.check_text import check_overlap as check_text_overlap
 from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import (
@@ -28,9 +29,6 @@ from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepa
 from treelm.models.composite.parts import CompositeParts, CompositeShape
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
-
-#: Largest share of held-out sentences that may stand in the training text.
-_OVERLAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,8 @@ def train_composite(
         progress: Told how far it is.
 
     Raises:
-        EstimationError: ``E_NO_DATA`` without trees.
-        UsageError: ``E_OVERLAP`` if held-out sentences stand in the training text.
+        EstimationError: ``E_NO_DATA`` without trees, ``E_OVERLAP`` if held-out sentences stand in
+            the training text.
     """
     prepared = prepare(corpus, config, vocabulary=vocabulary)
     check = None
@@ -240,26 +238,6 @@ def check_overlap(train: ParsedText, held_out: ParsedText) -> None:
     """Refuse held-out sentences that stand in the training text.
 
     Raises:
-        UsageError: ``E_OVERLAP`` if more than 1 % of them do; sentences of fewer than 5 words,
-            which any text may share, do not count.
+        EstimationError: ``E_OVERLAP`` if more than one in a hundred does.
     """
-
-    def sentences(text: ParsedText) -> list[bytes]:
-        starts = text.starts.astype(np.int64).tolist()
-        return [
-            text.ids[first:last].tobytes()
-            for first, last in zip(starts, starts[1:], strict=False)
-            if last - first >= 5
-        ]
-
-    known = set(sentences(train))
-    asked = sentences(held_out)
-    shared = sum(sentence in known for sentence in asked)
-    if asked and shared / len(asked) > _OVERLAP:
-        raise UsageError(
-            f"{shared} of {len(asked)} held-out sentences stand in the training text too. Weights "
-            "found there would trust the counts too much: hold out other sentences.",
-            code="E_OVERLAP",
-        )
-
-
+    check_text_overlap(train.encoded, held_out.encoded)
