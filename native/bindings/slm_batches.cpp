@@ -108,9 +108,10 @@ auto score(const SlmSearcher& self, const Words& words, const Starts& starts, co
   return give(std::move(log_probs));
 }
 
-// Documents whose topics follow their words, each on its own.
-auto score_documents(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& documents,
-                     const Numbers& prior, double rate, std::size_t keep, std::size_t threads) {
+// Documents whose topics follow their words, each on its own: the log probability of every word and end, and
+// the topics before every sentence.
+nb::tuple score_documents(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& documents,
+                          const Numbers& prior, double rate, std::size_t keep, std::size_t threads) {
   check_threads(threads);
   const SlmSearch& search = self.search();
   check_starts(starts, words.size(), "the starts of sentences do not fit the words");
@@ -119,12 +120,14 @@ auto score_documents(const SlmSearcher& self, const Words& words, const Starts& 
     if (word >= search.shape().words) throw Error(ErrorCode::argument, "there is no such word");
   if (prior.size() != search.topics() || search.topics() == 0 || keep < 1 || !(rate >= 0 && rate < 1))
     throw Error(ErrorCode::argument, "these are no topics of the model");
-  std::vector<double> log_probs(words.size() + starts.size() - 1);
+  std::vector<double> log_probs(words.size() + starts.size() - 1), before((starts.size() - 1) * prior.size());
   {
     const nb::gil_scoped_release release;
     for_all(&self, documents.size() - 1, threads, interruptible({}), [&](std::size_t document, auto& work) {
       TopicMixture mixture(span_of(prior));
       for (std::size_t sentence = documents.data()[document]; sentence < documents.data()[document + 1]; ++sentence) {
+        std::copy(mixture.shares().begin(), mixture.shares().end(),
+                  before.begin() + static_cast<std::ptrdiff_t>(sentence * prior.size()));
         SlmBeam beam = initial_beam(search.shape());
         for (std::size_t place = starts.data()[sentence]; place < starts.data()[sentence + 1]; ++place)
           log_probs[place + sentence] = search.advance(beam, words.data()[place], mixture, keep, rate, work);
@@ -132,7 +135,7 @@ auto score_documents(const SlmSearcher& self, const Words& words, const Starts& 
       }
     });
   }
-  return give(std::move(log_probs));
+  return nb::make_tuple(give(std::move(log_probs)), give_rows(std::move(before), prior.size(), starts.size() - 1));
 }
 
 nb::tuple best_parses(const SlmSearcher& self, const Words& words, const Starts& starts, const Starts& mixture_starts,

@@ -121,10 +121,13 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
     "hhmm-ngram-mixture": store_mixture,
     "slm": lambda: sample_composite(order=1),
-    "slm-exact": lambda: sample_composite(order=1, stack_size=40, threshold=12.0, merge=False),
+    "slm-not-merged": lambda: sample_composite(order=1, stack_size=12, threshold=12.0, merge=False),
     "slm-unary": lambda: sample_composite(order=1, unary_moves=True),
     "composite": lambda: sample_composite(order=3, head_labels=False),
     "composite-without-heads": lambda: sample_composite(order=3, heads=0),
+    "composite-topics": lambda: sample_composite(
+        order=2, topics=6, keep_topics=3, test_topics=2, eta=0.2, iterations=1
+    ),
     "composite-ngram-mixture": composite_mixture,
     "pcfg": small_pcfg,
     "pcfg-closed": lambda: small_pcfg(lexicon="closed"),

@@ -108,7 +108,9 @@ def example_parts(**options: object) -> CompositeParts:
         for move, prob in example.constructor(heads).items():
             columns = [*tags, *(word_id(word) for word, _ in heads)]
             rows["constructor"].append((columns, move_id(move), prob))
-    return CompositeParts(shape, {name: trusting(_tables(shape, name, rows[name])) for name in rows})
+    return CompositeParts(
+        shape, {name: trusting(_tables(shape, name, rows[name])) for name in rows}
+    )
 
 
 def _tables(

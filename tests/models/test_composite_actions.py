@@ -50,10 +50,7 @@ def test_left_siblings_are_adjoined_last() -> None:
         Tree.from_string("(VP (ADVP (RB often)) (VBZ eats) (NP (NN fish)) (PP (IN at) (NN sea)))")
     )
     made = CompositeConfig(heads=2).pipeline().apply(tree)
-    assert (
-        str(made)
-        == "(VP (RB often) (@VP (@VP (VBZ eats) (NN fish)) (PP (IN at) (NN sea))))"
-    )
+    assert str(made) == "(VP (RB often) (@VP (@VP (VBZ eats) (NN fish)) (PP (IN at) (NN sea))))"
     codes = codes_of([made])
     moves = [codes.moves[move] for move in actions_of(made, codes) if move]
     assert "adjoin-right VP" in moves
@@ -110,9 +107,7 @@ def test_sentences_with_new_labels_are_left_out(tmp_path: Path) -> None:
     path.write_text("(ROOT (S (NP (NN dogs)) (VP (VBP bark))))\n(ROOT (QQ (NN dogs) (NN dogs)))\n")
     config = CompositeConfig(heads=2)
     known = prepare(sample_treebank(), config)
-    made = prepare(
-        TreeCorpus((path,)), config, vocabulary=known.vocabulary, codes=known.codes
-    )
+    made = prepare(TreeCorpus((path,)), config, vocabulary=known.vocabulary, codes=known.codes)
     assert len(made.text) == 1
 
 

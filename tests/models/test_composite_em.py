@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_n_best_likelihood_never_falls() -> None:
         made = n_best_step(parts, Data(text), None, lists, fit=trust)
         parts, lists = made.parts, made.lists
         history.append(made.log_likelihood)
-    assert all(after >= before - 1e-6 for before, after in zip(history, history[1:], strict=False))
+    assert all(after >= before - 1e-6 for before, after in itertools.pairwise(history))
     assert history[-1] > history[0]
 
 
@@ -60,7 +61,7 @@ def test_follow_up_likelihood_never_falls() -> None:
         made, log_likelihood, _ = follow_up_step(parts, model, data, None)
         model = trusting(made.tables)
         history.append(log_likelihood)
-    assert all(after >= before - 1e-9 for before, after in zip(history, history[1:], strict=False))
+    assert all(after >= before - 1e-9 for before, after in itertools.pairwise(history))
 
 
 def test_predictor_counts_are_the_words() -> None:
@@ -122,7 +123,9 @@ def test_likelier_lists_stay() -> None:
     good = model.parts.best_parses(text, count=5)
     poor = model.parts.best_parses(text, count=1)
     kept = better_lists(poor, good)
-    assert posteriors(kept)[1] == pytest.approx(np.maximum(posteriors(good)[1], posteriors(poor)[1]))
+    assert posteriors(kept)[1] == pytest.approx(
+        np.maximum(posteriors(good)[1], posteriors(poor)[1])
+    )
     assert better_lists(good, poor) is good
     piece = part_of_lists(good, 5, 9)
     assert posteriors(piece)[1] == pytest.approx(posteriors(good)[1][5:9])
@@ -133,7 +136,9 @@ def test_cutoff_drops_rare_types() -> None:
     config = CompositeConfig(order=2, heads=1, cutoff=1.5)
     shape = CompositeShape(config, len(train.vocabulary), train.codes)
     cut, _ = first_parts(shape, Data(train.text), Data(held_out))
-    full_shape = CompositeShape(CompositeConfig(order=2, heads=1), len(train.vocabulary), train.codes)
+    full_shape = CompositeShape(
+        CompositeConfig(order=2, heads=1), len(train.vocabulary), train.codes
+    )
     full, _ = first_parts(full_shape, Data(train.text), Data(held_out))
     assert cut.models["predictor"].tables.types() < full.models["predictor"].tables.types() / 2
     assert cut.models["tagger"].types == full.models["tagger"].types

@@ -178,8 +178,8 @@ def test_counts_of_parses_add_up_to_the_words() -> None:
 def test_one_word_has_nothing_but_forced_moves() -> None:
     model = random_model(11, heads=2, order=1)
     lists = model.parts.best_parses(text_of([["a"]]), count=10)
-    assert [lists.actions[a:b].tolist()[1:] for a, b in itertools.pairwise(lists.action_starts.tolist())] == [
-        [0]
-    ] * len(lists)
+    assert [
+        lists.actions[a:b].tolist()[1:] for a, b in itertools.pairwise(lists.action_starts.tolist())
+    ] == [[0]] * len(lists)
     rows, _ = model.parts.events(text_of([["a"]]), lists, posteriors(lists)[0])
     assert len(rows["constructor"][1]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction as F
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,8 +18,7 @@ from tests.models.slm_cases import (
 )
 from tests.reference.slm import posteriors as slow_posteriors
 
-from treelm.models.composite.em import n_best_step, posteriors
-from treelm.models.composite.em import Data
+from treelm.models.composite.em import Data, n_best_step, posteriors
 
 T1, T2 = ("bark S",), ("bark V", "dogs N")
 T3, T4 = ("bark NP",), ("bark N", "dogs N")
@@ -29,10 +28,10 @@ WORDS = ("dogs", "bark")
 def test_partial_parses_and_their_shares() -> None:
     model = example_model()
     assert as_fractions(shares(model, "dogs bark")) == {
-        T1: F(1, 2),
-        T2: F(1, 4),
-        T3: F(1, 8),
-        T4: F(1, 8),
+        T1: Fraction(1, 2),
+        T2: Fraction(1, 4),
+        T3: Fraction(1, 8),
+        T4: Fraction(1, 8),
     }
     log_probs = [row.log_prob for row in model.surprisal("dogs bark", eos=True)]
     assert np.exp(log_probs) == pytest.approx([1 / 2, 1 / 2, 1 / 2])
@@ -60,7 +59,7 @@ def test_sum_of_parses_is_the_probability_of_the_sentence() -> None:
 
 def test_stack_size_1() -> None:
     model = example_model(stack_size=1)
-    assert as_fractions(shares(model, "dogs bark")) == {T2: F(1, 3), T1: F(2, 3)}
+    assert as_fractions(shares(model, "dogs bark")) == {T2: Fraction(1, 3), T1: Fraction(2, 3)}
     assert math.exp(model.surprisal("dogs bark", eos=True)[-1].log_prob) == pytest.approx(7 / 12)
     slow = Example().slow(stack_size=1)
     assert math.exp(slow.log_probs(WORDS)[-1]) == pytest.approx(7 / 12)
@@ -68,7 +67,11 @@ def test_stack_size_1() -> None:
 
 def test_threshold() -> None:
     model = example_model(threshold=math.log(3.5))
-    assert as_fractions(shares(model, "dogs bark")) == {T1: F(4, 7), T2: F(2, 7), T4: F(1, 7)}
+    assert as_fractions(shares(model, "dogs bark")) == {
+        T1: Fraction(4, 7),
+        T2: Fraction(2, 7),
+        T4: Fraction(1, 7),
+    }
     assert math.exp(model.surprisal("dogs bark", eos=True)[-1].log_prob) == pytest.approx(15 / 28)
     slow = Example().slow(threshold=math.log(3.5))
     assert math.exp(slow.log_probs(WORDS)[-1]) == pytest.approx(15 / 28)

@@ -158,7 +158,9 @@ class SlowSlm:
         for each in self.states(words)[-1]:
             prob = self.predictor(self.context(words), self.exposed(each)).get(END, 0.0)
             if prob > 0:
-                done.append(Hypothesis(each.score + math.log(prob), each.heads, each.moves, each.actions))
+                done.append(
+                    Hypothesis(each.score + math.log(prob), each.heads, each.moves, each.actions)
+                )
         done.sort(key=lambda each: (-each.score, [self.rank(a) for a in each.actions]))
         return done[:count]
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from treelm.models.composite.parsed_text import ParsedText, ParseLists, PreparedTrees
 from treelm.models.composite.parts import CompositeParts, CompositeShape
+from treelm.models.composite.plsa import KeptTopics
+from treelm.models.composite.sentence_topics import TrainingTopics
 from treelm.store.checkpoint import CheckpointFolder
 from treelm.store.tables import Tables
 
@@ -31,6 +33,7 @@ class TrainingState:
         history: Log-likelihoods before each round of this stage.
         lists: The parses of the last round of N-best EM.
         frozen: In the follow-up: the parts at the end of N-best EM.
+        topics: Topics of the training documents.
     """
 
     parts: CompositeParts
@@ -39,17 +42,28 @@ class TrainingState:
     history: tuple[float, ...] = ()
     lists: ParseLists | None = None
     frozen: CompositeParts | None = None
+    topics: TrainingTopics | None = None
 
     def after(
-        self, parts: CompositeParts, log_likelihood: float, lists: ParseLists | None
+        self,
+        parts: CompositeParts,
+        log_likelihood: float,
+        lists: ParseLists | None,
+        topics: TrainingTopics | None,
     ) -> TrainingState:
         """Return the state after one more round."""
-        history = (*self.history, log_likelihood)
-        return replace(self, parts=parts, rounds=self.rounds + 1, history=history, lists=lists)
+        return replace(
+            self,
+            parts=parts,
+            rounds=self.rounds + 1,
+            history=(*self.history, log_likelihood),
+            lists=lists,
+            topics=topics,
+        )
 
-    def ended(self, parts: CompositeParts) -> TrainingState:
+    def ended(self) -> TrainingState:
         """Return the state at the start of the follow-up."""
-        return TrainingState(parts, "follow-up", frozen=parts)
+        return TrainingState(self.parts, "follow-up", frozen=self.parts, topics=self.topics)
 
     def refitted(self, parts: CompositeParts) -> TrainingState:
         """Return the state with other weights."""
@@ -90,6 +104,10 @@ class Checkpoint(CheckpointFolder):
         if state.frozen is not None:
             for name, array in state.frozen.to_tensors().items():
                 tensors[f"frozen.{name}"] = array
+        if state.topics is not None:
+            tensors["topics.kept"] = state.topics.kept.topics
+            tensors["topics.shares"] = state.topics.kept.shares
+            tensors["topics.sizes"] = state.topics.sizes
         if state.lists is not None:
             tensors["lists.sentence_starts"] = state.lists.sentence_starts
             tensors["lists.actions"] = state.lists.actions
@@ -119,7 +137,29 @@ class Checkpoint(CheckpointFolder):
             own = {n.removeprefix("frozen."): tables[n] for n in tables if n.startswith("frozen.")}
             frozen = CompositeParts.from_tensors(shape, own)
         return TrainingState(
-            parts, stage, int(rounds), tuple(history.tolist()), self._lists(tables), frozen
+            parts,
+            stage,
+            int(rounds),
+            tuple(history.tolist()),
+            self._lists(tables),
+            frozen,
+            self._topics(tables, shape),
+        )
+
+    def _topics(self, tables: Tables, shape: CompositeShape) -> TrainingTopics | None:
+        if not shape.config.topics:
+            return None
+        kept, shares = tables.get("topics.kept"), tables.get("topics.shares")
+        sizes = tables.get("topics.sizes")
+        if kept is None or shares is None or sizes is None:
+            raise self.damaged("its topics are missing")
+        right_types = (kept.dtype, shares.dtype, sizes.dtype) == (np.uint32, np.float64, np.int64)
+        if not right_types or kept.shape != (len(sizes), shape.config.keep_topics):
+            raise self.damaged("its topics are others")
+        if shares.shape != kept.shape or bool(np.any(kept >= shape.config.topics)):
+            raise self.damaged("its topics are others")
+        return TrainingTopics(
+            KeptTopics(np.array(kept), np.array(shares), 1.0), np.array(sizes), shape.config.topics
         )
 
     def _lists(self, tables: Tables) -> ParseLists | None:
@@ -132,5 +172,3 @@ class Checkpoint(CheckpointFolder):
             if array is None or array.dtype != kind or array.ndim != 1:
                 raise self.damaged("its parses are no parses")
         return ParseLists(*(np.array(array) for array in found))
-
-

@@ -25,7 +25,7 @@ from treelm.models.composite.parts import (
     pieces,
     weighted,
 )
-from treelm.parallel.progress import SILENT, Progress
+from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 #: Rounds in which the weights of the predictor and the shares of partial parses follow each other.
 _CHECK_ROUNDS = 3
@@ -54,14 +54,14 @@ class Estimate:
     Args:
         parts: The new lattices.
         log_likelihood: Of the training sentences under the parts before.
-        lists: The parses that were counted; None where there are none.
+        lists: The parses that were counted.
         topic_counts: Words of each topic of each mixture.
     """
 
     parts: CompositeParts
     log_likelihood: float
-    lists: ParseLists | None = None
-    topic_counts: Counts | None = None
+    lists: ParseLists
+    topic_counts: Counts
 
 
 def first_parts(
@@ -82,7 +82,9 @@ def first_parts(
         part, mixtures = train.text.part(first, last), train.mixtures.part(first, last)
         shares = None
         if train.word_shares is not None:
-            sizes = np.diff(part.starts).astype(np.int64) * np.diff(mixtures.starts).astype(np.int64)
+            sizes = np.diff(part.starts).astype(np.int64) * np.diff(mixtures.starts).astype(
+                np.int64
+            )
             shares = train.word_shares[place : place + int(sizes.sum())]
             place += int(sizes.sum())
         rows, topics = shape.events(
@@ -91,9 +93,7 @@ def first_parts(
         topic_counts.append(topics)
         for name, collector in collectors.items():
             collector.add(*rows[name])
-    tables = {
-        name: cut(collector.tables(), name, shape) for name, collector in collectors.items()
-    }
+    tables = {name: cut(collector.tables(), name, shape) for name, collector in collectors.items()}
     check = None
     if held_out is not None:
         rows, _ = shape.events(
@@ -207,9 +207,7 @@ def n_best_step(
         topic_counts.append(topics)
         for name, collector in collectors.items():
             collector.add(*rows[name])
-    tables = {
-        name: cut(collector.tables(), name, shape) for name, collector in collectors.items()
-    }
+    tables = {name: cut(collector.tables(), name, shape) for name, collector in collectors.items()}
     check = None
     if held_out is not None:
         found = parts.best_parses(held_out.text, held_out.mixtures, count=count, threads=threads)
@@ -257,8 +255,6 @@ def frontiers(
         kernel_errors("searching partial parses"),
         progress.step("searching partial parses", total=len(text), unit="sentences") as step,
     ):
-        from treelm.parallel.progress import kernel_report
-
         starts, columns, shares = parts.search.frontiers(
             text.ids,
             text.starts,
@@ -345,9 +341,7 @@ def follow_up_step(
     for first, last in pieces(train.text):
         data = Data(train.text.part(first, last), train.mixtures.part(first, last))
         seen = frontiers(frozen, data, threads=threads, progress=progress)
-        columns, outcomes, weights, likelihood, place = frontier_weights(
-            model, seen, data.mixtures
-        )
+        columns, outcomes, weights, likelihood, place = frontier_weights(model, seen, data.mixtures)
         counts = fixed_point(weights)
         log_likelihood.append(likelihood)
         if len(place):

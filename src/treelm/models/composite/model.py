@@ -290,7 +290,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         self, ids: Ids, starts: Places, documents: Places, threads: int
     ) -> BatchScores:
         with kernel_errors("scoring documents"):
-            log_probs = self._search.score_documents(
+            log_probs, _ = self._search.score_documents(
                 ids,
                 starts,
                 documents,
@@ -317,9 +317,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write lattices, labels and words."""
-        write_files(
-            writer, self.parts, self._vocabulary, self._unigram_counts, self.topic_prior
-        )
+        write_files(writer, self.parts, self._vocabulary, self._unigram_counts, self.topic_prior)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:

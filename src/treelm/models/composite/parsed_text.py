@@ -1,4 +1,4 @@
-"""Treebanks as the composite model reads them: word ids, documents, and a string of actions each."""
+"""Treebanks as the composite model reads them: word ids, documents, and actions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ParsedText:
     Args:
         ids: Words of all sentences.
         starts: Where each sentence begins, and the number of words.
-        documents: The document of every sentence, counted from 0.
+        documents: The document of every sentence; sentences of one stand together.
         actions: Actions of all parses.
         action_starts: Where each parse begins, and the number of actions.
     """
@@ -76,9 +76,15 @@ class ParsedText:
         return len(self.ids) + len(self)
 
     @property
+    def document_numbers(self) -> npt.NDArray[np.int64]:
+        """The document of every sentence, counted anew from 0 without gaps."""
+        changes = np.diff(self.documents, prepend=self.documents[:1]) != 0
+        return np.cumsum(changes).astype(np.int64)
+
+    @property
     def encoded(self) -> EncodedText:
         """The sentences without their parses."""
-        return EncodedText(self.ids, self.starts, self.documents.astype(np.uint32), 0)
+        return EncodedText(self.ids, self.starts, self.document_numbers.astype(np.uint32), 0)
 
     @property
     def lists(self) -> ParseLists:
@@ -149,7 +155,7 @@ class _OpenCodes:
 
 def prepared_trees(
     corpus: TreeCorpus, config: CompositeConfig
-) -> Iterator[tuple[str | None, Tree, tuple[str, ...]]]:
+) -> Iterator[tuple[str, Tree, tuple[str, ...]]]:
     """Yield the document, the binary tree and the words of every tree that has words left."""
     profile = load_profile(corpus.options.profile)
     pipeline = config.pipeline()
@@ -158,16 +164,18 @@ def prepared_trees(
         for batch in read_packed(path, corpus.options, on_error=corpus.on_error):
             ordinals: Sequence[int] = batch.ordinal.tolist()
             if config.punctuation == "remove":
-                kept = [(o, without_punctuation(tree, profile)) for o, tree in zip(ordinals, batch, strict=True)]
+                kept = [
+                    (o, without_punctuation(tree, profile))
+                    for o, tree in zip(ordinals, batch, strict=True)
+                ]
                 ordinals = [ordinal for ordinal, tree in kept if tree is not None]
                 batch = PackedTrees.from_trees([tree for _, tree in kept if tree is not None])  # noqa: PLW2901
             for ordinal, tree in zip(
                 ordinals, batch.trees(batch.native.find_heads(profile.native)), strict=True
             ):
                 name = names[ordinal - 1] if names is not None and ordinal <= len(names) else None
-                document = None if name is None else f"{path}\n{name}"
-                made = pipeline.apply(whole_sentence(tree))
-                yield document or str(path), made, tree.words
+                document = str(path) if name is None else f"{path}\n{name}"
+                yield document, pipeline.apply(whole_sentence(tree)), tree.words
 
 
 def whole_sentence(tree: Tree) -> Tree:
@@ -234,13 +242,16 @@ def prepare(
     """
     opened = _OpenCodes(unary_moves=config.unary_moves)
     sentences: list[tuple[str, ...]] = []
-    documents: dict[str | None, int] = {}
     document_of: list[int] = []
+    number, last = -1, ""
     found: list[npt.NDArray[np.int64]] = []
     for document, tree, words in prepared_trees(corpus, config):
         sentences.append(words)
-        document_of.append(documents.setdefault(document, len(documents)))
-        found.append(np.array(actions_of(tree, opened), np.int64) if config.heads else np.zeros(0, np.int64))
+        number, last = (number, last) if document == last else (number + 1, document)
+        document_of.append(number)
+        found.append(
+            np.array(actions_of(tree, opened), np.int64) if config.heads else np.zeros(0, np.int64)
+        )
     if not sentences:
         raise EstimationError("there are no trees with words.", code="E_NO_DATA")
     if vocabulary is None:

@@ -9,6 +9,7 @@ from treelm import _native
 from treelm.models.composite.topic_state import TopicMixture
 from treelm.models.states import damaged_state, pack_pieces, state_bytes, unpack_pieces
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CompositeState:
     """Partial parses with weights, the words before, and what the document is about.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,14 @@ from treelm.models.composite.em import (
 )
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
-from treelm.models.composite.parts import CompositeParts, CompositeShape
+from treelm.models.composite.parts import CompositeShape, Counts
+from treelm.models.composite.sentence_topics import (
+    TrainingTopics,
+    first_topics,
+    model_topics,
+    topics_so_far,
+    word_shares,
+)
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 
@@ -95,9 +102,7 @@ def train_composite(
     prepared = prepare(corpus, config, vocabulary=vocabulary)
     check = None
     if held_out is not None:
-        check = prepare(
-            held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes
-        ).text
+        check = prepare(held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes).text
         check_overlap(prepared.text, check)
     else:
         warnings.warn(
@@ -138,92 +143,149 @@ def train_on_parses(
     progress: Progress = SILENT,
 ) -> CompositeModel:
     """Return the composite model of prepared sentences; the arguments are as above."""
-    log = log or TrainingLog()
     shape = CompositeShape(config, len(prepared.vocabulary), prepared.codes)
-    train = Data(prepared.text)
-    check = None if held_out is None else Data(held_out)
-    key = training_key(shape, prepared, held_out)
-    state = checkpoint.load(shape, key) if checkpoint is not None and resume else None
-    if state is None:
-        parts, _ = first_parts(shape, train, check, threads=threads)
-        state = TrainingState(parts)
-    state = _n_best_rounds(state, train, check, checkpoint, key, log, threads, progress)
-    state = _follow_up_rounds(state, train, check, checkpoint, key, log, threads, progress)
+    training = _Training(
+        shape,
+        prepared.text,
+        held_out,
+        checkpoint,
+        training_key(shape, prepared, held_out),
+        log or TrainingLog(),
+        threads,
+        progress,
+    )
+    state = training.start(resume=resume)
+    state = training.n_best_rounds(state)
+    state = training.follow_up_rounds(state)
     counts = unigram_counts(prepared.text, len(prepared.vocabulary))
     corpora = () if record is None else (record,)
-    return CompositeModel(state.parts, prepared.vocabulary, counts, None, corpora)
+    prior = None if state.topics is None else state.topics.prior
+    return CompositeModel(state.parts, prepared.vocabulary, counts, prior, corpora)
 
 
-def _n_best_rounds(
-    state: TrainingState,
-    train: Data,
-    check: Data | None,
-    checkpoint: Checkpoint | None,
-    key: str,
-    log: TrainingLog,
-    threads: int,
-    progress: Progress,
-) -> TrainingState:
-    config = state.parts.shape.config
-    if not config.heads or state.stage != "n-best":
-        return state
-    previous: CompositeParts | None = None
-    while state.rounds < config.iterations:
-        found = n_best_step(
-            state.parts, train, check, state.lists, threads=threads, progress=progress
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """Rounds of EM over one text."""
+
+    shape: CompositeShape
+    text: ParsedText
+    held_out: ParsedText | None
+    checkpoint: Checkpoint | None
+    key: str
+    log: TrainingLog
+    threads: int
+    progress: Progress
+
+    def start(self, *, resume: bool) -> TrainingState:
+        """Return the counts of the given parses, or where an interrupted training stands."""
+        config = self.shape.config
+        if self.checkpoint is not None and resume:
+            kept = self.checkpoint.load(self.shape, self.key)
+            if kept is not None:
+                return kept
+        train, check, topics = Data(self.text), None, None
+        if self.held_out is not None:
+            check = Data(self.held_out)
+        if config.topics:
+            topics, words = first_topics(
+                self.text, self.shape.words, config, threads=self.threads, progress=self.progress
+            )
+            mixtures = topics.mixtures(self.text)
+            train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
+            if self.held_out is not None:
+                mixtures = topics_so_far(self.held_out, topics.prior, words, config)
+                shares = word_shares(self.held_out, mixtures, words)
+                check = Data(self.held_out, mixtures, shares)
+        parts, _ = first_parts(self.shape, train, check, threads=self.threads)
+        return TrainingState(parts, topics=topics)
+
+    def data(self, state: TrainingState) -> tuple[Data, Data | None]:
+        """Return the texts with their topics now."""
+        if state.topics is None:
+            return Data(self.text), None if self.held_out is None else Data(self.held_out)
+        train = Data(self.text, state.topics.mixtures(self.text))
+        if self.held_out is None:
+            return train, None
+        mixtures = model_topics(
+            state.parts, self.held_out, state.topics.prior, threads=self.threads
         )
-        log.add("n-best", state.rounds + 1, found.log_likelihood, train.text.tokens)
-        before = state.history[-1] if state.history else None
-        if before is not None and found.log_likelihood < before and previous is not None:
-            return state.ended(previous)
-        previous = state.parts
-        state = state.after(found.parts, found.log_likelihood, found.lists)
-        if checkpoint is not None:
-            checkpoint.save(state, key)
-        if before is not None and found.log_likelihood - before < config.tolerance * abs(before):
-            break
-    return state.ended(state.parts)
+        return train, Data(self.held_out, mixtures)
 
+    def counted(self, state: TrainingState, counts: Counts) -> TrainingTopics | None:
+        """Return topics of training documents by how many words each had."""
+        return None if state.topics is None else state.topics.counted(self.text, counts)
 
-def _follow_up_rounds(
-    state: TrainingState,
-    train: Data,
-    check: Data | None,
-    checkpoint: Checkpoint | None,
-    key: str,
-    log: TrainingLog,
-    threads: int,
-    progress: Progress,
-) -> TrainingState:
-    config = state.parts.shape.config
-    if not config.heads:
+    def n_best_rounds(self, state: TrainingState) -> TrainingState:
+        """Return the state at the start of the follow-up."""
+        config = self.shape.config
+        if state.stage != "n-best":
+            return state
+        previous = state
+        while state.rounds < config.iterations and (config.heads or config.topics):
+            train, check = self.data(state)
+            found = n_best_step(
+                state.parts,
+                train,
+                check,
+                state.lists,
+                threads=self.threads,
+                progress=self.progress,
+            )
+            self.log.add("n-best", state.rounds + 1, found.log_likelihood, self.text.tokens)
+            before = state.history[-1] if state.history else None
+            if before is not None and found.log_likelihood < before:
+                return previous.ended()
+            previous = state
+            topics = self.counted(state, found.topic_counts)
+            state = state.after(found.parts, found.log_likelihood, found.lists, topics)
+            self._keep(state)
+            if before is not None and _gains_little(before, found.log_likelihood, config):
+                break
+        return state.ended()
+
+    def follow_up_rounds(self, state: TrainingState) -> TrainingState:
+        """Return the state at the end of all training."""
+        config = self.shape.config
+        frozen = state.frozen or state.parts
+        if not config.heads or state.rounds >= config.follow_up:
+            return state
+        train, check = self.data(replace(state, parts=frozen))
+        seen = None
+        if check is not None:
+            seen = frontiers(frozen, check, threads=self.threads), check.mixtures
+            if not state.rounds:
+                model = fit_predictor(frozen.models["predictor"], *seen, threads=self.threads)
+                state = replace(state, parts=frozen.with_model("predictor", model))
+        while state.rounds < config.follow_up:
+            made, log_likelihood, counts = follow_up_step(
+                frozen,
+                state.parts.models["predictor"],
+                train,
+                seen,
+                threads=self.threads,
+                progress=self.progress,
+            )
+            self.log.add("follow-up", state.rounds + 1, log_likelihood, self.text.tokens)
+            before = state.history[-1] if state.history else None
+            if before is not None and log_likelihood < before:
+                break
+            parts = state.parts.with_model("predictor", made)
+            topics = self.counted(state, counts)
+            state = state.after(parts, log_likelihood, None, topics)
+            if topics is not None:
+                train = Data(self.text, topics.mixtures(self.text))
+            self._keep(state)
+            if before is not None and _gains_little(before, log_likelihood, config):
+                break
         return state
-    frozen = state.frozen or state.parts
-    seen = None
-    if check is not None:
-        seen = frontiers(frozen, check, threads=threads), check.mixtures
-        if not state.rounds and config.follow_up:
-            model = fit_predictor(frozen.models["predictor"], *seen, threads=threads)
-            state = state.refitted(state.parts.with_model("predictor", model))
-    while state.rounds < config.follow_up:
-        model, log_likelihood, _ = follow_up_step(
-            frozen,
-            state.parts.models["predictor"],
-            train,
-            seen,
-            threads=threads,
-            progress=progress,
-        )
-        log.add("follow-up", state.rounds + 1, log_likelihood, train.text.tokens)
-        before = state.history[-1] if state.history else None
-        if before is not None and log_likelihood < before:
-            break
-        state = state.after(state.parts.with_model("predictor", model), log_likelihood, None)
-        if checkpoint is not None:
-            checkpoint.save(state, key)
-        if before is not None and log_likelihood - before < config.tolerance * abs(before):
-            break
-    return state
+
+    def _keep(self, state: TrainingState) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.save(state, self.key)
+
+
+def _gains_little(before: float, after: float, config: CompositeConfig) -> bool:
+    return after - before < config.tolerance * abs(before)
 
 
 def unigram_counts(text: ParsedText, words: int) -> npt.NDArray[np.uint64]:
