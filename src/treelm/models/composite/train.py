@@ -244,10 +244,10 @@ class _Training:
         return state.ended()
 
     def follow_up_rounds(self, state: TrainingState) -> TrainingState:
-        """Return the state at the end of all training."""
+        """Return the state at the end: at least weights that suit partial parses."""
         config = self.shape.config
         frozen = state.frozen or state.parts
-        if not config.heads or state.rounds >= config.follow_up:
+        if not config.heads and not config.topics:
             return state
         train, check = self.data(replace(state, parts=frozen))
         seen = None
@@ -256,7 +256,7 @@ class _Training:
             if not state.rounds:
                 model = fit_predictor(frozen.models["predictor"], *seen, threads=self.threads)
                 state = replace(state, parts=frozen.with_model("predictor", model))
-        while state.rounds < config.follow_up:
+        while config.heads and state.rounds < config.follow_up:
             made, log_likelihood, counts = follow_up_step(
                 frozen,
                 state.parts.models["predictor"],
