@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
@@ -153,7 +154,7 @@ def composite(
 
 
 def _train(
-    options: dict[str, object],
+    options: Mapping[str, object],
     trees: list[str],
     held_out: list[str],
     output: str,

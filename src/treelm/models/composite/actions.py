@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.heads import head_index
@@ -99,7 +100,28 @@ def codes_of(trees: Iterable[Tree], *, unary_moves: bool = False) -> ActionCodes
     return ActionCodes(tuple(sorted(tags)), tuple(sorted(phrases)), unary_moves)
 
 
-def actions_of(tree: Tree, codes: ActionCodes) -> list[int]:
+class NumbersActions(Protocol):
+    """Gives tags and moves their numbers."""
+
+    @property
+    def unary_moves(self) -> bool:
+        """Whether a move may put a label over one constituent."""
+        ...
+
+    def tag(self, label: str) -> int:
+        """Return the number of a tag."""
+        ...
+
+    def adjoin(self, label: str, *, left: bool) -> int:
+        """Return the move that adjoins."""
+        ...
+
+    def unary(self, label: str) -> int:
+        """Return the move that puts a label over one constituent."""
+        ...
+
+
+def actions_of(tree: Tree, codes: NumbersActions) -> list[int]:
     """Return the action string of a binary tree with heads: for each word a tag, moves, `NULL`.
 
     Raises:
@@ -134,7 +156,7 @@ def actions_of(tree: Tree, codes: ActionCodes) -> list[int]:
     return [*actions, NULL]
 
 
-def _check_binary(node: Tree, codes: ActionCodes) -> None:
+def _check_binary(node: Tree, codes: NumbersActions) -> None:
     count = len(node.children)
     below, unaries = node, 0
     while len(below.children) == 1:

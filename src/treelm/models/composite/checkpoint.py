@@ -153,8 +153,9 @@ class Checkpoint(CheckpointFolder):
         sizes = tables.get("topics.sizes")
         if kept is None or shares is None or sizes is None:
             raise self.damaged("its topics are missing")
-        right_types = (kept.dtype, shares.dtype, sizes.dtype) == (np.uint32, np.float64, np.int64)
-        if not right_types or kept.shape != (len(sizes), shape.config.keep_topics):
+        if kept.dtype != np.uint32 or shares.dtype != np.float64 or sizes.dtype != np.int64:
+            raise self.damaged("its topics are no topics")
+        if kept.shape != (len(sizes), shape.config.keep_topics):
             raise self.damaged("its topics are others")
         if shares.shape != kept.shape or bool(np.any(kept >= shape.config.topics)):
             raise self.damaged("its topics are others")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -106,15 +107,21 @@ class ParsedText:
     def chosen(self, sentences: npt.NDArray[np.int64]) -> ParsedText:
         """Return some of the sentences, in the order given."""
 
-        def cut(values: npt.NDArray[np.generic], starts: Places) -> tuple[object, Places]:
-            pieces = [values[starts[s] : starts[s + 1]] for s in sentences.tolist()]
-            sizes = np.array([0, *map(len, pieces)], np.uint64)
-            joined = np.concatenate(pieces) if pieces else values[:0]
-            return joined, np.cumsum(sizes, dtype=np.uint64)
+        ids, starts = _chosen_pieces(self.ids, self.starts, sentences)
+        actions, action_starts = _chosen_pieces(self.actions, self.action_starts, sentences)
+        return ParsedText(ids, starts, self.documents[sentences], actions, action_starts)
 
-        ids, starts = cut(self.ids, self.starts)
-        actions, action_starts = cut(self.actions, self.action_starts)
-        return ParsedText(ids, starts, self.documents[sentences], actions, action_starts)  # type: ignore[arg-type]
+
+Values = TypeVar("Values", np.uint32, np.uint16)
+
+
+def _chosen_pieces(
+    values: npt.NDArray[Values], starts: Places, chosen: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Values], Places]:
+    """Return some pieces of an array, and where each begins."""
+    pieces = [values[int(starts[place]) : int(starts[place + 1])] for place in chosen.tolist()]
+    sizes = np.array([0, *map(len, pieces)], np.uint64)
+    return np.concatenate([values[:0], *pieces]), np.cumsum(sizes, dtype=np.uint64)
 
 
 class _OpenCodes:
@@ -278,10 +285,15 @@ def joined(parts: Sequence[ParsedText]) -> ParsedText:
     for part in parts:
         documents.append(part.documents + before)
         before += int(part.documents.max(initial=-1)) + 1
-    whole = replace(parts[0], documents=np.concatenate(documents))
-    for name in ("ids", "actions"):
-        whole = replace(whole, **{name: np.concatenate([getattr(part, name) for part in parts])})
-    for name in ("starts", "action_starts"):
-        sizes = np.concatenate([np.diff(getattr(part, name)) for part in parts])
-        whole = replace(whole, **{name: np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)})
-    return whole
+
+    def places(starts: Sequence[Places]) -> Places:
+        sizes = np.concatenate([np.diff(each) for each in starts])
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
+
+    return ParsedText(
+        np.concatenate([part.ids for part in parts]),
+        places([part.starts for part in parts]),
+        np.concatenate(documents),
+        np.concatenate([part.actions for part in parts]),
+        places([part.action_starts for part in parts]),
+    )

@@ -48,11 +48,9 @@ class TrainingTopics:
         """Return the topics of every sentence: those of its document."""
         width = self.kept.topics.shape[1]
         starts = np.arange(len(text) + 1, dtype=np.uint64) * np.uint64(width)
-        topics, shares = (
-            np.ascontiguousarray(array[text.document_numbers].reshape(-1))
-            for array in (self.kept.topics, self.kept.shares)
-        )
-        return Mixtures(starts, topics, shares)
+        rows = text.document_numbers
+        topics, shares = self.kept.topics[rows], self.kept.shares[rows]
+        return Mixtures(starts, topics.reshape(-1), shares.reshape(-1))
 
     def counted(self, text: ParsedText, counts: Counts) -> TrainingTopics:
         """Return the topics with new shares.
