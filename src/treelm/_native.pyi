@@ -1159,6 +1159,7 @@ def add_topic_events(
 ) -> None: ...
 def expect_topics(
     model: LatticeModel,
+    tables: LatticeTables,
     text: TopicText,
     topics: npt.NDArray[np.uint32],
     shares: npt.NDArray[np.float64],
