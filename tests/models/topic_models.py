@@ -17,10 +17,10 @@ STARS = ("sun", "moon", "star", "shines", "rises", "sets")
 
 
 def two_topics(documents: int = 30, *, seed: int = 0) -> str:
-    """Return documents about animals and documents about stars, in turn."""
+    """Return documents about animals and documents about stars, two to one."""
     lines = []
     for document in range(documents):
-        words = ANIMALS if document % 2 else STARS
+        words = ANIMALS if document % 3 else STARS
         for sentence in range(4):
             drawn = [
                 words[int(random_uniform(seed, document, 10 * sentence + i) * 6)] for i in range(4)

@@ -91,7 +91,7 @@ def topic_lines(topics: list[Topic]) -> Iterator[str]:
     """Yield topics as lines for people: number, share, words."""
     for topic in topics:
         words = " ".join(word for word, _ in topic.words)
-        yield f"{topic.number}\t{topic.share:.2%}\t{words}"
+        yield f"{topic.number:>4}  {topic.share:7.2%}  {words}"
 
 
 def draw_topics(topics: list[Topic]) -> str:
