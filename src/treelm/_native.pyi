@@ -1056,10 +1056,9 @@ class LatticeEvents:
 
 @final
 class LatticeTables:
-    @staticmethod
-    def from_arrays(
-        shape: LatticeShape, stems: Sequence[dict[str, npt.NDArray[Any]]]
-    ) -> LatticeTables: ...
+    def __init__(
+        self, shape: LatticeShape, stems: Sequence[dict[str, npt.NDArray[Any]]]
+    ) -> None: ...
     def stem_arrays(self, stem: int) -> dict[str, npt.NDArray[Any]]: ...
     @property
     def bytes(self) -> int: ...

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from treelm.corpus.encoder import sizes_between
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask
 from treelm.models.composite.topic_model import TopicModel
@@ -76,7 +77,7 @@ def word_topic_counts(model: TopicModel) -> np.ndarray[tuple[int, int], np.dtype
     """Return the expected counts of words and the sentence end (rows) in topics (columns)."""
     arrays = model.predictor.tables.native.stem_arrays(0)
     counts = np.zeros((len(model.vocabulary) + 1, model.config.topics))
-    sizes = np.diff(arrays["topic_begin"].astype(np.int64))
+    sizes = sizes_between(arrays["topic_begin"].astype(np.uint64))
     rows = np.repeat(arrays["outcomes"].astype(np.int64), sizes)
     counts[rows, arrays["topics"].astype(np.int64)] = arrays["topic_counts"]
     return counts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.encoder import EncodedText
+from treelm.corpus.encoder import EncodedText, sizes_between
 from treelm.models.composite.topic_config import TopicConfig
 
 #: One n-gram in so many is looked at.
@@ -170,11 +170,11 @@ def _bytes(width: int, entries: int, contexts: int, topics: int, context_topics:
 def _ngrams(text: EncodedText, words: int, width: int, *, with_outcome: bool) -> _Sampled:
     """Look at one in `SAMPLE` contexts of so many words, with what follows or without."""
     starts = text.starts.astype(np.int64)
-    sizes = np.diff(starts) + 1
+    sizes = sizes_between(text.starts) + 1
     end = words
     ids = np.insert(text.ids, starts[1:], end).astype(np.uint64)
     place = np.arange(len(ids)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    document_sizes = np.diff(text.document_starts.astype(np.int64))
+    document_sizes = sizes_between(text.document_starts)
     by_sentence = np.repeat(np.arange(len(document_sizes)), document_sizes)
     document = np.repeat(by_sentence, sizes)
     hashes = np.zeros(len(ids), dtype=np.uint64)

@@ -155,5 +155,5 @@ def _training_key(trainer: TopicTrainer, vocabulary: Vocabulary) -> str:
     digest = hashlib.sha256(json.dumps([options, vocabulary.fingerprint], sort_keys=True).encode())
     for text in (trainer.text, trainer.held_out):
         for array in (text.ids, text.starts, text.document_starts):
-            digest.update(np.ascontiguousarray(array).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

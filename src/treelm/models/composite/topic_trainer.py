@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.encoder import EncodedText
+from treelm.corpus.encoder import EncodedText, sizes_between
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.lattice import Counts, LatticeEvents, LatticeTables, fixed_point
 from treelm.estimation.lattice_weights import (
@@ -103,8 +103,8 @@ class TopicTrainer:
         """p(g) of the training text."""
         if self.kept is None:
             return np.zeros(0)
-        starts = self.text.starts[self.text.document_starts.astype(np.int64)].astype(np.int64)
-        sizes = np.diff(starts) + np.diff(self.text.document_starts.astype(np.int64))
+        starts = self.text.document_starts
+        sizes = sizes_between(self.text.starts[starts.astype(np.int64)]) + sizes_between(starts)
         return corpus_topics(self.kept, sizes, self.config.topics)
 
     def count(self, plsa: PlsaState | None) -> None:
@@ -142,9 +142,7 @@ class TopicTrainer:
         ids = np.insert(
             self.text.ids, self.text.starts[1:].astype(np.int64), end
         )  # every sentence ends
-        sentence_of = np.repeat(
-            np.arange(len(self.text)), np.diff(self.text.starts.astype(np.int64)) + 1
-        )
+        sentence_of = np.repeat(np.arange(len(self.text)), sizes_between(self.text.starts) + 1)
         columns = np.full((len(ids), order - 1), end + 1, dtype=np.uint32)
         for back in range(1, order):
             same = sentence_of[back:] == sentence_of[:-back]
@@ -182,7 +180,7 @@ class TopicTrainer:
                 "held-out text", total=len(self.held_out.ids) + len(self.held_out), unit="events"
             ) as step,
         ):
-            log_probs, *found = _native.score_topics(
+            log_probs, columns, outcomes, shares = _native.score_topics(
                 LatticeModel(self.used, weights).native,
                 self._as_kernel_text(self.held_out),
                 self.prior,
@@ -192,7 +190,7 @@ class TopicTrainer:
                 threads=self.threads,
                 progress=kernel_report(step),
             )
-        return log_probs, CheckEvents(*found)
+        return log_probs, CheckEvents(columns, outcomes, shares)
 
     # -- EM ---------------------------------------------------------------------------------
 
