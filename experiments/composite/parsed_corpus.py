@@ -79,6 +79,7 @@ def write_parts(text: Path, forest: Path, output: Path, most: int | None) -> dic
 
 
 def main() -> None:
+    """Read the arguments and write the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, required=True, help="text in documents")
     parser.add_argument("--forest", type=Path, required=True, help="its parses")

@@ -1,6 +1,6 @@
 """The rows with parses of Table 3 of Tan et al. (2011, 2012), and what stands beside them.
 
-    python experiments/composite/syntax.py --trees FOLDER --work FOLDER [--size 1] [--models NAME...]
+    python experiments/composite/syntax.py --trees FOLDER --work FOLDER [--models NAME...]
 
 The folder of trees is what parsed_corpus.py wrote. Every model is trained on the same sentences
 over the same words, its weights are found on the held-out documents, and the log probabilities of
@@ -16,6 +16,7 @@ import pickle
 import resource
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +202,7 @@ class Study:
         starts = train.text.starts.astype(np.int64).tolist()
         path = self.folder / "train.txt"
         with path.open("w", encoding="utf-8") as file:
-            for first, last in zip(starts, starts[1:], strict=False):
+            for first, last in pairwise(starts):
                 file.write(" ".join(symbols[i] for i in train.text.ids[first:last]) + "\n")
         config = NgramConfig(order=ORDER)
         model = NgramModel.train(
@@ -240,6 +241,7 @@ def perplexity(log_probs: Floats) -> float:
 
 
 def main() -> None:
+    """Read the arguments, train and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", type=Path, required=True, help="what parsed_corpus.py wrote")
     parser.add_argument("--work", type=Path, required=True, help="folder of results")

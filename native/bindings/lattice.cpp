@@ -71,12 +71,12 @@ Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progr
   return std::make_shared<LatticeTables>(events, interruptible(progress));
 }
 
-Tables tables_from(const LatticeShape& shape, const std::vector<nb::dict>& stems) {
+void make_tables(LatticeTables* self, const LatticeShape& shape, const std::vector<nb::dict>& stems) {
   if (stems.size() != shape.stems().size()) throw Error(ErrorCode::table, "a lattice has another number of stems");
   std::vector<StemTable::Stored> stored;
   for (std::size_t s = 0; s < stems.size(); ++s) stored.push_back(stored_from(stems[s], shape.stems()[s].size()));
   const nb::gil_scoped_release release;
-  return std::make_shared<LatticeTables>(shape, std::move(stored));
+  new (self) LatticeTables(shape, std::move(stored));
 }
 
 void check_outcomes(const LatticeShape& shape, const Rows& columns, const Ids& outcomes, std::size_t width) {
@@ -184,7 +184,7 @@ void bind_shape(nb::module_& module) {
 void bind_lattice(nb::module_& module) {
   bind_shape(module);
   nb::class_<LatticeTables>(module, "LatticeTables")
-      .def_static("from_arrays", &tables_from, nb::arg("shape"), nb::arg("stems"))
+      .def("__init__", &make_tables, nb::arg("shape"), nb::arg("stems"))
       .def(
           "stem_arrays", [](nb::handle self, std::size_t stem) { return stem_arrays(self, stem); }, nb::arg("stem"))
       .def_prop_ro("bytes", &LatticeTables::bytes)

@@ -50,13 +50,14 @@ void add_events(const HeldText& text, const IdTable& topics, const ChangedTable&
   add_topic_events(text.text, kept, span_of(word_topics), word_topics.shape(1), events, interruptible(progress));
 }
 
-double expect(const LatticeModel& model, const HeldText& text, const IdTable& topics, const ChangedTable& shares,
-              const ChangedCounts& counts, std::size_t threads, const Progress& progress) {
+double expect(const LatticeModel& model, const LatticeTables& tables, const HeldText& text, const IdTable& topics,
+              const ChangedTable& shares, const ChangedCounts& counts, std::size_t threads, const Progress& progress) {
   check_threads(threads);
   const KeptTopics kept = kept_topics(topics, shares);
   const nb::gil_scoped_release release;
   ThreadPool pool(threads);
-  return expect_topics(model, text.text, kept, std::span(counts.data(), counts.size()), pool, interruptible(progress));
+  return expect_topics(model, tables, text.text, kept, std::span(counts.data(), counts.size()), pool,
+                       interruptible(progress));
 }
 
 nb::tuple score(const LatticeModel& model, const HeldText& text, const Numbers& prior, double rate, std::size_t keep,
@@ -118,8 +119,9 @@ void bind_plsa(nb::module_& module) {
       .def("__len__", [](const HeldText& self) { return self.text.size(); });
   module.def("add_topic_events", &add_events, nb::arg("text"), nb::arg("topics"), nb::arg("shares"),
              nb::arg("word_topics"), nb::arg("events"), nb::arg("progress").none() = nb::none());
-  module.def("expect_topics", &expect, nb::arg("model"), nb::arg("text"), nb::arg("topics"), nb::arg("shares"),
-             nb::arg("counts"), nb::kw_only(), nb::arg("threads"), nb::arg("progress").none() = nb::none());
+  module.def("expect_topics", &expect, nb::arg("model"), nb::arg("tables"), nb::arg("text"), nb::arg("topics"),
+             nb::arg("shares"), nb::arg("counts"), nb::kw_only(), nb::arg("threads"),
+             nb::arg("progress").none() = nb::none());
   module.def("score_topics", &score, nb::arg("model"), nb::arg("text"), nb::arg("prior"), nb::kw_only(),
              nb::arg("rate"), nb::arg("keep"), nb::arg("checks"), nb::arg("threads"),
              nb::arg("progress").none() = nb::none());

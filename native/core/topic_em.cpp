@@ -21,6 +21,15 @@ bool covers(std::span<const std::uint64_t> starts, std::size_t size) {
          std::is_sorted(starts.begin(), starts.end());
 }
 
+std::uint64_t find_top(const LatticeTables& tables, const std::uint32_t* columns, std::uint32_t outcome) {
+  const std::vector<std::uint32_t>& order = tables.shape().stems()[tables.shape().top_stem()];
+  std::uint32_t key[max_lattice_columns];
+  for (std::size_t i = 0; i < order.size(); ++i) key[i] = columns[order[i]];
+  const StemTable& top = tables.stem(tables.shape().top_stem());
+  const std::uint32_t context = top.find(key);
+  return context == StemTable::none ? StemTable::no_entry : top.find(context, outcome);
+}
+
 // Runs body(document) for all, and tells how many events are done.
 template <class Body>
 void each_document(const TopicText& text, ThreadPool& pool, const ProgressCallback& progress, const Body& body) {
@@ -104,13 +113,17 @@ void add_topic_events(const TopicText& text, const KeptTopics& kept, std::span<c
   progress(text.events(), text.events());
 }
 
-double expect_topics(const LatticeModel& model, const TopicText& text, const KeptTopics& kept,
-                     std::span<std::int64_t> counts, ThreadPool& pool, const ProgressCallback& progress) {
-  const LatticeShape& shape = model.shape();
+double expect_topics(const LatticeModel& model, const LatticeTables& tables, const TopicText& text,
+                     const KeptTopics& kept, std::span<std::int64_t> counts, ThreadPool& pool,
+                     const ProgressCallback& progress) {
+  const LatticeShape& shape = tables.shape();
+  if (model.shape().columns() != shape.columns() || model.shape().stems() != shape.stems())
+    throw Error(ErrorCode::argument, "the model and the tables are of two lattices");
   if (!shape.topics()) throw Error(ErrorCode::argument, "the lattice has no topics");
   text.check(shape);
   kept.check(text.size(), 65536);
-  const StemTable& top = model.tables().stem(shape.top_stem());
+  const StemTable& top = tables.stem(shape.top_stem());
+  const bool same = &tables == &model.tables();
   if (counts.size() != top.topic_entries())
     throw Error(ErrorCode::argument, "there must be one count for every type of the last node");
   std::vector<double> likelihoods(text.size(), 0.0);
@@ -123,7 +136,7 @@ double expect_topics(const LatticeModel& model, const TopicText& text, const Kep
     double likelihood = 0;
     text.each(d, [&](const std::uint32_t* columns, std::uint32_t outcome) {
       model.find(columns, outcome, places);
-      const std::uint64_t entry = places.entry[shape.top_stem()];
+      const std::uint64_t entry = same ? places.entry[shape.top_stem()] : find_top(tables, columns, outcome);
       if (entry == StemTable::no_entry) throw Error(ErrorCode::argument, "a text has an event that was not counted");
       model.topic_probs(places, own, kept.width, probs.data());
       double total = 0;

@@ -1056,10 +1056,9 @@ class LatticeEvents:
 
 @final
 class LatticeTables:
-    @staticmethod
-    def from_arrays(
-        shape: LatticeShape, stems: Sequence[dict[str, npt.NDArray[Any]]]
-    ) -> LatticeTables: ...
+    def __init__(
+        self, shape: LatticeShape, stems: Sequence[dict[str, npt.NDArray[Any]]]
+    ) -> None: ...
     def stem_arrays(self, stem: int) -> dict[str, npt.NDArray[Any]]: ...
     @property
     def bytes(self) -> int: ...
@@ -1159,6 +1158,7 @@ def add_topic_events(
 ) -> None: ...
 def expect_topics(
     model: LatticeModel,
+    tables: LatticeTables,
     text: TopicText,
     topics: npt.NDArray[np.uint32],
     shares: npt.NDArray[np.float64],

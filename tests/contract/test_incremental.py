@@ -11,6 +11,7 @@ import pytest
 from tests.models.composite_models import sample_composite
 from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
+from tests.models.topic_models import sample_topics
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 
 from treelm.corpus.corpus import TreeCorpus
@@ -86,6 +87,13 @@ def pcfg_mixture() -> IncrementalModel:
     return mixed
 
 
+def topic_mixture() -> IncrementalModel:
+    one = sample_topics(order=2)
+    mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
 SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "toy": ToyModel.of,
     "toy-signatures": lambda: ToyModel.of(vocabulary=signatures()),
@@ -129,6 +137,12 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
         order=2, topics=6, keep_topics=3, test_topics=2, eta=0.2, iterations=1
     ),
     "composite-ngram-mixture": composite_mixture,
+    **{f"plsa-{order}": lambda order=order: sample_topics(order=order) for order in (1, 2, 3)},
+    "plsa-all-topics": lambda: sample_topics(order=2, keep_topics=6, test_topics=0),
+    "plsa-none": lambda: sample_topics(order=3, topics=0),
+    "plsa-fixed": lambda: sample_topics(order=2, adapt=False),
+    "plsa-signatures": lambda: sample_topics(order=2, vocabulary=signatures()),
+    "plsa-mixture": topic_mixture,
     "pcfg": small_pcfg,
     "pcfg-closed": lambda: small_pcfg(lexicon="closed"),
     "pcfg-signatures": lambda: small_pcfg(lexicon="closed", vocabulary=signatures()),

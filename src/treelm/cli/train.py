@@ -318,6 +318,12 @@ train.command(
     "--order 3 --heads 2 --topics 200 -o model`",
 )
 train.command(
+    "treelm.cli.train_topics:plsa",
+    name="plsa",
+    help="Train a topic model (PLSA), or an n-gram/PLSA model.",
+    help_epilogue="Example: `treelm train plsa --text train.txt --topics 200 --order 3 -o model`",
+)
+train.command(
     "treelm.cli.train_trees:treelet",
     name="treelet",
     help="Train a treelet model (Pauls and Klein 2012).",

@@ -32,6 +32,12 @@ from treelm.trees.profile import ProfileSource, load_profile
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
 
+
+def sizes_between(starts: Places) -> npt.NDArray[np.int64]:
+    """Return the size of each piece, from where each begins and the last ends."""
+    return (starts[1:] - starts[:-1]).astype(np.int64)
+
+
 #: What the kernel read since it was last asked: ids, starts and documents of sentences.
 Batch = tuple[Ids, Places, Ids]
 

@@ -30,7 +30,7 @@ ONE = 1 << 30
 #: A count must stay below this, or it does not fit into 64 bits.
 LARGEST_COUNT = float(1 << 33)
 #: Types of the arrays of a stem.
-_STORED = {
+_STORED: dict[str, type[np.generic]] = {
     "keys": np.uint32,
     "begin": np.uint64,
     "outcomes": np.uint32,
@@ -122,7 +122,7 @@ class Lattice:
         """
         width = words + heads * head_columns
         numbers: dict[tuple[int, int, int], int] = {}
-        nodes = []
+        nodes: list[LatticeNode] = []
         for place in np.ndindex(words + 1, heads + 1, 1 + topics):
             i, j, k = (int(part) for part in place)
             seen = [*range(i), *range(words, words + j * head_columns)]
@@ -294,7 +294,7 @@ class LatticeTables:
             for stem in range(len(lattice.native.stems))
         ]
         with kernel_errors(f'opening the lattice "{prefix}"'):
-            return cls(lattice, _native.LatticeTables.from_arrays(lattice.native, stems))
+            return cls(lattice, _native.LatticeTables(lattice.native, stems))
 
 
 def _vector(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.encoder import EncodedText
+from treelm.corpus.encoder import EncodedText, sizes_between
 from treelm.errors import EstimationError
 
 #: Every so many documents, one is held out.
@@ -25,7 +25,7 @@ def part_of(text: EncodedText, documents: npt.NDArray[np.bool_]) -> EncodedText:
         text: The text.
         documents: By document, whether it is wanted.
     """
-    sizes = np.diff(text.document_starts.astype(np.int64))
+    sizes = sizes_between(text.document_starts)
     return _sentences_of(text, np.repeat(documents, sizes), np.cumsum(documents) - 1)
 
 
@@ -53,11 +53,10 @@ def _sentences_of(
     text: EncodedText, sentences: npt.NDArray[np.bool_], numbers: npt.NDArray[np.int64]
 ) -> EncodedText:
     """Return some sentences of a text; documents get new numbers."""
-    starts = text.starts.astype(np.int64)
-    sizes = np.diff(starts)
+    sizes = sizes_between(text.starts)
     words = np.repeat(sentences, sizes)
     new_starts = np.concatenate([[0], np.cumsum(sizes[sentences])])
-    document_sizes = np.diff(text.document_starts.astype(np.int64))
+    document_sizes = sizes_between(text.document_starts)
     by_sentence = np.repeat(np.arange(len(document_sizes)), document_sizes)[sentences]
     return EncodedText(
         text.ids[words],
@@ -71,7 +70,7 @@ def _sentences_of(
 def sentence_hashes(text: EncodedText, *, shortest: int = SHORTEST) -> npt.NDArray[np.uint64]:
     """Return a hash of every sentence of some length, by its ids alone."""
     starts = text.starts.astype(np.int64)
-    sizes = np.diff(starts)
+    sizes = sizes_between(text.starts)
     chosen = sizes >= shortest
     if not chosen.any():
         return np.zeros(0, dtype=np.uint64)

@@ -106,7 +106,6 @@ class ParsedText:
 
     def chosen(self, sentences: npt.NDArray[np.int64]) -> ParsedText:
         """Return some of the sentences, in the order given."""
-
         ids, starts = _chosen_pieces(self.ids, self.starts, sentences)
         actions, action_starts = _chosen_pieces(self.actions, self.action_starts, sentences)
         return ParsedText(ids, starts, self.documents[sentences], actions, action_starts)

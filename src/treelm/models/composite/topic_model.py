@@ -17,10 +17,11 @@ from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, UsageError
-from treelm.estimation.lattice import Floats, Lattice
+from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.topic_config import TopicConfig
+from treelm.models.composite.topic_lattice import predictor_lattice, topic_text
 from treelm.models.composite.topic_state import TopicMixture, TopicState
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import Config, ModelInfo, Task, explain
@@ -43,16 +44,6 @@ from treelm.store.manifest import Description, TrainingCorpus
 #: File of the vocabulary, and names in the file of tables.
 WORDS, TABLES, PREDICTOR = "words.txt", "tables.safetensors", "predictor"
 PRIOR, COUNTS = "topics", "unigram_counts"
-
-
-def predictor_lattice(words: int, config: TopicConfig) -> Lattice:
-    """Return the lattice of a predictor: last words, topic or none.
-
-    Args:
-        words: Words that are predicted, the sentence end included.
-        config: Order and topics.
-    """
-    return Lattice.grid(words, words=config.order - 1, topics=config.topics > 0)
 
 
 class TopicModel(TrainedModel[TopicConfig], IncrementalModel):
@@ -374,10 +365,3 @@ def _unpickle(
     lattice = predictor_lattice(len(vocabulary) + 1, config)
     predictor = LatticeModel.from_tensors(lattice, tensors, PREDICTOR)
     return kind(predictor, tensors[PRIOR], vocabulary, tensors[COUNTS], config, corpora=corpora)
-
-
-def topic_text(
-    ids: Ids, starts: Places, documents: Places, order: int, end: int
-) -> _native.TopicText:
-    """Return a text as the kernel of topics takes it; the start has the id after the end."""
-    return _native.TopicText(ids, starts, documents, order=order, start=end + 1, end=end)
