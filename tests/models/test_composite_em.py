@@ -41,7 +41,7 @@ def test_n_best_likelihood_never_falls() -> None:
     """Without smoothing and cut-off, with lists that may stay as they are."""
     train, _ = sample_parts()
     text = train.text.part(0, 60)
-    config = CompositeConfig(order=2, heads=2, stack_size=6, n_best=5, choice_beam=0.0)
+    config = CompositeConfig(order=2, heads=2, stack_size=6, n_best=5, choice_beam=0.0, cutoff=0.0)
     shape = CompositeShape(config, len(train.vocabulary), train.codes)
     parts, _ = first_parts(shape, Data(text), None)
     lists, history = None, []
@@ -54,7 +54,7 @@ def test_n_best_likelihood_never_falls() -> None:
 
 
 def test_follow_up_likelihood_never_falls() -> None:
-    parts = example_parts(n_best=4)
+    parts = example_parts(n_best=4, cutoff=0.0)
     data = Data(text_of(["dogs bark", "dogs bark", "dogs", "dogs dogs"]))
     model, history = parts.models["predictor"], []
     for _ in range(4):

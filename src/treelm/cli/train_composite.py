@@ -40,8 +40,9 @@ class ParseOptions:
     """Most rounds of N-best EM after the counts of the given trees; 0 for none."""
     follow_up: int = 1
     """Most rounds of the follow-up EM of the predictor; 0 for none."""
-    cutoff: float = 0.0
-    """Smallest fractional count of the predictor that is kept, such as 0.005."""
+    cutoff: float | None = None
+    """Smallest fractional count of the predictor that is kept. Default: 0.005 with heads, 0.002
+    with heads and topics, 0 without heads."""
 
 
 def slm(

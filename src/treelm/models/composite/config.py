@@ -61,8 +61,9 @@ class CompositeConfig(Config):
     """Most iterations of N-best EM after the counts of the given trees."""
     follow_up: int = Field(default=1, ge=0, le=100)
     """Most iterations of the follow-up EM of the predictor."""
-    cutoff: float = Field(default=0.0, ge=0)
-    """Smallest fractional count of the predictor that is kept."""
+    cutoff: float | None = Field(default=None, ge=0)
+    """Smallest fractional count of the predictor that is kept; None for the paper's: 0.005 with
+    heads, 0.002 with heads and topics, nothing is dropped without heads."""
     tolerance: float = Field(default=1e-4, ge=0)
     """Relative gain of the log-likelihood below which EM ends."""
     seed: int = Field(default=0, ge=0)
@@ -73,6 +74,13 @@ class CompositeConfig(Config):
         if self.topics and self.keep_topics > self.topics:
             raise ValueError(f"keep_topics is {self.keep_topics}, but there are {self.topics}")
         return self
+
+    @property
+    def least_count(self) -> float:
+        """Smallest fractional count of the predictor that is kept."""
+        if self.cutoff is not None:
+            return self.cutoff
+        return (0.002 if self.topics else 0.005) if self.heads else 0.0
 
     @property
     def predicting(self) -> int:

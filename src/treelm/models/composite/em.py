@@ -111,7 +111,7 @@ def first_parts(
 
 def cut(tables: LatticeTables, part: str, shape: CompositeShape) -> LatticeTables:
     """Return the tables of the predictor without rare types, any others as they are."""
-    return tables.cut(shape.config.cutoff) if part == "predictor" else tables
+    return tables.cut(shape.config.least_count) if part == "predictor" else tables
 
 
 def posteriors(lists: ParseLists) -> tuple[Floats, Floats]:

@@ -118,7 +118,9 @@ def _chosen_pieces(
     values: npt.NDArray[Values], starts: Places, chosen: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[Values], Places]:
     """Return some pieces of an array, and where each begins."""
-    pieces = [values[int(starts[place]) : int(starts[place + 1])] for place in chosen.tolist()]
+    pieces: list[npt.NDArray[Values]] = [
+        values[int(starts[place]) : int(starts[place + 1])] for place in chosen.tolist()
+    ]
     sizes = np.array([0, *map(len, pieces)], np.uint64)
     return np.concatenate([values[:0], *pieces]), np.cumsum(sizes, dtype=np.uint64)
 
