@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_open
@@ -37,7 +39,7 @@ class TopicCorpus:
         return part_of(self.train, _mix64(documents) % np.uint64(size) == 0)
 
 
-def _mix64(x: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     with np.errstate(over="ignore"):
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -55,9 +57,7 @@ def read_corpus(data: Path, work: Path, *, words: int = WORDS) -> TopicCorpus:
     symbols = bytes(stored["words"]).decode().split("\n")
     counts = dict(zip(symbols, stored["counts"].tolist(), strict=True))
     texts = [
-        EncodedText(
-            stored[f"{name}.ids"], stored[f"{name}.starts"], stored[f"{name}.documents"], 0
-        )
+        EncodedText(stored[f"{name}.ids"], stored[f"{name}.starts"], stored[f"{name}.documents"], 0)
         for name in ("train", "held_out", "test")
     ]
     return TopicCorpus(Vocabulary.from_counts(counts), *texts)
@@ -74,12 +74,10 @@ def _prepare(data: Path, target: Path, words: int) -> None:
     chosen = np.argsort(-counts, kind="stable")[: words - 1]
     chosen = chosen[counts[chosen] > 0]
     symbols = everything.decode(chosen.tolist())
-    vocabulary = Vocabulary.from_counts(
-        dict(zip(symbols, counts[chosen].tolist(), strict=True))
-    )
+    vocabulary = Vocabulary.from_counts(dict(zip(symbols, counts[chosen].tolist(), strict=True)))
     new_ids = np.zeros(len(everything), dtype=np.uint32)
     new_ids[chosen] = vocabulary.ids_of(list(symbols))
-    arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     parts = {
         "train": train,
         "held_out": part_of(text, place == 0),
@@ -91,4 +89,4 @@ def _prepare(data: Path, target: Path, words: int) -> None:
         arrays[f"{name}.documents"] = part.documents
     arrays["words"] = np.frombuffer("\n".join(symbols).encode(), np.uint8)
     arrays["counts"] = counts[chosen]
-    np.savez(target, **arrays)  # type: ignore[arg-type]
+    np.savez(target, **arrays)

@@ -76,8 +76,8 @@ def _plain_plsa(documents, words, mixtures):  # type: ignore[no-untyped-def]
     )
 
 
-def test_plsa_finds_two_topics() -> None:
-    model = train_small(two_topics(), topics=2, seed=1)
+def test_plsa_finds_two_topics(210) -> None:
+    model = train_small(two_topics(210), topics=2, seed=1)
     by_word = {
         word: model.predictor.topic_probs(
             np.zeros((1, 0)), [model.vocabulary.ids_of([word])[0]], [0, 1]
