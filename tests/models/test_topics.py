@@ -76,7 +76,7 @@ def _plain_plsa(documents, words, mixtures):  # type: ignore[no-untyped-def]
     )
 
 
-def test_plsa_finds_two_topics(210) -> None:
+def test_plsa_finds_two_topics() -> None:
     model = train_small(two_topics(210), topics=2, seed=1)
     by_word = {
         word: model.predictor.topic_probs(
