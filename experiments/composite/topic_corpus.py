@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_open
@@ -37,9 +39,13 @@ class TopicCorpus:
         return part_of(self.train, _mix64(documents) % np.uint64(size) == 0)
 
 
+<<<<<<< HEAD
 def _mix64(
     x: np.ndarray[tuple[int], np.dtype[np.uint64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+=======
+def _mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+>>>>>>> 8001f628e105505ea7a28f495ca8393443fc2136
     with np.errstate(over="ignore"):
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -77,7 +83,7 @@ def _prepare(data: Path, target: Path, words: int) -> None:
     vocabulary = Vocabulary.from_counts(dict(zip(symbols, counts[chosen].tolist(), strict=True)))
     new_ids = np.zeros(len(everything), dtype=np.uint32)
     new_ids[chosen] = vocabulary.ids_of(list(symbols))
-    arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     parts = {
         "train": train,
         "held_out": part_of(text, place == 0),
@@ -89,4 +95,4 @@ def _prepare(data: Path, target: Path, words: int) -> None:
         arrays[f"{name}.documents"] = part.documents
     arrays["words"] = np.frombuffer("\n".join(symbols).encode(), np.uint8)
     arrays["counts"] = counts[chosen]
-    np.savez(target, **arrays)  # type: ignore[arg-type]
+    np.savez(target, **arrays)

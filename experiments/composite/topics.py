@@ -33,7 +33,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
 TOPICS = 200
 KEPT = (5, 10, 20, 50, 100, 200)
-ETAS = (0.001, 0.003, 0.01, 0.02, 0.05)
+ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class Experiment:
         for size in SIZES:
             names += [f"ngram-{size}", f"plsa-{size}", f"composite-5-{size}"]
         names += [f"composite-{kept}-16" for kept in KEPT[1:]]
-        return names + ["composite-10-1"]
+        return [*names, "composite-10-1"]
 
     def run(self, name: str) -> None:
         """Train and measure one model, unless that was done."""

@@ -37,6 +37,21 @@ double step(const DocumentWords& self, const ChangedTable& word_topics, const Ch
                    std::span(document_topics.data(), document_topics.size()), pool, interruptible(progress));
 }
 
+auto counts(const DocumentWords& self, const Table& word_topics, const Table& document_topics, std::size_t threads,
+            const Progress& progress) {
+  check_threads(threads);
+  const std::size_t topics = word_topics.shape(1);
+  if (topics != document_topics.shape(1))
+    throw Error(ErrorCode::argument, "words and documents must have the same number of topics");
+  std::vector<std::int64_t> found;
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    found = plsa_counts(self, topics, span_of(word_topics), span_of(document_topics), pool, interruptible(progress));
+  }
+  return give_rows(std::move(found), topics, word_topics.shape(0));
+}
+
 KeptTopics kept_topics(const IdTable& topics, const ChangedTable& shares) {
   if (topics.shape(0) != shares.shape(0) || topics.shape(1) != shares.shape(1))
     throw Error(ErrorCode::argument, "every topic that is kept needs a share");
@@ -98,6 +113,8 @@ void bind_plsa(nb::module_& module) {
           nb::arg("ids"), nb::arg("starts"), nb::arg("words"))
       .def("__len__", &DocumentWords::documents)
       .def_prop_ro("pairs", [](const DocumentWords& self) { return self.words.size(); })
+      .def("counts", &counts, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(), nb::arg("threads"),
+           nb::arg("progress").none() = nb::none())
       .def("step", &step, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(), nb::arg("threads"),
            nb::arg("progress").none() = nb::none());
   module.def(

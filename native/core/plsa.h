@@ -33,6 +33,12 @@ std::vector<double> draw_word_topics(std::size_t words, std::size_t topics, std:
 double plsa_step(const DocumentWords& text, std::size_t topics, std::span<double> word_topics,
                  std::span<double> document_topics, ThreadPool& pool, const ProgressCallback& progress);
 
+// Expected counts of words (rows) and topics (columns) in multiples of 2^-30, for p(w|g) and p(g|d)
+// that stay as they are.
+std::vector<std::int64_t> plsa_counts(const DocumentWords& text, std::size_t topics,
+                                      std::span<const double> word_topics, std::span<const double> document_topics,
+                                      ThreadPool& pool, const ProgressCallback& progress);
+
 // The inner loops. All arrays have `n` numbers.
 double dot_product(const double* a, const double* b, std::size_t n);
 // Adds a[i] * b[i] * scale, rounded half to even, to both sums; it must be below 2^51.

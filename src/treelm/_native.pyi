@@ -1123,6 +1123,14 @@ class DocumentWords:
     def __len__(self) -> int: ...
     @property
     def pairs(self) -> int: ...
+    def counts(
+        self,
+        word_topics: npt.NDArray[np.float64],
+        document_topics: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> npt.NDArray[np.int64]: ...
     def step(
         self,
         word_topics: npt.NDArray[np.float64],

@@ -75,16 +75,12 @@ def plsa(
             "seed": seed,
         }
     )
-    reached: dict[str, object] = {}
 
     def said(trainer: TopicTrainer, report: TopicReport) -> None:
         common.note(
             f"iteration {len(trainer.history)}: log likelihood {report.log_likelihood:.1f}, "
             f"perplexity {report.perplexity:.2f}; held out {report.held_out_perplexity:.2f}"
         )
-        reached["iterations"] = len(trainer.history)
-        reached["held_out_perplexity"] = report.held_out_perplexity
-        reached["kept_mass"] = None if trainer.kept is None else trainer.kept.mass
 
     model = train_topic_model(
         corpus_of(text, trees, reading, common),
@@ -103,13 +99,14 @@ def plsa(
             "order": model.config.order,
             "topics": model.config.topics,
             "keep_topics": model.config.kept,
+            "kept_mass": model.config.kept_mass,
+            "held_out_perplexity": model.config.held_out_perplexity,
             "types": model.predictor.types[-1],
             "bytes": model.predictor.tables.bytes,
             "words": len(model.vocabulary) - 1,
             "sentences": sum(record.sentences for record in model.corpora),
             "tokens": sum(record.tokens for record in model.corpora),
             "vocabulary": model.vocabulary.fingerprint,
-            **reached,
         },
         as_json=json,
     )

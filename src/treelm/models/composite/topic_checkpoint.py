@@ -150,7 +150,8 @@ def _fits(tables: Tables, name: str, dtype: type[np.generic], shape: tuple[int, 
 def _training_key(trainer: TopicTrainer, vocabulary: Vocabulary) -> str:
     """Return what tells one training from all others: its texts, words and options."""
     options = trainer.config.model_dump(mode="json")
-    for name in ("iterations", "plsa_iterations"):  # more go on where fewer ended
+    for name in ("iterations", "plsa_iterations", "kept_mass", "held_out_perplexity"):
+        # More iterations go on where fewer ended, and the rest is what training finds.
         options.pop(name)
     digest = hashlib.sha256(json.dumps([options, vocabulary.fingerprint], sort_keys=True).encode())
     for text in (trainer.text, trainer.held_out):

@@ -45,6 +45,12 @@ class TopicConfig(Config):
     test_topics: int = Field(default=KEPT_TOPICS, ge=0)
     """Topics of a document that predict the next word; 0 for all."""
 
+    kept_mass: float | None = None
+    """Mean share of the topics that documents keep, before the others were dropped; found by
+    training."""
+    held_out_perplexity: float | None = None
+    """Of the text on which weights were found; found by training."""
+
     @model_validator(mode="after")
     def _fits(self) -> TopicConfig:
         if self.keep_topics is not None and self.keep_topics > max(self.topics, 1):

@@ -23,6 +23,7 @@ from treelm.models.composite.plsa import (
     KeptTopics,
     PlsaState,
     corpus_topics,
+    document_words,
     keep_topics,
     with_shares,
 )
@@ -126,15 +127,35 @@ class TopicTrainer:
                 kernel_errors("collecting events"),
                 self.progress.step("collecting events", total=self.events, unit="events") as step,
             ):
-                _native.add_topic_events(
-                    self._kernel_text,
-                    self.kept.topics,
-                    self.kept.shares,
-                    plsa.word_topics,
-                    events.native,
-                    kernel_report(step),
-                )
+                if self.config.order == 1:
+                    self._add_words(events, plsa, self.kept)
+                else:
+                    _native.add_topic_events(
+                        self._kernel_text,
+                        self.kept.topics,
+                        self.kept.shares,
+                        plsa.word_topics,
+                        events.native,
+                        kernel_report(step),
+                    )
             self.tables = events.tables(progress=self.progress)
+
+    def _add_words(self, events: LatticeEvents, plsa: PlsaState, kept: KeptTopics) -> None:
+        """Add the words of topics that look at nothing else: what PLSA itself counts."""
+        topics = self.config.topics
+        mixtures = np.zeros((len(kept.topics), topics))
+        np.put_along_axis(mixtures, kept.topics.astype(np.int64), kept.shares, axis=1)
+        words = document_words(self.text, self.words).counts(
+            plsa.word_topics, mixtures, threads=self.threads
+        )
+        ends = fixed_point(sizes_between(self.text.document_starts) @ mixtures)
+        counts = np.concatenate([words, ends[np.newaxis]])
+        outcomes, numbers = np.nonzero(counts)
+        events.add(
+            numbers.astype(np.uint32)[:, np.newaxis],
+            outcomes.astype(np.uint32),
+            counts[outcomes, numbers],
+        )
 
     def _plain_tables(self, limits: list[int]) -> LatticeTables:
         """Return the tables of a model without topics."""
@@ -221,12 +242,15 @@ class TopicTrainer:
     def fit(self, after: Callable[[TopicTrainer, TopicReport], None] | None = None) -> None:
         """Iterate until the likelihood of the training text gains little, or falls.
 
-        With smoothing it may fall: then the parameters before the fall are kept.
+        With smoothing it may fall: then the parameters before the fall are kept. A predictor that
+        looks at topics alone is what PLSA found, and stays as it is.
 
         Args:
             after: Told about every iteration.
         """
-        while self.config.topics and len(self.history) < self.config.iterations:
+        if not self.config.topics or self.config.order == 1:
+            return
+        while len(self.history) < self.config.iterations:
             if self._converged():
                 return
             likelihood, counts, kept = self.expect()
@@ -276,7 +300,12 @@ class TopicTrainer:
             self.prior,
             vocabulary,
             counts,
-            self.config,
+            self.config.model_copy(
+                update={
+                    "kept_mass": None if self.kept is None else self.kept.mass,
+                    "held_out_perplexity": self.held_out_perplexity,
+                }
+            ),
             corpora=corpora,
         )
 
