@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -40,23 +41,38 @@ class PerplexityStudy:
         """The sets."""
         return [data.name for data in self._sets]
 
-    def score(self, chosen: Sequence[str]) -> None:
-        """Score some sets and the dev sets that their mixtures need."""
-        for data in self._sets:
-            if data.name in chosen:
-                self._test(data)
-                self._tuning(data)
+    def score(self, chosen: Sequence[str], minutes: float) -> None:
+        """Score some sets, the dev sets that their mixtures need, and then narrower beams.
+
+        Args:
+            chosen: Names of the sets.
+            minutes: Begin nothing new after so long.
+        """
+        end = time.monotonic() + 60 * minutes
+        sets = sorted(
+            (data for data in self._sets if data.name in chosen),
+            key=lambda data: sum(map(len, data.test)),
+        )
+        for makers in (self._makers, self._narrow):
+            for data in sets:
+                texts = {data.name: data.test}
+                if data.in_domain and makers is self._makers:
+                    texts[f"{data.name}.dev"] = data.tuning
+                for text, sentences in texts.items():
+                    for name, make in makers.items():
+                        if time.monotonic() < end:
+                            self._files.scored(text, name, make, sentences)
 
     @property
     def missing(self) -> list[str]:
-        """The sets that are not scored yet."""
+        """The sets that are not scored yet; narrower beams need not be."""
         return [
             data.name
             for data in self._sets
             if not all(
                 self._files.has(text, name)
                 for text, makers in (
-                    (data.name, self._makers | self._narrow),
+                    (data.name, self._makers),
                     (f"{data.name}.dev", self._makers if data.in_domain else {}),
                 )
                 for name in makers
@@ -84,6 +100,7 @@ class PerplexityStudy:
         return {
             name: self._files.scored(data.name, name, make, data.test)
             for name, make in (self._makers | self._narrow).items()
+            if name in self._makers or self._files.has(data.name, name)
         }
 
     def _tuning(self, data: TestSet) -> dict[str, Scored]:
@@ -113,7 +130,13 @@ class PerplexityStudy:
     def _restarts(self, report: Report) -> None:
         rows = []
         for name in (STORE, *self._narrow):
-            facts = [self._files.facts(data.name, name) for data in self._sets]
+            facts = [
+                self._files.facts(data.name, name)
+                for data in self._sets
+                if self._files.has(data.name, name)
+            ]
+            if not facts:
+                continue
             words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
             rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
         columns = ("model", "words and ends", "restarts", "of a thousand")

@@ -9,6 +9,7 @@ sweeps are kept in FOLDER/work, so that a run that was stopped goes on where it 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,7 @@ class Study:
         """Single models and mixtures on all sets: figure 7 of Schwartz et al. (2011)."""
         files = ScoreFiles(self._output / "work/scores", self._threads)
         study = PerplexityStudy(self._models, files)
-        study.score(self._arguments.sets)
+        study.score(self._arguments.sets, self._arguments.minutes)
         if study.missing:
             print(f"no table of perplexities yet; not scored: {', '.join(study.missing)}")
             return None
@@ -122,6 +123,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder of report folders")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="sets to score")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="perplexity: begin nothing after so long",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="seed of the intervals")
     parser.add_argument("--depth", type=int, default=4)
