@@ -55,9 +55,9 @@ class PerplexityStudy:
         )
         for makers in (self._makers, self._narrow):
             for data in sets:
-                texts = {data.name: data.test}
-                if data.in_domain and makers is self._makers:
-                    texts[f"{data.name}.dev"] = data.tuning
+                with_dev = data.in_domain and makers is self._makers
+                texts = {f"{data.name}.dev": data.tuning} if with_dev else {}
+                texts[data.name] = data.test
                 for text, sentences in texts.items():
                     for name, make in makers.items():
                         if time.monotonic() < end:
