@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from corpora import TREEBANKS, TestSet, test_sets
+from corpora import TestSet, test_sets
 from perplexity_tables import PerplexityTables, figure_7
 from scored_text import Scored, ScoreFiles, joined
 from study_models import BIG, STORE, StudyModels
@@ -25,12 +25,13 @@ class PerplexityStudy:
     Args:
         models: The models.
         files: Where scores are kept.
+        chosen: Names of the sets.
     """
 
-    def __init__(self, models: StudyModels, files: ScoreFiles) -> None:
+    def __init__(self, models: StudyModels, files: ScoreFiles, chosen: Sequence[str]) -> None:
         self._models, self._files = models, files
         held_out = {name: path for name, (_, path) in models.texts.items()}
-        self._sets = list(test_sets(models.data, held_out))
+        self._sets = [each for each in test_sets(models.data, held_out) if each.name in chosen]
         self._makers = models.makers()
         self._narrow: dict[str, Callable[[], IncrementalModel]] = {
             f"{STORE}, beam {width}": _narrowed(models, width) for width in NARROW
@@ -41,18 +42,14 @@ class PerplexityStudy:
         """The sets."""
         return [data.name for data in self._sets]
 
-    def score(self, chosen: Sequence[str], minutes: float) -> None:
-        """Score some sets, the dev sets that their mixtures need, and then narrower beams.
+    def score(self, minutes: float) -> None:
+        """Score the sets, the dev sets that their mixtures need, and then narrower beams.
 
         Args:
-            chosen: Names of the sets.
             minutes: Begin nothing new after so long.
         """
         end = time.monotonic() + 60 * minutes
-        sets = sorted(
-            (data for data in self._sets if data.name in chosen),
-            key=lambda data: sum(map(len, data.test)),
-        )
+        sets = sorted(self._sets, key=lambda data: sum(map(len, data.test)))
         for makers in (self._makers, self._narrow):
             for data in sets:
                 with_dev = data.in_domain and makers is self._makers
@@ -85,8 +82,8 @@ class PerplexityStudy:
             self._record(report, data)
         tuning = {data.name: self._tuning(data) for data in self._sets if data.in_domain}
         dev = {
-            name: joined([tuning[treebank][name] for treebank in TREEBANKS])
-            for name in self._makers
+            name: joined([scored[name] for scored in tuning.values()])
+            for name in (self._makers if tuning else ())
         }
         for published in figure_7():
             report.add_published(published)
