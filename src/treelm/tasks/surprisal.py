@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from treelm.corpus.corpus import SentenceInDocument
+from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
+from treelm.models.document_reader import DocumentReader
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import LanguageModel, Task
 from treelm.tasks.measures import chosen_measures, measure_sentences, parsing_part
@@ -47,10 +50,14 @@ def surprisal_rows(
     parser = parsing_part(model) if chosen else None
     rest = iter(sentences)
     number = 0
+    reader = DocumentReader(incremental) if incremental.remembers_documents else None
     at_once = 1 if line_buffered else SENTENCES_AT_ONCE
     while batch := list(islice(rest, at_once)):
         try:
-            scores = incremental.score_batch([each.words for each in batch], threads=threads)
+            if reader is None:
+                scores = incremental.score_batch([each.words for each in batch], threads=threads)
+            else:
+                scores = reader.score(_encoded(batch, incremental))
         except VocabularyError:
             _raise_with_place(incremental, batch, number)
             raise
@@ -85,6 +92,11 @@ def _raise_with_place(
             model.score_batch([each.words])
         except VocabularyError as error:
             raise CorpusFormatError(f"sentence {number}: {error}", code=error.code) from error
+
+
+def _encoded(batch: Sequence[SentenceInDocument], model: LanguageModel) -> EncodedText:
+    text = encode_sentences([each.words for each in batch], model.vocabulary)
+    return replace(text, documents=np.array([each.document for each in batch], np.uint32))
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:
