@@ -23,8 +23,9 @@ from treelm.corpus.score_files import ScoreTable
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.models.fit_mixture import train_interpolated
 from treelm.models.grammar_model import GrammarModel
-from treelm.models.interpolated import InterpolatedModel, train_interpolated
+from treelm.models.interpolated import InterpolatedModel
 from treelm.models.model import LanguageModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -606,6 +606,7 @@ class StreamRule:
     def signature_counts(self) -> npt.NDArray[np.uint64]: ...
 
 def lower_case(text: str) -> str: ...
+def numbers_text(values: npt.NDArray[np.float64]) -> str: ...
 def random_bits(seed: int, stream: int, counter: int) -> int: ...
 def random_uniform(seed: int, stream: int, counter: int) -> float: ...
 
@@ -1060,3 +1061,336 @@ def substate_totals(
     substates: npt.NDArray[np.int32],
     counts: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]: ...
+
+@final
+class LatticeShape:
+    def __init__(
+        self,
+        columns: int,
+        outcomes: int,
+        topics: bool,
+        nodes: Sequence[tuple[list[int], list[int]]],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def stems(self) -> list[list[int]]: ...
+
+@final
+class LatticeEvents:
+    def __init__(
+        self, shape: LatticeShape, limits: npt.NDArray[np.uint32], *, threads: int
+    ) -> None: ...
+    def add(
+        self,
+        columns: npt.NDArray[np.uint32],
+        outcomes: npt.NDArray[np.uint32],
+        counts: npt.NDArray[np.int64],
+    ) -> None: ...
+    def tables(self, progress: Callable[[int, int], None] | None = None) -> LatticeTables: ...
+
+@final
+class LatticeTables:
+    def __init__(
+        self, shape: LatticeShape, stems: Sequence[dict[str, npt.NDArray[Any]]]
+    ) -> None: ...
+    def stem_arrays(self, stem: int) -> dict[str, npt.NDArray[Any]]: ...
+    @property
+    def bytes(self) -> int: ...
+    def types(self, node: int) -> int: ...
+    def frequencies(
+        self, edges: npt.NDArray[np.int64], columns: npt.NDArray[np.uint32], outcome: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]: ...
+    def refill(self, counts: npt.NDArray[np.int64]) -> None: ...
+    def cut(self, least: int) -> LatticeTables: ...
+
+@final
+class LatticeCheck:
+    def __init__(
+        self,
+        tables: LatticeTables,
+        edges: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.uint32],
+        outcomes: npt.NDArray[np.uint32],
+        weights: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> None: ...
+    def step(
+        self, values: npt.NDArray[np.float64], *, least: float, threads: int
+    ) -> tuple[npt.NDArray[np.float64], float]: ...
+    def log_likelihood(self, values: npt.NDArray[np.float64], *, threads: int) -> float: ...
+
+@final
+class LatticeModel:
+    def __init__(
+        self,
+        tables: LatticeTables,
+        edges: npt.NDArray[np.int64],
+        values: npt.NDArray[np.float64],
+    ) -> None: ...
+    def probs(
+        self, columns: npt.NDArray[np.uint32], outcomes: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.float64]: ...
+    def distribution(self, columns: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]: ...
+    def topic_probs(
+        self,
+        columns: npt.NDArray[np.uint32],
+        outcomes: npt.NDArray[np.uint32],
+        topics: npt.NDArray[np.uint32],
+    ) -> npt.NDArray[np.float64]: ...
+
+def lattice_weights(
+    shape: LatticeShape, edges: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]: ...
+def soften_lattice_weights(
+    shape: LatticeShape,
+    edges: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    share: float,
+) -> npt.NDArray[np.float64]: ...
+
+@final
+class DocumentWords:
+    def __init__(
+        self, ids: npt.NDArray[np.uint32], starts: npt.NDArray[np.uint64], words: int
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def pairs(self) -> int: ...
+    def counts(
+        self,
+        word_topics: npt.NDArray[np.float64],
+        document_topics: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> npt.NDArray[np.int64]: ...
+    def step(
+        self,
+        word_topics: npt.NDArray[np.float64],
+        document_topics: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> float: ...
+
+def draw_word_topics(words: int, topics: int, seed: int) -> npt.NDArray[np.float64]: ...
+
+@final
+class TopicText:
+    def __init__(
+        self,
+        ids: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        documents: npt.NDArray[np.uint64],
+        *,
+        order: int,
+        start: int,
+        end: int,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+def add_topic_events(
+    text: TopicText,
+    topics: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float64],
+    word_topics: npt.NDArray[np.float64],
+    events: LatticeEvents,
+    progress: Callable[[int, int], None] | None = None,
+) -> None: ...
+def expect_topics(
+    model: LatticeModel,
+    tables: LatticeTables,
+    text: TopicText,
+    topics: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float64],
+    counts: npt.NDArray[np.int64],
+    *,
+    threads: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> float: ...
+def score_topics(
+    model: LatticeModel,
+    text: TopicText,
+    prior: npt.NDArray[np.float64],
+    *,
+    rate: float,
+    keep: int,
+    checks: bool,
+    threads: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+]: ...
+def topic_step(
+    shares: npt.NDArray[np.float64],
+    probs: npt.NDArray[np.float64],
+    *,
+    keep: int,
+    rate: float,
+) -> tuple[float, npt.NDArray[np.float64]]: ...
+
+@final
+class SlmState:
+    def __init__(self, data: bytes) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def same(self, other: SlmState) -> bool: ...
+    def hypotheses(self) -> list[tuple[float, int, list[tuple[int, int]]]]: ...
+    @property
+    def initial(self) -> bool: ...
+    @property
+    def hash(self) -> int: ...
+    def __len__(self) -> int: ...
+
+_Rows = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]
+
+@final
+class SlmShape:
+    def __init__(
+        self,
+        *,
+        words: int,
+        tags: int,
+        phrases: int,
+        order: int,
+        heads: int,
+        head_labels: bool,
+        unary_moves: bool,
+    ) -> None: ...
+    @property
+    def labels(self) -> int: ...
+    @property
+    def moves(self) -> int: ...
+    def events(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float64],
+        word_shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> tuple[_Rows, _Rows, _Rows, npt.NDArray[np.int64]]: ...
+
+@final
+class SlmSearch:
+    def __init__(
+        self,
+        shape: SlmShape,
+        predictor: LatticeModel,
+        tagger: LatticeModel | None,
+        constructor: LatticeModel | None,
+        *,
+        stack_size: int,
+        threshold: float,
+        beam: float,
+        merge: bool,
+        topics: int,
+    ) -> None: ...
+    def initial(self) -> SlmState: ...
+    def check(self, state: SlmState) -> None: ...
+    def advance(
+        self,
+        state: SlmState,
+        word: int,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> tuple[float, SlmState]: ...
+    def finish(
+        self,
+        state: SlmState,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> float: ...
+    def distribution(
+        self,
+        state: SlmState,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]: ...
+    def topic_probs(self, state: SlmState, word: int) -> npt.NDArray[np.float64]: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> npt.NDArray[np.float64]: ...
+    def best_parses(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        count: int,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint16],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.float64],
+    ]: ...
+    def score_parses(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def events(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> tuple[_Rows, _Rows, _Rows, npt.NDArray[np.int64]]: ...
+    def frontiers(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+    def score_documents(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        documents: npt.NDArray[np.uint64],
+        prior: npt.NDArray[np.float64],
+        *,
+        rate: float,
+        keep: int,
+        threads: int,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...

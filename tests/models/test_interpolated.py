@@ -24,13 +24,12 @@ from treelm.errors import (
     UsageError,
     VocabularyError,
 )
+from treelm.models.fit_mixture import fit_interpolation, train_interpolated
 from treelm.models.interpolated import (
     InterpolatedConfig,
     InterpolatedModel,
     InterpolatedSentences,
-    fit_interpolation,
     interpolate,
-    train_interpolated,
 )
 from treelm.models.mixture_weights import check_weights, fit_weights
 from treelm.models.ngram.config import NgramConfig

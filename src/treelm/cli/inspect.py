@@ -7,8 +7,8 @@ import sys
 from treelm.characters import printable
 from treelm.cli.options import CommonOptions, InputFile, TreeOptions
 from treelm.cli.terminal import write_record
-from treelm.corpus.files import source_name
-from treelm.errors import CorpusFormatError
+from treelm.corpus.files import source_name, write_atomically
+from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.inspect import inspect_file
 from treelm.tasks.inspect_grammar import (
     inspect_subcategories,
@@ -26,6 +26,8 @@ def inspect(
     raw: bool = False,
     verify: bool = False,
     subcategories: str | None = None,
+    topics: bool = False,
+    plot: str | None = None,
     trees: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -38,6 +40,8 @@ def inspect(
         raw: Count labels and empty elements as they are written.
         verify: Models: read everything and compare checksums.
         subcategories: Grammars: say what the subcategories of this label have learned.
+        topics: Models with topics: the share of each topic, and words that tell it from others.
+        plot: With --topics: file for a picture (SVG) of the largest ones.
         trees: Reading.
         common: Common.
     """
@@ -49,6 +53,11 @@ def inspect(
             return
         for line in subcategory_lines(found_parts):
             sys.stdout.write(printable(line) + "\n")
+        return
+    if plot is not None and not topics:
+        raise UsageError("--plot draws topics; give it with --topics.")
+    if topics:
+        _show_topics(path, plot, as_json=json)
         return
     if is_model_folder(path):
         write_record(inspect_model(path, verify=verify), as_json=json)
@@ -79,3 +88,17 @@ def inspect(
         common.note(found.document_problem)
     if not found.statistics.trees:
         raise CorpusFormatError(f"{source_name(path)}: no tree could be read.", code="E_NO_TREES")
+
+
+def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:
+    from treelm.tasks.inspect_topics import draw_topics, inspect_topics, topic_lines, topic_record
+
+    found = inspect_topics(path)
+    if plot is not None:
+        with write_atomically(plot) as file:
+            file.write(draw_topics(found).encode())
+    if as_json:
+        write_record(topic_record(found), as_json=True)
+        return
+    for line in topic_lines(found):
+        sys.stdout.write(printable(line) + "\n")

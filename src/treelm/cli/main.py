@@ -69,6 +69,11 @@ COMMANDS = {
         "Train a model and save it as a folder.",
         "treelm train ngram --order 3 --text train.txt -o model",
     ),
+    "em": _Command(
+        "treelm.cli.em:em",
+        "Plan trainings by expectation-maximization.",
+        "treelm em plan --config em.toml",
+    ),
     "score": _Command(
         "treelm.cli.score:score",
         "Write the log probability of each sentence.",
@@ -135,7 +140,7 @@ app = App(
 )
 for _name, _command in COMMANDS.items():
     # A command with commands of its own says its example itself.
-    _has_own = _name in {"corrupt", "counts", "evaluate", "judge", "train"}
+    _has_own = _name in {"corrupt", "counts", "em", "evaluate", "judge", "train"}
     _extra = {} if _has_own else {"help_epilogue": f"Example: `{_command.example}`"}
     app.command(_command.path, name=_name, help=_command.sentence, **_extra)
 

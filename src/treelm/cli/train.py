@@ -305,6 +305,25 @@ train.command(
     help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`",
 )
 train.command(
+    "treelm.cli.train_composite:slm",
+    name="slm",
+    help="Train a structured language model (Chelba and Jelinek 2000).",
+    help_epilogue="Example: `treelm train slm --trees train.mrg --held-out dev.mrg -o model`",
+)
+train.command(
+    "treelm.cli.train_composite:composite",
+    name="composite",
+    help="Train a composite n-gram, structured and topic model (Tan et al. 2011).",
+    help_epilogue="Example: `treelm train composite --trees train.mrg --held-out dev.mrg "
+    "--order 3 --heads 2 --topics 200 -o model`",
+)
+train.command(
+    "treelm.cli.train_topics:plsa",
+    name="plsa",
+    help="Train a topic model (PLSA), or an n-gram/PLSA model.",
+    help_epilogue="Example: `treelm train plsa --text train.txt --topics 200 --order 3 -o model`",
+)
+train.command(
     "treelm.cli.train_trees:treelet",
     name="treelet",
     help="Train a treelet model (Pauls and Klein 2012).",

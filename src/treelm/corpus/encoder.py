@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +31,12 @@ from treelm.trees.profile import ProfileSource, load_profile
 
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
+
+
+def sizes_between(starts: Places) -> npt.NDArray[np.int64]:
+    """Return the size of each piece, from where each begins and the last ends."""
+    return (starts[1:] - starts[:-1]).astype(np.int64)
+
 
 #: What the kernel read since it was last asked: ids, starts and documents of sentences.
 Batch = tuple[Ids, Places, Ids]
@@ -60,6 +67,18 @@ class EncodedText:
 
     def __len__(self) -> int:
         return len(self.documents)
+
+    @cached_property
+    def document_starts(self) -> Places:
+        """The first sentence of every document, and the number of sentences at the end.
+
+        Examples:
+            >>> encode_sentences(["a", "b"], Vocabulary.from_counts({"a": 1})).document_starts
+            array([0, 2], dtype=uint64)
+        """
+        changes = np.flatnonzero(np.diff(self.documents)) + 1
+        whole = [0, len(self.documents)] if len(self.documents) else [0]
+        return np.union1d(changes, whole).astype(np.uint64)
 
     def __iter__(self) -> Iterator[Ids]:
         """Yield the ids of every sentence."""

@@ -15,8 +15,9 @@ from itertools import islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.encoder import Ids, Places, encode_sentences, encode_strings
+from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.models.document_reader import DocumentReader
 from treelm.models.model import LanguageModel
 from treelm.models.scores import BatchScores, Sample, SentenceScore, WordScore
 from treelm.models.states import Context, State, Step, Steps, check_state_model
@@ -173,6 +174,22 @@ class IncrementalModel(LanguageModel):
                 log_probs.append(log_prob)
             log_probs.append(self.finish(state))
         return self.batch_scores(np.array(log_probs, dtype=np.float64), ids, starts)
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a sentence depends on those before it in its document."""
+        return False
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents.
+
+        Args:
+            text: The text; the first sentence of a document knows nothing of those before.
+            threads: Kernel threads, where there is a kernel; results do not depend on it.
+        """
+        if not self.remembers_documents:
+            return self.score_ids(text.ids, text.starts, threads=threads)
+        return DocumentReader(self).score(text)
 
     def batch_scores(
         self, log_probs: npt.NDArray[np.float64], ids: Ids, starts: Places

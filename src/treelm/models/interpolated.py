@@ -7,19 +7,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
-from treelm.models.incremental import BATCH, IncrementalModel, check_pairs
-from treelm.models.mixture_weights import WeightFit, check_weights, fit_weights
+from treelm.models.incremental import IncrementalModel, check_pairs
+from treelm.models.mixture_weights import check_weights
 from treelm.models.model import Config, LanguageModel, ModelInfo, Task, explain
 from treelm.models.registry import from_folder
 from treelm.models.scores import BatchScores, SentenceScore
@@ -282,7 +281,22 @@ class InterpolatedModel(_Mixture, IncrementalModel):
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences that are ids already."""
-        scores = [part.score_ids(ids, starts, threads=threads) for part in self._parts]
+        return self._mix_scores(
+            [part.score_ids(ids, starts, threads=threads) for part in self._parts]
+        )
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a part of it does."""
+        return any(part.remembers_documents for part in self._parts)
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents."""
+        return self._mix_scores(
+            [part.score_documents(text, threads=threads) for part in self._parts]
+        )
+
+    def _mix_scores(self, scores: Sequence[BatchScores]) -> BatchScores:
         mixed = self._mix(np.stack([score.log_probs for score in scores], axis=-1))
         return BatchScores(mixed, scores[0].starts, scores[0].mark_oov)
 
@@ -329,36 +343,3 @@ def interpolate(
     if all(isinstance(model, IncrementalModel) for model in models):
         return InterpolatedModel(models, config)
     return InterpolatedSentences(models, config)
-
-
-def train_interpolated(
-    models: Sequence[LanguageModel], held_out: Iterable[Words], *, threads: int = 1
-) -> InterpolatedModel | InterpolatedSentences:
-    """Return the mixture whose weights make held-out text most likely.
-
-    Args:
-        models: The parts.
-        held_out: Sentences none of them was trained on.
-        threads: Kernel threads; results do not depend on it.
-    """
-    check_vocabularies([model.vocabulary for model in models])
-    fit = fit_interpolation(models, held_out, threads=threads)
-    return interpolate(models, fit.weights, log_likelihood=fit.log_likelihoods[-1])
-
-
-def fit_interpolation(
-    models: Sequence[LanguageModel], held_out: Iterable[Words], *, threads: int = 1
-) -> WeightFit:
-    """Return the weights that make held-out text most likely, and how likely it became."""
-    word_level = all(isinstance(model, IncrementalModel) for model in models)
-    rest = iter(held_out)
-    blocks: list[npt.NDArray[np.float64]] = [np.zeros((0, len(models)))]
-    while batch := [words_of(sentence) for sentence in islice(rest, BATCH)]:
-        columns = [
-            model.score_batch(batch, threads=threads).log_probs
-            if word_level and isinstance(model, IncrementalModel)
-            else model.sentence_log_probs(batch, threads=threads)
-            for model in models
-        ]
-        blocks.append(np.stack(columns, axis=-1))
-    return fit_weights(np.concatenate(blocks))

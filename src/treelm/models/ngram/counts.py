@@ -75,12 +75,12 @@ class NgramCounts:
         Raises:
             EstimationError: ``E_NO_DATA`` for an empty text.
         """
-        vocabulary, text = _encode(corpus, vocabulary, threads=threads, progress=progress)
+        vocabulary, text = encode_corpus(corpus, vocabulary, threads=threads, progress=progress)
         space = WordSpace.of(vocabulary)
         events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
         unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
         unigrams[space.end] = len(text)
-        return cls(order, vocabulary, events, unigrams, (_record(corpus, text),))
+        return cls(order, vocabulary, events, unigrams, (corpus_record(corpus, text),))
 
     @property
     def space(self) -> WordSpace:
@@ -224,13 +224,18 @@ def _mixed_up(path: Path) -> ModelFileError:
     )
 
 
-def _encode(
+def encode_corpus(
     corpus: TextCorpus | TreeCorpus,
     vocabulary: Vocabulary | None,
     *,
     threads: int,
     progress: Progress,
 ) -> tuple[Vocabulary, EncodedText]:
+    """Return a training text as ids, and the vocabulary, all words of the text by default.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` for an empty text.
+    """
     if vocabulary is None:
         if isinstance(corpus, TreeCorpus):
             return encode_trees(corpus)
@@ -264,7 +269,7 @@ def encode_measured(
         CorpusFormatError: ``E_NO_DATA`` if it holds no sentence.
     """
     try:
-        return _encode(measure, vocabulary, threads=threads, progress=progress)[1]
+        return encode_corpus(measure, vocabulary, threads=threads, progress=progress)[1]
     except EstimationError as error:
         raise CorpusFormatError(
             f"{corpus_name(measure)}: holds no sentence to measure on. Is it the right file?",
@@ -277,7 +282,8 @@ def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
     return " ".join(source_name(path) for path in corpus.paths)
 
 
-def _record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
+def corpus_record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
+    """Return what a manifest says of a training text."""
     fingerprint = text.fingerprint or corpus.fingerprint
     return TrainingCorpus(
         name=corpus_name(corpus)[:1000],

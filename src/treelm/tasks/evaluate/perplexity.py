@@ -209,7 +209,7 @@ class _Sums:
         skip: bool,
         threads: int,
     ) -> None:
-        scores = model.score_ids(text.ids, text.starts, threads=threads)
+        scores = model.score_documents(text, threads=threads)
         is_end = np.zeros(len(scores.log_probs), dtype=np.bool_)
         is_end[scores.ends] = True
         counted = ~is_end & ~scores.oov if skip else ~is_end

@@ -1,0 +1,322 @@
+"""Table 2 and the rows without parses of Table 3 of Tan et al. (2011, 2012), on open text.
+
+    python experiments/composite/topics.py --work FOLDER [--models NAME...] [--minutes 10]
+
+Trains n-gram, PLSA and n-gram/PLSA models on parts of the text in powers of four, and writes one
+JSON file a model into the folder. What has been done is not done again, and a training that ran out
+of time goes on where it stopped when the program is called again. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from topic_corpus import SIZES, TopicCorpus, read_corpus
+
+from treelm.corpus.encoder import EncodedText
+from treelm.estimation.lattice_weights import LatticeModel
+from treelm.models.composite.plsa import PlsaState, document_words, fit_plsa, start_plsa
+from treelm.models.composite.topic_checkpoint import TopicCheckpoint
+from treelm.models.composite.topic_config import TopicConfig
+from treelm.models.composite.topic_model import TopicModel
+from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
+from treelm.models.mixture_weights import fit_weights
+
+DATA = Path(__file__).resolve().parents[3] / "shared/data"
+ORDER = 3
+TOPICS = 200
+KEPT = (5, 10, 20, 50, 100, 200)
+ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
+
+Floats = npt.NDArray[np.float64]
+
+
+class OutOfTime(Exception):
+    """Raised between two iterations, when both are safe in a file."""
+
+
+class Experiment:
+    """Trains and measures models, one file of results each.
+
+    Args:
+        corpus: The texts.
+        work: Folder of results and of what is not finished.
+        threads: Kernel threads; results do not depend on it.
+        minutes: A training stops after so long.
+    """
+
+    def __init__(self, corpus: TopicCorpus, work: Path, *, threads: int, minutes: float) -> None:
+        self.corpus = corpus
+        self.work = work
+        self.threads = threads
+        self.end = time.monotonic() + 60 * minutes
+
+    # -- models -----------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Return all models, those needed first."""
+        names = []
+        for size in SIZES:
+            names += [f"ngram-{size}", f"plsa-{size}", f"composite-5-{size}"]
+        names += [f"composite-{kept}-16" for kept in KEPT[1:]]
+        return [*names, "composite-10-1"]
+
+    def run(self, name: str) -> None:
+        """Train and measure one model, unless that was done."""
+        target = self.work / f"{name}.json"
+        if target.exists():
+            return
+        kind, *numbers = name.split("-")
+        size = int(numbers[-1])
+        config = TopicConfig(
+            order=1 if kind == "plsa" else ORDER,
+            topics=0 if kind == "ngram" else TOPICS,
+            keep_topics=int(numbers[0]) if kind == "composite" else None,
+            seed=1,
+        )
+        start = time.monotonic()
+        trainer, record = self.train(name, size, config)
+        model = LatticeModel(trainer.used, trainer.weights)
+        record |= {
+            "name": name,
+            "tokens": trainer.events,
+            "documents": len(trainer.text.document_starts) - 1,
+            "types": [trainer.used.types(node) for node in range(len(trainer.lattice.nodes))],
+            "bytes": trainer.used.bytes,
+            "held_out_perplexity": trainer.held_out_perplexity,
+            "kept_mass": None if trainer.kept is None else trainer.kept.mass,
+            "seconds_here": time.monotonic() - start,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        record |= self.measure(trainer, model, name)
+        target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        print(name, record["test_perplexity"], flush=True)
+
+    def train(
+        self, name: str, size: int, config: TopicConfig
+    ) -> tuple[TopicTrainer, dict[str, object]]:
+        """Return a trained predictor, and what happened."""
+        text = self.corpus.part(size)
+        words = len(self.corpus.vocabulary)
+        trainer = TopicTrainer(text, self.corpus.held_out, config, words, self.threads)
+        if not config.topics:
+            trainer.count(None)
+            trainer.refit()
+            return trainer, {}
+        plsa = self.topics(text, size, config)
+        started = time.monotonic()
+        trainer.count(plsa)
+        record: dict[str, object] = {
+            "plsa_iterations": plsa.iterations,
+            "plsa_history": list(plsa.history),
+            "count_seconds": time.monotonic() - started,
+        }
+        checkpoint = TopicCheckpoint(self.work / name)
+        checkpoint.begin(trainer, self.corpus.vocabulary, resume=True)
+        if not checkpoint.restore(trainer):
+            trainer.refit(rounds=2)
+        seconds: list[float] = []
+        last = time.monotonic()
+
+        def after(trainer: TopicTrainer, report: TopicReport) -> None:
+            nonlocal last
+            print(
+                f"{name} {len(trainer.history)}: perplexity {report.perplexity:.3f}, held out "
+                f"{report.held_out_perplexity:.3f}",
+                flush=True,
+            )
+            seconds.append(time.monotonic() - last)
+            checkpoint.save(trainer)
+            last = time.monotonic()
+            self.check_time()
+
+        trainer.fit(after)
+        record |= {"history": trainer.history, "iteration_seconds": seconds}
+        checkpoint.remove()
+        return trainer, record
+
+    def topics(self, text: EncodedText, size: int, config: TopicConfig) -> PlsaState:
+        """Return PLSA of a part of the text; all models of that part share it."""
+        kept = self.work / f"topics-{size}.npz"
+        state = start_plsa(
+            len(self.corpus.vocabulary),
+            len(text.document_starts) - 1,
+            config.topics,
+            seed=config.seed,
+        )
+        if kept.exists():
+            stored = np.load(kept)
+            state = PlsaState(
+                stored["word_topics"], stored["document_topics"], tuple(stored["history"].tolist())
+            )
+        saved = time.monotonic()
+
+        def save(state: PlsaState) -> None:
+            nonlocal saved
+            print(f"topics-{size} {state.iterations}: {state.history[-1]:.1f}", flush=True)
+            if time.monotonic() - saved > 60 or time.monotonic() > self.end:
+                self._write(kept, state)
+                saved = time.monotonic()
+            self.check_time()
+
+        before = state.iterations
+        state = fit_plsa(
+            document_words(text, len(self.corpus.vocabulary)),
+            state,
+            iterations=config.plsa_iterations,
+            tolerance=config.tolerance,
+            threads=self.threads,
+            after_step=save,
+        )
+        if state.iterations > before:
+            self._write(kept, state)
+        return state
+
+    def _write(self, path: Path, state: PlsaState) -> None:
+        temporary = path.with_name(f"new-{path.name}")
+        np.savez(
+            temporary,
+            word_topics=state.word_topics,
+            document_topics=state.document_topics,
+            history=np.array(state.history),
+        )
+        temporary.rename(path)
+
+    def check_time(self) -> None:
+        """Stop when the time is over."""
+        if time.monotonic() > self.end:
+            raise OutOfTime
+
+    # -- measures ---------------------------------------------------------------------------
+
+    def measure(self, trainer: TopicTrainer, lattice: LatticeModel, name: str) -> dict[str, object]:
+        """Return perplexities of the test documents, and keep every probability for mixtures.
+
+        eta and the number of topics that predict are chosen on the held-out documents.
+        """
+        config = trainer.config
+        unigrams = np.zeros(trainer.words + 1, dtype=np.uint64)
+        model = TopicModel(lattice, trainer.prior, self.corpus.vocabulary, unigrams, config)
+        record: dict[str, object] = {}
+        if config.topics:
+            rows = []
+            variants = [{"eta": eta} for eta in ETAS] + [{"adapt": False}, {"test_topics": 0}]
+            for options in variants if config.kept == 5 or config.order == 1 else [{}]:
+                changed = model.with_options(**options)
+                rows.append(
+                    {
+                        **options,
+                        "held_out": perplexity(self.scores(changed, self.corpus.held_out)),
+                        "test": perplexity(self.scores(changed, self.corpus.test)),
+                    }
+                )
+            record["variants"] = rows
+            best = min((row for row in rows if "adapt" not in row), key=lambda row: row["held_out"])
+            chosen = {key: best[key] for key in ("eta", "test_topics") if key in best}
+            record["chosen"] = chosen
+            record["default_test_perplexity"] = next(
+                row["test"] for row in rows if row.get("eta", 0.01) == 0.01
+            )
+            model = model.with_options(**chosen)
+        held_out = self.scores(model, self.corpus.held_out)
+        test = self.scores(model, self.corpus.test)
+        np.savez(self.work / f"scores-{name}.npz", held_out=held_out, test=test)
+        record["test_perplexity"] = perplexity(test)
+        if not config.topics:
+            record["cache"] = self.cache_control(held_out, test)
+        return record
+
+    def scores(self, model: TopicModel, text: EncodedText) -> Floats:
+        """Return the log probability of every word and sentence end."""
+        return model.score_documents(text, threads=self.threads).log_probs
+
+    def cache_control(self, held_out: Floats, test: Floats) -> dict[str, object]:
+        """Return the n-gram mixed with the words that its document had so far."""
+        words = len(self.corpus.vocabulary)
+        columns = [
+            np.stack([scores, cache_scores(text, words)], axis=-1)
+            for text, scores in ((self.corpus.held_out, held_out), (self.corpus.test, test))
+        ]
+        weights = np.array(fit_weights(columns[0]).weights)
+        mixed = np.log(np.exp(columns[1]) @ weights)
+        return {"weight": float(weights[1]), "test_perplexity": perplexity(mixed)}
+
+
+def cache_scores(text: EncodedText, words: int) -> Floats:
+    """Return the log of every word's share of its document so far, ends of sentences included.
+
+    Half a count of the uniform distribution is added, so that the first word has a probability.
+    """
+    log_probs = np.empty(len(text.ids) + len(text))
+    place = 0
+    documents = set(text.document_starts.tolist())
+    counts: dict[int, int] = {}
+    total = 0
+    for number, sentence in enumerate(text):
+        if number in documents:
+            counts, total = {}, 0
+        for word in (*sentence.tolist(), words):
+            share = (counts.get(word, 0) + 0.5 / (words + 1)) / (total + 0.5)
+            log_probs[place] = np.log(share)
+            place += 1
+            counts[word] = counts.get(word, 0) + 1
+            total += 1
+    return log_probs
+
+
+def perplexity(log_probs: Floats) -> float:
+    """Return the perplexity, ends of sentences included."""
+    return float(np.exp(-log_probs.mean()))
+
+
+def mixtures(work: Path, size: int) -> Iterator[tuple[str, float, list[float]]]:
+    """Yield linear mixtures of models of one part of the text; weights from held-out text."""
+    wanted = {
+        "n-gram + PLSA": (f"ngram-{size}", f"plsa-{size}"),
+        "n-gram + n-gram/PLSA": (f"ngram-{size}", f"composite-5-{size}"),
+    }
+    for name, parts in wanted.items():
+        files = [work / f"scores-{part}.npz" for part in parts]
+        if not all(file.exists() for file in files):
+            continue
+        stored = [np.load(file) for file in files]
+        weights = np.array(
+            fit_weights(np.stack([part["held_out"] for part in stored], axis=-1)).weights
+        )
+        test = np.exp(np.stack([part["test"] for part in stored], axis=-1)) @ weights
+        yield name, perplexity(np.log(test)), weights.tolist()
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--work", type=Path, required=True, help="folder of results")
+    parser.add_argument("--models", nargs="*", help="names such as composite-5-16; default: all")
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop a training after so long")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    corpus = read_corpus(arguments.data, arguments.work)
+    experiment = Experiment(
+        corpus, arguments.work, threads=arguments.threads, minutes=arguments.minutes
+    )
+    try:
+        for name in arguments.models or experiment.names():
+            experiment.run(name)
+            experiment.check_time()
+    except OutOfTime:
+        print("out of time; call it again to go on", flush=True)
+    for size in SIZES:
+        for name, found, weights in mixtures(arguments.work, size):
+            print(f"1/{size}", name, f"{found:.2f}", weights)
+
+
+if __name__ == "__main__":
+    main()
