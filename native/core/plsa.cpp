@@ -57,8 +57,7 @@ Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<co
         throw Error(ErrorCode::not_a_number, "a word of a document has no topic");
       } else {
         // None of the topics that the document keeps knows the word.
-        for (std::size_t g = 0; g < topics; ++g)
-          own[word + g] += static_cast<std::int64_t>(std::nearbyint(times * mixture[g] * (1 << count_bits)));
+        for (std::size_t g = 0; g < topics; ++g) own[word + g] += fixed_count(times * mixture[g]);
       }
     }
     for (std::size_t d = 0; changed != nullptr && d < here; ++d) {
