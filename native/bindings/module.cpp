@@ -43,6 +43,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_hhmm(module);
   treelm::bindings::bind_profile(module);
   treelm::bindings::bind_packed_trees(module);
+  treelm::bindings::bind_slm(module);
   treelm::bindings::bind_split_merge(module);
   treelm::bindings::bind_binary_trees(module);
   treelm::bindings::bind_chart(module);
@@ -51,6 +52,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_tree_fragments(module);
   treelm::bindings::bind_treelet(module);
   treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_weighted_chart(module);

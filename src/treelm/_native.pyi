@@ -436,16 +436,48 @@ class HhmmSearch:
     def reset_stats(self) -> None: ...
     def forget(self) -> None: ...
 
-def best_weighted_tree(
+def sample_fragments(
     *,
-    symbols: int,
+    starts: npt.NDArray[np.int64],
     rules: npt.NDArray[np.int32],
-    weights: npt.NDArray[np.float64],
-    root_weights: npt.NDArray[np.float64],
-    tags: npt.NDArray[np.int32],
-    tag_weights: npt.NDArray[np.float64],
-    tag_starts: npt.NDArray[np.int64],
-) -> tuple[float, int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None: ...
+    labels: npt.NDArray[np.int32],
+    sizes: npt.NDArray[np.int32],
+    rule_log_probs: npt.NDArray[np.float64],
+    label_count: int,
+    concentration: float,
+    stop: float,
+    sweeps: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]: ...
+
+@final
+class FragmentCover:
+    def __init__(
+        self,
+        *,
+        starts: npt.NDArray[np.int64],
+        tokens: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.uint64],
+        rule_labels: npt.NDArray[np.int32],
+        label_count: int,
+    ) -> None: ...
+    def derive(
+        self,
+        *,
+        starts: npt.NDArray[np.int64],
+        rules: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        sizes: npt.NDArray[np.int32],
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+    ]: ...
+
 def best_weighted_trees(
     *,
     symbols: int,
@@ -458,6 +490,7 @@ def best_weighted_trees(
     sentence_starts: npt.NDArray[np.int64],
     threads: int,
     progress: Callable[[int, int], None] | None = None,
+    plain: bool = False,
 ) -> tuple[
     npt.NDArray[np.float64],
     npt.NDArray[np.int64],
@@ -573,6 +606,7 @@ class StreamRule:
     def signature_counts(self) -> npt.NDArray[np.uint64]: ...
 
 def lower_case(text: str) -> str: ...
+def numbers_text(values: npt.NDArray[np.float64]) -> str: ...
 def random_bits(seed: int, stream: int, counter: int) -> int: ...
 def random_uniform(seed: int, stream: int, counter: int) -> float: ...
 
@@ -1198,3 +1232,165 @@ def topic_step(
     keep: int,
     rate: float,
 ) -> tuple[float, npt.NDArray[np.float64]]: ...
+
+@final
+class SlmState:
+    def __init__(self, data: bytes) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def same(self, other: SlmState) -> bool: ...
+    def hypotheses(self) -> list[tuple[float, int, list[tuple[int, int]]]]: ...
+    @property
+    def initial(self) -> bool: ...
+    @property
+    def hash(self) -> int: ...
+    def __len__(self) -> int: ...
+
+_Rows = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]
+
+@final
+class SlmShape:
+    def __init__(
+        self,
+        *,
+        words: int,
+        tags: int,
+        phrases: int,
+        order: int,
+        heads: int,
+        head_labels: bool,
+        unary_moves: bool,
+    ) -> None: ...
+    @property
+    def labels(self) -> int: ...
+    @property
+    def moves(self) -> int: ...
+    def events(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float64],
+        word_shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> tuple[_Rows, _Rows, _Rows, npt.NDArray[np.int64]]: ...
+
+@final
+class SlmSearch:
+    def __init__(
+        self,
+        shape: SlmShape,
+        predictor: LatticeModel,
+        tagger: LatticeModel | None,
+        constructor: LatticeModel | None,
+        *,
+        stack_size: int,
+        threshold: float,
+        beam: float,
+        merge: bool,
+        topics: int,
+    ) -> None: ...
+    def initial(self) -> SlmState: ...
+    def check(self, state: SlmState) -> None: ...
+    def advance(
+        self,
+        state: SlmState,
+        word: int,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> tuple[float, SlmState]: ...
+    def finish(
+        self,
+        state: SlmState,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> float: ...
+    def distribution(
+        self,
+        state: SlmState,
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]: ...
+    def topic_probs(self, state: SlmState, word: int) -> npt.NDArray[np.float64]: ...
+    def score(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> npt.NDArray[np.float64]: ...
+    def best_parses(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        count: int,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint16],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.float64],
+    ]: ...
+    def score_parses(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        *,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def events(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        sentence_starts: npt.NDArray[np.uint64],
+        actions: npt.NDArray[np.uint16],
+        action_starts: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float64],
+        *,
+        threads: int,
+    ) -> tuple[_Rows, _Rows, _Rows, npt.NDArray[np.int64]]: ...
+    def frontiers(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        mixture_starts: npt.NDArray[np.uint64],
+        topics: npt.NDArray[np.uint32],
+        shares: npt.NDArray[np.float64],
+        *,
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+    def score_documents(
+        self,
+        words: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint64],
+        documents: npt.NDArray[np.uint64],
+        prior: npt.NDArray[np.float64],
+        *,
+        rate: float,
+        keep: int,
+        threads: int,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.models.composite_models import sample_composite
 from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.topic_models import sample_topics
@@ -61,6 +62,13 @@ def ngram_mixture() -> IncrementalModel:
 def store_mixture() -> IncrementalModel:
     one = sample_model(depth=2, beam_width=20)
     mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
+    assert isinstance(mixed, IncrementalModel)
+    return mixed
+
+
+def composite_mixture() -> IncrementalModel:
+    one = sample_composite(order=1)
+    mixed = interpolate([one, small_ngram(order=3, vocabulary=one.vocabulary)], [0.4, 0.6])
     assert isinstance(mixed, IncrementalModel)
     return mixed
 
@@ -120,6 +128,15 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
     "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
     "hhmm-ngram-mixture": store_mixture,
+    "slm": lambda: sample_composite(order=1),
+    "slm-not-merged": lambda: sample_composite(order=1, stack_size=12, threshold=12.0, merge=False),
+    "slm-unary": lambda: sample_composite(order=1, unary_moves=True),
+    "composite": lambda: sample_composite(order=3, head_labels=False),
+    "composite-without-heads": lambda: sample_composite(order=3, heads=0),
+    "composite-topics": lambda: sample_composite(
+        order=2, topics=6, keep_topics=3, test_topics=2, eta=0.2, iterations=1
+    ),
+    "composite-ngram-mixture": composite_mixture,
     **{f"plsa-{order}": lambda order=order: sample_topics(order=order) for order in (1, 2, 3)},
     "plsa-all-topics": lambda: sample_topics(order=2, keep_topics=6, test_topics=0),
     "plsa-none": lambda: sample_topics(order=3, topics=0),

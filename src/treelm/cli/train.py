@@ -305,6 +305,19 @@ train.command(
     help_epilogue="Example: `treelm train hhmm --trees train.mrg --depth 4 -o model`",
 )
 train.command(
+    "treelm.cli.train_composite:slm",
+    name="slm",
+    help="Train a structured language model (Chelba and Jelinek 2000).",
+    help_epilogue="Example: `treelm train slm --trees train.mrg --held-out dev.mrg -o model`",
+)
+train.command(
+    "treelm.cli.train_composite:composite",
+    name="composite",
+    help="Train a composite n-gram, structured and topic model (Tan et al. 2011).",
+    help_epilogue="Example: `treelm train composite --trees train.mrg --held-out dev.mrg "
+    "--order 3 --heads 2 --topics 200 -o model`",
+)
+train.command(
     "treelm.cli.train_topics:plsa",
     name="plsa",
     help="Train a topic model (PLSA), or an n-gram/PLSA model.",
@@ -334,6 +347,13 @@ train.command(
     name="trigram-svm",
     help="Train a support vector machine over n-grams of words.",
     help_epilogue="Example: `treelm train trigram-svm --good a.txt --bad b.txt -o model`",
+)
+train.command(
+    "treelm.cli.train_classifiers:tree_features",
+    name="tree-features",
+    help="Train a classifier by features of one parse of each sentence.",
+    help_epilogue="Example: `treelm train tree-features --features rerank --parser parser "
+    "--good a.txt --bad b.txt -o model`",
 )
 
 

@@ -20,11 +20,13 @@ SYSTEMS = {
     "pcfg": "treelm.models.pcfg.model:PcfgModel",
     "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
     "hhmm": "treelm.models.hhmm.model:HhmmModel",
+    "composite": "treelm.models.composite.model:CompositeModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
     "plsa": "treelm.models.composite.topic_model:TopicModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
     "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
+    "tree_features": "treelm.models.tree_features.model:TreeFeaturesModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }

@@ -15,6 +15,7 @@ from treelm.transforms.transform import (
     Transform,
     check_category,
     check_choice,
+    check_order,
     register,
     split_annotation,
     split_unescaped,
@@ -91,6 +92,41 @@ def undo_merge_unary_chains(tree: Tree) -> Tree:
         return chain
 
     return tree.transform(split)
+
+
+def limit_unary_chains(tree: Tree, *, most: int = 2, root: str = "ROOT") -> Tree:
+    """Return the tree with at most so many nodes of one child above each other.
+
+    From the top, the first ``most - 1`` of a longer run stay, and the last one; ROOT is no part of
+    a run.
+
+    Args:
+        tree: The tree.
+        most: How many may stand above each other, at least 1.
+        root: The label that does not count.
+
+    Examples:
+        >>> tree = Tree("S", [Tree("VP", [Tree("NP", [Tree("NX", [Tree("NN", "rain")])])])])
+        >>> print(limit_unary_chains(tree))
+        (S (NX (NN rain)))
+    """
+    check_order("most", most, minimum=1, unlimited=False)
+
+    def limited(run: list[str], bottom: Tree) -> Tree:
+        kept = run if len(run) <= most else [run[0], *run[len(run) - most + 1 :]]
+        for label in kept:
+            bottom = Tree(label, [bottom], head=0)
+        return bottom
+
+    def extend(node: Tree, below: list[tuple[list[str], Tree]]) -> tuple[list[str], Tree]:
+        if node.word is not None:
+            return [], node
+        if len(below) == 1 and _name(node.label) != root:
+            run, bottom = below[0]
+            return [*run, node.label], bottom
+        return [], Tree(node.label, [limited(*each) for each in below], head=node.head)
+
+    return limited(*tree.fold(extend))
 
 
 def disambiguate_tags(tree: Tree, tags: Collection[str]) -> Tree:
@@ -218,3 +254,25 @@ class DisambiguateTags(Transform):
     def undo(self, tree: Tree) -> Tree:
         """Return `undo_disambiguate_tags` of the tree."""
         return undo_disambiguate_tags(tree)
+
+
+@register
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUnaryChains(Transform):
+    """`limit_unary_chains` with its options."""
+
+    name: ClassVar[str] = "limit_unary_chains"
+    most: int = 2
+    root: str = "ROOT"
+
+    def __post_init__(self) -> None:
+        check_order("most", self.most, minimum=1, unlimited=False)
+
+    @property
+    def invertible(self) -> bool:
+        """False: labels are dropped."""
+        return False
+
+    def apply(self, tree: Tree) -> Tree:
+        """Return `limit_unary_chains` of the tree."""
+        return limit_unary_chains(tree, most=self.most, root=self.root)

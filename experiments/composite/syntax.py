@@ -1,0 +1,262 @@
+"""The rows with parses of Table 3 of Tan et al. (2011, 2012), and what stands beside them.
+
+    python experiments/composite/syntax.py --trees FOLDER --work FOLDER [--models NAME...]
+
+The folder of trees is what parsed_corpus.py wrote. Every model is trained on the same sentences
+over the same words, its weights are found on the held-out documents, and the log probabilities of
+held-out and test words are kept in the work folder, so that nothing is done twice and mixtures need
+no further training. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import resource
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import EncodedText, encode_text
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.models.composite.checkpoint import Checkpoint
+from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
+from treelm.models.composite.train import TrainingLog, train_on_parses
+from treelm.models.mixture_weights import fit_weights
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.model import NgramModel
+
+Floats = npt.NDArray[np.float64]
+
+ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
+#: How fast topics follow a document; chosen on the held-out documents.
+ETA = 0.02
+
+#: Rounds of EM of models without parses, whatever the others have.
+CHEAP_ROUNDS = 5
+
+#: Options of every model that is trained here.
+MODELS: dict[str, dict[str, object]] = {
+    "3-gram": {"order": ORDER, "heads": 0},
+    "2-SLM": {"order": 1, "heads": HEADS},
+    "3-gram/2-SLM": {"order": ORDER, "heads": HEADS},
+    "3-gram/2-SLM words": {"order": ORDER, "heads": HEADS, "head_labels": False},
+    "PLSA": {"order": 1, "heads": 0, "topics": TOPICS},
+    "3-gram/PLSA": {"order": ORDER, "heads": 0, "topics": TOPICS},
+    "2-SLM/PLSA": {"order": 1, "heads": HEADS, "topics": TOPICS},
+    "3-gram/2-SLM/PLSA": {"order": ORDER, "heads": HEADS, "topics": TOPICS},
+}
+#: Linear combinations, as in the table.
+MIXTURES = (
+    ("3-gram", "2-SLM"),
+    ("3-gram", "PLSA"),
+    ("3-gram", "2-SLM", "PLSA"),
+    ("3-gram/2-SLM", "PLSA"),
+    ("3-gram/PLSA", "2-SLM"),
+    ("3-gram/PLSA", "2-SLM/PLSA"),
+    ("3-gram/2-SLM", "2-SLM/PLSA"),
+    ("3-gram/2-SLM", "3-gram/PLSA"),
+    ("3-gram/2-SLM", "3-gram/PLSA", "2-SLM/PLSA"),
+)
+
+
+@dataclass(frozen=True)
+class ParsedCorpus:
+    """Texts as ids of one vocabulary."""
+
+    vocabulary: Vocabulary
+    train: PreparedTrees
+    held_out: ParsedText
+    test: EncodedText
+
+    def part(self, size: int) -> PreparedTrees:
+        """Return one training document in `size`, chosen by a hash of its number."""
+        if size == 1:
+            return self.train
+        text = self.train.text
+        documents = text.document_numbers.astype(np.uint64)
+        chosen = np.flatnonzero(mix64(documents) % np.uint64(size) == 0)
+        return PreparedTrees(text.chosen(chosen), self.vocabulary, self.train.codes)
+
+
+def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return numbers that look random, the same on every machine."""
+    with np.errstate(over="ignore"):
+        x = x + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def read_corpus(trees: Path, work: Path) -> ParsedCorpus:
+    """Return the corpus; what was prepared is kept in `work` for the next time."""
+    kept, words = work / "corpus.pickle", work / "words.txt"
+    if not kept.exists():
+        config = CompositeConfig(order=ORDER, heads=HEADS)
+        train = prepare(TreeCorpus((trees / "train.mrg",), on_error="skip"), config)
+        held_out = prepare(
+            TreeCorpus((trees / "held-out.mrg",), on_error="skip"),
+            config,
+            vocabulary=train.vocabulary,
+            codes=train.codes,
+        )
+        save_vocabulary(train.vocabulary, words)
+        kept.write_bytes(pickle.dumps((train.text, train.codes, held_out.text)))
+    text, codes, check = pickle.loads(kept.read_bytes())
+    vocabulary = load_vocabulary(words)
+    test = encode_text(TextCorpus((trees / "test.txt",)), vocabulary)
+    return ParsedCorpus(vocabulary, PreparedTrees(text, vocabulary, codes), check, test)
+
+
+class Study:
+    """Trains and measures models, one file of results each."""
+
+    def __init__(self, corpus: ParsedCorpus, arguments: argparse.Namespace) -> None:
+        self.corpus = corpus
+        self.size: int = arguments.size
+        self.rounds: tuple[int, int] = (arguments.iterations, arguments.follow_up)
+        self.threads: int = arguments.threads
+        name = f"size-{self.size}" + ("-em{}-{}".format(*self.rounds) if any(self.rounds) else "")
+        self.folder: Path = arguments.work / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def file(self, name: str, ending: str) -> Path:
+        """Return where something about a model is kept."""
+        return self.folder / (name.replace("/", "+").replace(" ", "-") + ending)
+
+    def measure(self, name: str) -> None:
+        """Train a model and keep what it says about held-out and test documents."""
+        if self.file(name, ".npz").exists():
+            return
+        began = time.process_time()
+        train = self.corpus.part(self.size)
+        if name == "3-gram Kneser-Ney":
+            model: NgramModel | CompositeModel = self.kneser_ney(train)
+            facts: dict[str, object] = {}
+        else:
+            iterations, follow_up = self.rounds
+            if not MODELS[name]["heads"]:
+                iterations = CHEAP_ROUNDS
+            config = CompositeConfig(
+                **MODELS[name],  # type: ignore[arg-type]
+                iterations=iterations,
+                follow_up=follow_up,
+                keep_topics=KEPT,
+                eta=ETA,
+            )
+            log = TrainingLog()
+            checkpoint = Checkpoint(self.file(name, ".training"))
+            made = train_on_parses(
+                train,
+                self.corpus.held_out,
+                config,
+                checkpoint=checkpoint,
+                resume=True,
+                threads=self.threads,
+                log=log,
+            )
+            checkpoint.remove()
+            tables = made.parts.models["predictor"].tables
+            facts = {
+                "types": tables.types(),
+                "bytes": sum(m.tables.bytes for m in made.parts.models.values()),
+                "rounds": [vars(step) for step in log.steps],
+            }
+            model = made
+        trained = time.process_time()
+        scores = {}
+        for part, text in (("held_out", self.corpus.held_out.encoded), ("test", self.corpus.test)):
+            scores[part] = model.score_documents(text, threads=self.threads).log_probs
+        ended = time.process_time()
+        tokens = sum(map(len, scores.values()))
+        record = {
+            "model": name,
+            "tokens": train.text.tokens,
+            "held_out": perplexity(scores["held_out"]),
+            "test": perplexity(scores["test"]),
+            "training_seconds": trained - began,
+            "tokens_per_second": tokens / (ended - trained),
+            "largest_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            **facts,
+        }
+        if isinstance(model, CompositeModel) and model.config.topics:
+            record["test_without_adaptation"] = perplexity(
+                model.with_search(adapt=False).score_documents(self.corpus.test).log_probs
+            )
+        np.savez(self.file(name, ".npz"), **scores)  # type: ignore[arg-type]
+        self.file(name, ".json").write_text(json.dumps(record, indent=1) + "\n")
+        print(json.dumps(record), flush=True)
+
+    def kneser_ney(self, train: PreparedTrees) -> NgramModel:
+        """Return the modified Kneser-Ney model of the same sentences."""
+        symbols = train.vocabulary.symbols
+        starts = train.text.starts.astype(np.int64).tolist()
+        path = self.folder / "train.txt"
+        with path.open("w", encoding="utf-8") as file:
+            for first, last in pairwise(starts):
+                file.write(" ".join(symbols[i] for i in train.text.ids[first:last]) + "\n")
+        config = NgramConfig(order=ORDER)
+        model = NgramModel.train(
+            TextCorpus((path,)), config, vocabulary=train.vocabulary, threads=self.threads
+        )
+        path.unlink()
+        return model
+
+    def mix(self) -> None:
+        """Print linear combinations; their weights are found on the held-out documents."""
+        for parts in MIXTURES:
+            files = [self.file(part, ".npz") for part in parts]
+            if not all(file.exists() for file in files):
+                continue
+            held_out, test = (
+                np.stack([np.load(file)[name] for file in files], axis=1)
+                for name in ("held_out", "test")
+            )
+            weights = np.asarray(fit_weights(held_out).weights)
+            with np.errstate(divide="ignore"):
+                mixed = np.logaddexp.reduce(test + np.log(weights), axis=1)
+                checked = np.logaddexp.reduce(held_out + np.log(weights), axis=1)
+            record = {
+                "model": " + ".join(parts),
+                "weights": weights.tolist(),
+                "held_out": perplexity(checked),
+                "test": perplexity(mixed),
+            }
+            self.file(" + ".join(parts), ".json").write_text(json.dumps(record, indent=1) + "\n")
+            print(json.dumps(record), flush=True)
+
+
+def perplexity(log_probs: Floats) -> float:
+    """Return the perplexity of words and sentence ends."""
+    return float(np.exp(-np.mean(log_probs)))
+
+
+def main() -> None:
+    """Read the arguments, train and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trees", type=Path, required=True, help="what parsed_corpus.py wrote")
+    parser.add_argument("--work", type=Path, required=True, help="folder of results")
+    parser.add_argument("--size", type=int, default=1, help="one training document in so many")
+    parser.add_argument("--models", nargs="*", default=["3-gram", "3-gram Kneser-Ney", *MODELS])
+    parser.add_argument("--iterations", type=int, default=0, help="rounds of N-best EM")
+    parser.add_argument("--follow-up", type=int, default=0, help="rounds of the follow-up EM")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    study = Study(read_corpus(arguments.trees, arguments.work), arguments)
+    for name in arguments.models:
+        study.measure(name)
+    study.mix()
+
+
+if __name__ == "__main__":
+    main()

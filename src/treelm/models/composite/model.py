@@ -1,0 +1,340 @@
+"""The composite model: n-gram, structured language model and topics in one predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import UsageError
+from treelm.estimation.lattice import Floats
+from treelm.kernel_errors import kernel_errors
+from treelm.models.composite.config import SEARCH, CompositeConfig
+from treelm.models.composite.files import are_shares, read_files, write_files
+from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
+from treelm.models.composite.state import CompositeState, split_payload
+from treelm.models.composite.topic_state import TopicMixture
+from treelm.models.incremental import IncrementalModel
+from treelm.models.model import Config, ModelInfo, Task
+from treelm.models.scores import BatchScores
+from treelm.models.states import (
+    Context,
+    State,
+    Step,
+    check_state_model,
+    damaged_state,
+    model_fingerprint,
+    state_payload,
+)
+from treelm.models.trained_model import TrainedModel
+from treelm.models.words import Word, Words, portable, words_of
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+
+class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
+    """Predicts each word from the words before, the heads of partial parses, and topics.
+
+    Args:
+        parts: Lattices of predictor, tagger and constructor.
+        vocabulary: The words.
+        unigram_counts: Count of each id in the training text, that of ``</s>`` last.
+        topic_prior: Shares of topics with which a document begins; none without topics.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "composite"
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.DECODE}
+    )
+    config_class: ClassVar[type[Config]] = CompositeConfig
+
+    def __init__(
+        self,
+        parts: CompositeParts,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        topic_prior: Floats | None = None,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        config = parts.shape.config
+        prior = np.zeros(0) if topic_prior is None else topic_prior
+        if len(prior) != config.topics or not are_shares(prior):
+            raise ValueError("parts and topics are those of different models")
+        if parts.shape.words != len(vocabulary):
+            raise ValueError("parts and words are those of different models")
+        self.parts = parts
+        self._config = config
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self.topic_prior = prior
+        self._corpora = tuple(corpora)
+        self._search: _native.SlmSearch = parts.search
+
+    @classmethod
+    def train(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        config: Config,
+        *,
+        executor: Executor = SERIAL,
+        progress: Progress = SILENT,
+        vocabulary: Vocabulary | None = None,
+        held_out: TreeCorpus | None = None,
+        threads: int = 1,
+    ) -> Self:
+        """Return the composite model of a treebank.
+
+        Args:
+            corpus: Trees; what their documents are stands beside them.
+            config: Options, a `CompositeConfig`.
+            executor: Not used.
+            progress: Told how far it is.
+            vocabulary: The words to know; by default those seen often enough.
+            held_out: Other trees, on which weights are found.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UsageError: if the options are not those of a composite model, or there are no trees.
+        """
+        from treelm.models.composite.train import train_composite
+
+        del executor
+        if not isinstance(config, CompositeConfig) or not isinstance(corpus, TreeCorpus):
+            raise UsageError("a composite model needs trees and a CompositeConfig.")
+        model = train_composite(
+            corpus,
+            config,
+            vocabulary=vocabulary,
+            held_out=held_out,
+            threads=threads,
+            progress=progress,
+        )
+        return cast("Self", model)
+
+    def with_search(self, **options: object) -> CompositeModel:
+        """Return the same model with another search; states of both can be exchanged.
+
+        Args:
+            options: Any of ``stack_size``, ``threshold``, ``choice_beam``, ``merge``, ``eta``,
+                ``adapt`` and ``test_topics``.
+
+        Raises:
+            UsageError: for another option, or an impossible value.
+        """
+        unknown = sorted(set(options) - set(SEARCH))
+        if unknown:
+            raise UsageError(f'"{unknown[0]}" is no option of the search: {", ".join(SEARCH)}.')
+        config = self.make_config({**self._config.model_dump(), **options})
+        assert isinstance(config, CompositeConfig)  # what a CompositeModel makes of options
+        shape = CompositeShape(config, self.parts.shape.words, self.parts.shape.codes)
+        parts = CompositeParts(shape, self.parts.models)
+        return type(self)(
+            parts, self._vocabulary, self._unigram_counts, self.topic_prior, self._corpora
+        )
+
+    # -- properties -------------------------------------------------------------------------
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        config = self._config
+        pruned = config.stack_size is not None or config.threshold is not None
+        searched = bool(config.heads) and (pruned or config.choice_beam > 0)
+        return ModelInfo(
+            exactness="beam" if searched else "exact",
+            normalized=True,
+            order=config.order,
+            beam=config.stack_size if config.heads else None,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others; the search does not count."""
+        codes = self.parts.shape.codes
+        own = self._config.model_dump_json(exclude=set(SEARCH))
+        labels = "\n".join((*codes.tags, "", *codes.phrases))
+        return model_fingerprint(
+            (self.system, own, self._vocabulary.fingerprint, labels),
+            {**self.parts.to_tensors(), "topic_prior": self.topic_prior},
+        )
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a sentence depends on those before it in its document."""
+        return self._config.topics > 0 and self._config.adapt
+
+    def __repr__(self) -> str:
+        types = self.parts.models["predictor"].tables.types()
+        return f"CompositeModel({self._config.name}, types={types})"
+
+    # -- word by word -----------------------------------------------------------------------
+
+    def initial(self, context: Context | None = None) -> CompositeState:
+        """Return the state before any word; a context carries the topics of its document."""
+        mixture = TopicMixture.from_context(context, self.topic_prior)
+        return CompositeState(self._search.initial(), self.fingerprint, mixture)
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        word_id = self.word_ids.word(word, first=own.beam.initial)
+        with kernel_errors("reading a word"):
+            log_prob, beam = self._search.advance(own.beam, word_id, *self._mixture(own))
+        return Step(log_prob, CompositeState(beam, own.model, self._adapted(own, word_id)))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        own = self._own(state)
+        with kernel_errors("ending a sentence"):
+            return self._search.finish(own.beam, *self._mixture(own))
+
+    def end_sentence(self, state: State) -> Context:
+        """Return the topics of the document after the sentence."""
+        own = self._own(state)
+        if not self._config.topics:
+            return Context()
+        return self._adapted(own, self.word_ids.end).to_context()
+
+    def key(self, state: State) -> bytes:
+        """Return the key by which hypotheses may be merged: all that the future depends on."""
+        own = self._own(state)
+        return own.mixture.data + own.beam.to_bytes()
+
+    def state_from_bytes(self, data: bytes) -> CompositeState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        topics, beam = split_payload(state_payload(data, self.fingerprint))
+        mixture = TopicMixture.from_bytes(topics, self._config.topics)
+        return CompositeState(self._beam(beam), self.fingerprint, mixture)
+
+    def _beam(self, data: bytes) -> _native.SlmState:
+        try:
+            beam = _native.SlmState(data)
+            self._search.check(beam)
+        except _native.KernelError as error:
+            raise damaged_state() from error
+        return beam
+
+    def _own(self, state: State) -> CompositeState:
+        check_state_model(state.model, self.fingerprint)
+        if not isinstance(state, CompositeState):
+            raise damaged_state()
+        return state
+
+    def _mixture(self, state: CompositeState) -> tuple[Ids, Floats]:
+        """Return the topics that predict the next word, and their shares."""
+        if not self._config.topics:
+            return np.zeros(0, np.uint32), np.zeros(0)
+        chosen = state.mixture.largest(self._config.predicting)
+        shares = state.mixture.shares[chosen]
+        return chosen.astype(np.uint32), shares / shares.sum()
+
+    def _adapted(self, state: CompositeState, word_id: int) -> TopicMixture:
+        if not self._config.topics:
+            return state.mixture
+        with kernel_errors("adapting topics"):
+            probs = self._search.topic_probs(state.beam, word_id)
+        rate = self._config.rate
+        return state.mixture.step(probs, keep=self._config.predicting, rate=rate)[1]
+
+    # -- distributions ----------------------------------------------------------------------
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state, all from one look at it."""
+        own = self._own(state)
+        with kernel_errors("predicting words"), np.errstate(divide="ignore"):
+            probs = self._search.distribution(own.beam, *self._mixture(own))
+            log_probs = np.minimum(np.log(probs), 0.0)
+        if words is None:
+            return log_probs
+        first = own.beam.initial
+        return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+
+    def estimate(self, words: Words) -> float:
+        """Return the log probability of words by how often they were seen."""
+        ids = self.word_ids.sentence(words_of(words))
+        counts = self._unigram_counts.astype(np.float64)
+        return float(np.log((counts[ids] + 1) / (counts.sum() + len(counts))).sum())
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already."""
+        if self._config.topics:
+            alone = np.arange(len(starts), dtype=np.uint64)
+            return self._score_topics(ids, starts, alone, threads)
+        with kernel_errors("scoring sentences"):
+            log_probs = self._search.score(ids, starts, *Mixtures.none().arrays, threads=threads)
+        self.count("words", len(ids))
+        return self.batch_scores(log_probs, ids, starts)
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents."""
+        if not self._config.topics:
+            return self.score_ids(text.ids, text.starts, threads=threads)
+        return self._score_topics(text.ids, text.starts, text.document_starts, threads)
+
+    def _score_topics(
+        self, ids: Ids, starts: Places, documents: Places, threads: int
+    ) -> BatchScores:
+        with kernel_errors("scoring documents"):
+            log_probs, _ = self._search.score_documents(
+                ids,
+                starts,
+                documents,
+                self.topic_prior,
+                rate=self._config.rate,
+                keep=self._config.predicting,
+                threads=threads,
+            )
+        self.count("words", len(ids))
+        return self.batch_scores(log_probs, ids, starts)
+
+    # -- files ------------------------------------------------------------------------------
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness=self.info.exactness,
+            vocabulary=self._vocabulary.fingerprint,
+            corpora=self._corpora,
+            transforms=self._config.pipeline().to_config(),
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write lattices, labels and words."""
+        write_files(writer, self.parts, self._vocabulary, self._unigram_counts, self.topic_prior)
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder."""
+        return cls(*read_files(folder), folder.manifest.corpora)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        shape = self.parts.shape
+        parts = (shape, self.parts.to_tensors(), portable(self._vocabulary))
+        rest = (self._unigram_counts, self.topic_prior, self._corpora)
+        return _unpickled, (type(self), *parts, *rest)
+
+
+def _unpickled(
+    kind: type[CompositeModel],
+    shape: CompositeShape,
+    tensors: dict[str, npt.NDArray[Any]],
+    *rest: Any,
+) -> CompositeModel:
+    return kind(CompositeParts.from_tensors(shape, tensors), *rest)

@@ -1,0 +1,152 @@
+"""The topics of sentences in training: those their document keeps, or those it has so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.estimation.lattice import Floats
+from treelm.kernel_errors import kernel_errors
+from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import CompositeParts, Counts, Mixtures
+from treelm.models.composite.plsa import (
+    KeptTopics,
+    corpus_topics,
+    document_words,
+    fit_plsa,
+    keep_topics,
+    start_plsa,
+    with_shares,
+)
+from treelm.models.composite.topic_state import TopicMixture
+from treelm.parallel.progress import SILENT, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTopics:
+    """The topics of training documents.
+
+    Args:
+        kept: The few that each document keeps.
+        sizes: Words and sentence ends of each document.
+        topics: All topics that there are.
+    """
+
+    kept: KeptTopics
+    sizes: npt.NDArray[np.int64]
+    topics: int
+
+    @property
+    def prior(self) -> Floats:
+        """Shares of all topics in the whole text."""
+        return corpus_topics(self.kept, self.sizes, self.topics)
+
+    def mixtures(self, text: ParsedText) -> Mixtures:
+        """Return the topics of every sentence: those of its document."""
+        width = self.kept.topics.shape[1]
+        starts = np.arange(len(text) + 1, dtype=np.uint64) * np.uint64(width)
+        rows = text.document_numbers
+        topics, shares = self.kept.topics[rows], self.kept.shares[rows]
+        return Mixtures(starts, topics.reshape(-1), shares.reshape(-1))
+
+    def counted(self, text: ParsedText, counts: Counts) -> TrainingTopics:
+        """Return the topics with new shares.
+
+        Args:
+            text: The sentences.
+            counts: Words that each topic of each sentence is held responsible for, in fixed point.
+        """
+        width = self.kept.topics.shape[1]
+        sums = np.zeros(self.kept.topics.shape, np.int64)
+        np.add.at(sums, text.document_numbers, counts.reshape(-1, width))
+        totals = np.maximum(sums.sum(axis=1, keepdims=True), 1)
+        return replace(self, kept=with_shares(self.kept, sums / totals))
+
+
+def first_topics(
+    text: ParsedText,
+    words: int,
+    config: CompositeConfig,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> tuple[TrainingTopics, Floats]:
+    """Return the topics of training documents, and p(w|g) of every word: PLSA.
+
+    Args:
+        text: The sentences.
+        words: Words that there are.
+        config: Options.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+    """
+    counts = document_words(text.encoded, words)
+    start = start_plsa(words, len(counts), config.topics, seed=config.seed)
+    found = fit_plsa(counts, start, threads=threads, progress=progress)
+    kept = keep_topics(found.document_topics, config.keep_topics)
+    lengths = np.diff(text.starts).astype(np.int64) + 1
+    sizes = np.bincount(text.document_numbers, lengths, minlength=len(counts)).astype(np.int64)
+    return TrainingTopics(kept, sizes, config.topics), found.word_topics
+
+
+def word_shares(text: ParsedText, mixtures: Mixtures, word_topics: Floats) -> Floats:
+    """Return q(g|d,w) of every word for the topics of its sentence, one after the other.
+
+    Args:
+        text: The sentences.
+        mixtures: Their topics, as many for each.
+        word_topics: p(w|g), one row a word, one column a topic.
+    """
+    sentences = np.repeat(np.arange(len(text)), np.diff(text.starts).astype(np.int64))
+    topics, before = (
+        array.reshape(len(text), -1)[sentences] for array in (mixtures.topics, mixtures.shares)
+    )
+    shares = before * word_topics[text.ids[:, np.newaxis], topics]
+    sums = shares.sum(axis=1, keepdims=True)
+    shares = np.where(sums > 0, shares / np.where(sums > 0, sums, 1), before)
+    return np.ascontiguousarray(shares.reshape(-1))
+
+
+def topics_so_far(
+    text: ParsedText, prior: Floats, word_topics: Floats, config: CompositeConfig
+) -> Mixtures:
+    """Return the topics before every sentence of documents that PLSA alone reads word by word."""
+    rows = np.empty((len(text), len(prior)))
+    document, mixture = -1, TopicMixture.of(prior)
+    starts = text.starts.astype(np.int64).tolist()
+    for sentence, number in enumerate(text.document_numbers.tolist()):
+        if number != document:
+            document, mixture = number, TopicMixture.of(prior)
+        rows[sentence] = mixture.shares
+        for word in text.ids[starts[sentence] : starts[sentence + 1]].tolist():
+            probs = word_topics[word] + 1e-12  # a word that no topic has tells nothing
+            mixture = mixture.step(probs, keep=config.predicting, rate=config.rate)[1]
+    return largest_of(rows, config.predicting)
+
+
+def model_topics(
+    parts: CompositeParts, text: ParsedText, prior: Floats, *, threads: int
+) -> Mixtures:
+    """Return the topics before every sentence of documents that the model reads word by word."""
+    config = parts.shape.config
+    with kernel_errors("reading held-out documents"):
+        _, rows = parts.search.score_documents(
+            text.ids,
+            text.starts,
+            text.encoded.document_starts,
+            prior,
+            rate=config.rate,
+            keep=config.predicting,
+            threads=threads,
+        )
+    return largest_of(rows, config.predicting)
+
+
+def largest_of(rows: Floats, keep: int) -> Mixtures:
+    """Return the largest topics of every row, with shares that add up to 1 again."""
+    kept = keep_topics(rows, keep)
+    starts = np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(keep)
+    return Mixtures(starts, kept.topics.reshape(-1), np.ascontiguousarray(kept.shares.reshape(-1)))

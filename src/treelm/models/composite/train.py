@@ -1,0 +1,305 @@
+"""How the composite model is trained: trees, counts, weights, N-best EM, follow-up EM."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.files import source_name
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import TreelmWarning
+from treelm.models.composite.check_text import check_overlap as check_text_overlap
+from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
+from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.em import (
+    Data,
+    first_parts,
+    fit_predictor,
+    follow_up_step,
+    frontiers,
+    n_best_step,
+)
+from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
+from treelm.models.composite.parts import CompositeShape, Counts
+from treelm.models.composite.sentence_topics import (
+    TrainingTopics,
+    first_topics,
+    model_topics,
+    topics_so_far,
+    word_shares,
+)
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.manifest import TrainingCorpus
+
+
+@dataclass(frozen=True)
+class EmStep:
+    """What one round of EM has seen.
+
+    Args:
+        kind: ``n-best`` or ``follow-up``.
+        number: Of the round, from 1.
+        log_likelihood: Of the training text, before the round.
+        perplexity: The same, by word and sentence end.
+    """
+
+    kind: str
+    number: int
+    log_likelihood: float
+    perplexity: float
+
+
+@dataclass
+class TrainingLog:
+    """Rounds of EM, in order; `tell` hears of each."""
+
+    steps: list[EmStep] = field(default_factory=list)
+    tell: Callable[[EmStep], None] | None = None
+
+    def add(self, kind: str, number: int, log_likelihood: float, tokens: int) -> None:
+        """Enter a round."""
+        perplexity = float(np.exp(-log_likelihood / max(tokens, 1)))
+        self.steps.append(EmStep(kind, number, log_likelihood, perplexity))
+        if self.tell is not None:
+            self.tell(self.steps[-1])
+
+
+def train_composite(
+    corpus: TreeCorpus,
+    config: CompositeConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    held_out: TreeCorpus | None = None,
+    checkpoint: Checkpoint | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    log: TrainingLog | None = None,
+    progress: Progress = SILENT,
+) -> CompositeModel:
+    """Return the composite model of a treebank.
+
+    Args:
+        corpus: Trees.
+        config: Options.
+        vocabulary: The words to know; by default those seen at least `config.min_count` times.
+        held_out: Other trees, on which weights are found; without them weights are equal.
+        checkpoint: Where each round is kept.
+        resume: Whether to go on after the last round that is kept.
+        threads: Kernel threads; results do not depend on it.
+        log: Hears of every round.
+        progress: Told how far it is.
+
+    Raises:
+        EstimationError: ``E_NO_DATA`` without trees, ``E_OVERLAP`` if held-out sentences stand in
+            the training text.
+    """
+    prepared = prepare(corpus, config, vocabulary=vocabulary)
+    check = None
+    if held_out is not None:
+        check = prepare(held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes).text
+        check_overlap(prepared.text, check)
+    else:
+        warnings.warn(
+            "without held-out trees all interpolation weights are equal. Give some with held_out.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    fingerprint = corpus.fingerprint
+    record = TrainingCorpus(
+        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
+        sha256=fingerprint.sha256,
+        sentences=fingerprint.sentences,
+        tokens=fingerprint.tokens,
+    )
+    return train_on_parses(
+        prepared,
+        check,
+        config,
+        record=record,
+        checkpoint=checkpoint,
+        resume=resume,
+        threads=threads,
+        log=log,
+        progress=progress,
+    )
+
+
+def train_on_parses(
+    prepared: PreparedTrees,
+    held_out: ParsedText | None,
+    config: CompositeConfig,
+    *,
+    record: TrainingCorpus | None = None,
+    checkpoint: Checkpoint | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    log: TrainingLog | None = None,
+    progress: Progress = SILENT,
+) -> CompositeModel:
+    """Return the composite model of prepared sentences; the arguments are as above."""
+    shape = CompositeShape(config, len(prepared.vocabulary), prepared.codes)
+    training = _Training(
+        shape,
+        prepared.text,
+        held_out,
+        checkpoint,
+        training_key(shape, prepared, held_out),
+        log or TrainingLog(),
+        threads,
+        progress,
+    )
+    state = training.start(resume=resume)
+    state = training.n_best_rounds(state)
+    state = training.follow_up_rounds(state)
+    counts = unigram_counts(prepared.text, len(prepared.vocabulary))
+    corpora = () if record is None else (record,)
+    prior = None if state.topics is None else state.topics.prior
+    return CompositeModel(state.parts, prepared.vocabulary, counts, prior, corpora)
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """Rounds of EM over one text."""
+
+    shape: CompositeShape
+    text: ParsedText
+    held_out: ParsedText | None
+    checkpoint: Checkpoint | None
+    key: str
+    log: TrainingLog
+    threads: int
+    progress: Progress
+
+    def start(self, *, resume: bool) -> TrainingState:
+        """Return the counts of the given parses, or where an interrupted training stands."""
+        config = self.shape.config
+        if self.checkpoint is not None and resume:
+            kept = self.checkpoint.load(self.shape, self.key)
+            if kept is not None:
+                return kept
+        train, check, topics = Data(self.text), None, None
+        if self.held_out is not None:
+            check = Data(self.held_out)
+        if config.topics:
+            topics, words = first_topics(
+                self.text, self.shape.words, config, threads=self.threads, progress=self.progress
+            )
+            mixtures = topics.mixtures(self.text)
+            train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
+            if self.held_out is not None:
+                mixtures = topics_so_far(self.held_out, topics.prior, words, config)
+                shares = word_shares(self.held_out, mixtures, words)
+                check = Data(self.held_out, mixtures, shares)
+        parts, _ = first_parts(self.shape, train, check, threads=self.threads)
+        return TrainingState(parts, topics=topics)
+
+    def data(self, state: TrainingState) -> tuple[Data, Data | None]:
+        """Return the texts with their topics now."""
+        if state.topics is None:
+            return Data(self.text), None if self.held_out is None else Data(self.held_out)
+        train = Data(self.text, state.topics.mixtures(self.text))
+        if self.held_out is None:
+            return train, None
+        mixtures = model_topics(
+            state.parts, self.held_out, state.topics.prior, threads=self.threads
+        )
+        return train, Data(self.held_out, mixtures)
+
+    def counted(self, state: TrainingState, counts: Counts) -> TrainingTopics | None:
+        """Return topics of training documents by how many words each had."""
+        return None if state.topics is None else state.topics.counted(self.text, counts)
+
+    def n_best_rounds(self, state: TrainingState) -> TrainingState:
+        """Return the state at the start of the follow-up."""
+        config = self.shape.config
+        if state.stage != "n-best":
+            return state
+        previous = state
+        while state.rounds < config.iterations and (config.heads or config.topics):
+            train, check = self.data(state)
+            found = n_best_step(
+                state.parts,
+                train,
+                check,
+                state.lists,
+                threads=self.threads,
+                progress=self.progress,
+            )
+            self.log.add("n-best", state.rounds + 1, found.log_likelihood, self.text.tokens)
+            before = state.history[-1] if state.history else None
+            if before is not None and found.log_likelihood < before:
+                return previous.ended()
+            previous = state
+            topics = self.counted(state, found.topic_counts)
+            state = state.after(found.parts, found.log_likelihood, found.lists, topics)
+            self._keep(state)
+            if before is not None and _gains_little(before, found.log_likelihood, config):
+                break
+        return state.ended()
+
+    def follow_up_rounds(self, state: TrainingState) -> TrainingState:
+        """Return the state at the end: at least weights that suit partial parses."""
+        config = self.shape.config
+        frozen = state.frozen or state.parts
+        if not config.heads and not config.topics:
+            return state
+        train, check = self.data(replace(state, parts=frozen))
+        seen = None
+        if check is not None:
+            seen = frontiers(frozen, check, threads=self.threads), check.mixtures
+            if not state.rounds:
+                model = fit_predictor(frozen.models["predictor"], *seen, threads=self.threads)
+                state = replace(state, parts=frozen.with_model("predictor", model))
+        while config.heads and state.rounds < config.follow_up:
+            made, log_likelihood, counts = follow_up_step(
+                frozen,
+                state.parts.models["predictor"],
+                train,
+                seen,
+                threads=self.threads,
+                progress=self.progress,
+            )
+            self.log.add("follow-up", state.rounds + 1, log_likelihood, self.text.tokens)
+            before = state.history[-1] if state.history else None
+            if before is not None and log_likelihood < before:
+                break
+            parts = state.parts.with_model("predictor", made)
+            topics = self.counted(state, counts)
+            state = state.after(parts, log_likelihood, None, topics)
+            if topics is not None:
+                train = Data(self.text, topics.mixtures(self.text))
+            self._keep(state)
+            if before is not None and _gains_little(before, log_likelihood, config):
+                break
+        return state
+
+    def _keep(self, state: TrainingState) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.save(state, self.key)
+
+
+def _gains_little(before: float, after: float, config: CompositeConfig) -> bool:
+    return after - before < config.tolerance * abs(before)
+
+
+def unigram_counts(text: ParsedText, words: int) -> npt.NDArray[np.uint64]:
+    """Return how often each word stands in a text, and last the number of sentences."""
+    counts = np.zeros(words + 1, np.uint64)
+    counts[:-1] = np.bincount(text.ids, minlength=words)
+    counts[-1] = len(text)
+    return counts
+
+
+def check_overlap(train: ParsedText, held_out: ParsedText) -> None:
+    """Refuse held-out sentences that stand in the training text.
+
+    Raises:
+        EstimationError: ``E_OVERLAP`` if more than one in a hundred does.
+    """
+    check_text_overlap(train.encoded, held_out.encoded)

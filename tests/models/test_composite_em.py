@@ -1,0 +1,166 @@
+"""EM of the composite model: likelihood never falls, threads do not matter, rounds can be resumed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models.composite_models import logged, sample_composite, sample_parts
+from tests.models.slm_cases import example_parts, text_of, trusting
+
+from treelm.errors import EstimationError, UsageError
+from treelm.estimation.lattice import LatticeTables
+from treelm.estimation.lattice_weights import CheckEvents, LatticeModel
+from treelm.models.composite.checkpoint import Checkpoint, training_key
+from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.em import (
+    Data,
+    better_lists,
+    first_parts,
+    follow_up_step,
+    n_best_step,
+    part_of_lists,
+    posteriors,
+)
+from treelm.models.composite.parts import CompositeShape
+from treelm.models.composite.train import check_overlap
+
+
+def trust(
+    tables: Mapping[str, LatticeTables], check: Mapping[str, CheckEvents] | None, threads: int
+) -> dict[str, LatticeModel]:
+    del check, threads
+    return {name: trusting(each) for name, each in tables.items()}
+
+
+def test_n_best_likelihood_never_falls() -> None:
+    """Without smoothing and cut-off, with lists that may stay as they are."""
+    train, _ = sample_parts()
+    text = train.text.part(0, 60)
+    config = CompositeConfig(order=2, heads=2, stack_size=6, n_best=5, choice_beam=0.0, cutoff=0.0)
+    shape = CompositeShape(config, len(train.vocabulary), train.codes)
+    parts, _ = first_parts(shape, Data(text), None)
+    lists, history = None, []
+    for _ in range(4):
+        made = n_best_step(parts, Data(text), None, lists, fit=trust)
+        parts, lists = made.parts, made.lists
+        history.append(made.log_likelihood)
+    assert all(after >= before - 1e-6 for before, after in itertools.pairwise(history))
+    assert history[-1] > history[0]
+
+
+def test_follow_up_likelihood_never_falls() -> None:
+    parts = example_parts(n_best=4, cutoff=0.0)
+    data = Data(text_of(["dogs bark", "dogs bark", "dogs", "dogs dogs"]))
+    model, history = parts.models["predictor"], []
+    for _ in range(4):
+        made, log_likelihood, _ = follow_up_step(parts, model, data, None)
+        model = trusting(made.tables)
+        history.append(log_likelihood)
+    assert all(after >= before - 1e-9 for before, after in itertools.pairwise(history))
+
+
+def test_predictor_counts_are_the_words() -> None:
+    train, _ = sample_parts()
+    model = sample_composite(order=2)
+    text = train.text.part(0, 30)
+    lists = model.parts.best_parses(text, count=5)
+    rows, _ = model.parts.events(text, lists, posteriors(lists)[0])
+    rounding = 5 * len(text.ids) + 5 * len(text)
+    assert abs(int(rows["predictor"][2].sum()) - (text.tokens << 30)) <= rounding
+
+
+def test_training_is_the_same_for_any_number_of_threads() -> None:
+    config = CompositeConfig(order=2, heads=2, stack_size=4, iterations=1, follow_up=1, n_best=4)
+    (one, first), (two, second) = (logged(config, threads=threads) for threads in (1, 2))
+    assert one.fingerprint == two.fingerprint
+    assert [step.log_likelihood for step in first.steps] == [
+        step.log_likelihood for step in second.steps
+    ]
+    for name, array in one.parts.to_tensors().items():
+        assert array.tobytes() == two.parts.to_tensors()[name].tobytes()
+
+
+def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
+    options = {"order": 2, "heads": 2, "stack_size": 3, "n_best": 3, "tolerance": 0.0}
+    whole, log = logged(CompositeConfig(**options, iterations=2, follow_up=1))  # type: ignore[arg-type]
+    kinds = [step.kind for step in log.steps]
+    assert kinds[0] == "n-best"
+    assert kinds[-1] == "follow-up"
+    checkpoint = Checkpoint.beside(tmp_path / "model")
+    short = CompositeConfig(**options, iterations=1, follow_up=0)  # type: ignore[arg-type]
+    logged(short, checkpoint=checkpoint)
+    again, rest = logged(
+        CompositeConfig(**options, iterations=2, follow_up=1),  # type: ignore[arg-type]
+        checkpoint=checkpoint,
+        resume=True,
+    )
+    assert [step.kind for step in rest.steps] == kinds[1:]
+    for name, array in whole.parts.to_tensors().items():
+        assert array.tobytes() == again.parts.to_tensors()[name].tobytes()
+    other = CompositeConfig(**{**options, "stack_size": 5})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="another training"):
+        logged(other, checkpoint=checkpoint, resume=True)
+
+
+def test_key_tells_trainings_apart() -> None:
+    train, held_out = sample_parts()
+    keys = set()
+    for options in ({"order": 2}, {"order": 3}, {"order": 3, "heads": 1}):
+        shape = CompositeShape(CompositeConfig(**options), len(train.vocabulary), train.codes)  # type: ignore[arg-type]
+        keys |= {training_key(shape, train, held_out), training_key(shape, train, None)}
+    assert len(keys) == 6
+
+
+def test_likelier_lists_stay() -> None:
+    train, _ = sample_parts()
+    text = train.text.part(0, 20)
+    model = sample_composite(order=2)
+    good = model.parts.best_parses(text, count=5)
+    poor = model.parts.best_parses(text, count=1)
+    kept = better_lists(poor, good)
+    assert posteriors(kept)[1] == pytest.approx(
+        np.maximum(posteriors(good)[1], posteriors(poor)[1])
+    )
+    assert better_lists(good, poor) is good
+    piece = part_of_lists(good, 5, 9)
+    assert posteriors(piece)[1] == pytest.approx(posteriors(good)[1][5:9])
+
+
+def test_cutoff_drops_rare_types() -> None:
+    train, held_out = sample_parts()
+    config = CompositeConfig(order=2, heads=1, cutoff=1.5)
+    shape = CompositeShape(config, len(train.vocabulary), train.codes)
+    cut, _ = first_parts(shape, Data(train.text), Data(held_out))
+    full_shape = CompositeShape(
+        CompositeConfig(order=2, heads=1), len(train.vocabulary), train.codes
+    )
+    full, _ = first_parts(full_shape, Data(train.text), Data(held_out))
+    assert cut.models["predictor"].tables.types() < full.models["predictor"].tables.types() / 2
+    assert cut.models["tagger"].types == full.models["tagger"].types
+    with pytest.raises(EstimationError):
+        too_high = CompositeShape(
+            CompositeConfig(order=2, heads=1, cutoff=1e6), len(train.vocabulary), train.codes
+        )
+        first_parts(too_high, Data(train.text), None)
+
+
+def test_held_out_sentences_must_be_others() -> None:
+    train, held_out = sample_parts()
+    check_overlap(train.text, held_out)
+    with pytest.raises(EstimationError, match="training text") as caught:
+        check_overlap(train.text, train.text.part(0, 50))
+    assert caught.value.code == "E_OVERLAP"
+
+
+def test_em_makes_the_training_text_likelier() -> None:
+    _, log = logged(
+        CompositeConfig(order=1, heads=2, stack_size=4, n_best=4, iterations=2, tolerance=0.0)
+    )
+    n_best = [step for step in log.steps if step.kind == "n-best"]
+    assert n_best[1].log_likelihood > n_best[0].log_likelihood
+    assert all(math.isfinite(step.perplexity) for step in log.steps)
