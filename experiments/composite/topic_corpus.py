@@ -39,13 +39,7 @@ class TopicCorpus:
         return part_of(self.train, _mix64(documents) % np.uint64(size) == 0)
 
 
-<<<<<<< HEAD
-def _mix64(
-    x: np.ndarray[tuple[int], np.dtype[np.uint64]],
-) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-=======
 def _mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
->>>>>>> 8001f628e105505ea7a28f495ca8393443fc2136
     with np.errstate(over="ignore"):
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
