@@ -150,14 +150,11 @@ class Experiment:
 
     def write_start(self, trainer: TopicTrainer, name: str, record: dict[str, object]) -> None:
         """Write what the model reaches before the first iteration of its EM."""
-        found = {
-            **record,
-            **self.describe(trainer),
-            "test_perplexity": perplexity(self.scores(self.model(trainer), self.corpus.test)),
-        }
+        found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
         target = self.work / f"start-{name}.json"
         target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
+        self.check_time()
 
     def describe(self, trainer: TopicTrainer) -> dict[str, object]:
         """Return how large a predictor is."""
