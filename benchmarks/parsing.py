@@ -1,21 +1,24 @@
 """Latent grammars side by side with the Berkeley parser: training, accuracy, speed; one run.
 
-    python benchmarks/parsing.py --treebank FOLDER [--berkeley JAR] [--cycles 5] [--work FOLDER]
+    python benchmarks/parsing.py --treebank FOLDER [--berkeley JAR] [--rounds 3] [--work FOLDER]
 
 FOLDER holds train.mrg, dev.mrg and test.mrg. Both are trained on the same file, one thread each,
 and parse the words of the same trees. Times are processor seconds. The Berkeley parser's start and
 the warming up of its machine are taken off: it parses each set once and three times over, and the
-difference counts. Then: tokens a second by length, speed against accuracy over thresholds, what two
-threads gain in parsing and in training, and the time that a billion words would take. Models are
-kept in --work, and are not trained again if they are there.
+difference counts. Speeds are medians of several rounds in which the programs take turns, with the
+smallest and the largest. Then: tokens a second by length, speed against accuracy over thresholds,
+what two threads gain in parsing and in training, and the time that a billion words would take.
+Models are kept in --work, and are not trained again if they are there.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -125,7 +128,46 @@ def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out:
     return 2 * len(sentences) / (seconds[1] - seconds[0])
 
 
-def by_length(model: PcfgLaModel, sentences: list[tuple[str, ...]]) -> dict[int, float]:
+def side_by_side(
+    model: PcfgLaModel, gold: Path, work: Path, jar: Path | None, rounds: int
+) -> dict[str, object]:
+    """Parse the words of some trees with everything, in turns; return speeds and accuracies."""
+    sentences = [tree.words for tree in read_trees(gold)]
+    speeds: dict[str, list[float]] = {}
+    guesses: dict[str, Path] = {}
+    for _ in range(rounds):
+        for pruning in PRUNINGS:
+            guesses[pruning] = work / f"{gold.stem}.{pruning}.mrg"
+            speed = parse_ours(model, sentences, pruning, guesses[pruning])
+            speeds.setdefault(pruning, []).append(speed)
+        if jar is not None:
+            guesses["berkeley"] = work / f"{gold.stem}.berkeley.mrg"
+            speed = parse_berkeley(jar, work, sentences, guesses["berkeley"])
+            speeds.setdefault("berkeley", []).append(speed)
+    found: dict[str, object] = {"sentences": len(sentences)}
+    for name, guess in guesses.items():
+        found[name] = {
+            "sentences_per_second": statistics.median(speeds[name]),
+            "smallest": min(speeds[name]),
+            "largest": max(speeds[name]),
+            "f1": accuracy(gold, guess),
+        }
+    return found
+
+
+def median_seconds(work: Callable[[], object], rounds: int) -> float:
+    """Return the median of processor seconds that some work takes."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return statistics.median(seconds)
+
+
+def by_length(
+    model: PcfgLaModel, sentences: list[tuple[str, ...]], rounds: int
+) -> dict[int, float]:
     """Return tokens a processor second for sentences of about some lengths."""
     words = [word for sentence in sentences for word in sentence]
     found = {}
@@ -135,14 +177,13 @@ def by_length(model: PcfgLaModel, sentences: list[tuple[str, ...]]) -> dict[int,
         while len(exact) < 20:
             first = len(exact) * length % (len(words) - length)
             exact.append(tuple(words[first : first + length]))
-        start = time.process_time()
-        model.parse_many(exact)
-        found[length] = sum(map(len, exact)) / (time.process_time() - start)
+        seconds = median_seconds(functools.partial(model.parse_many, exact), rounds)
+        found[length] = sum(map(len, exact)) / seconds
     return found
 
 
 def curve(
-    model: PcfgLaModel, sentences: list[tuple[str, ...]], gold: Path, work: Path
+    model: PcfgLaModel, sentences: list[tuple[str, ...]], gold: Path, work: Path, rounds: int
 ) -> list[dict[str, float]]:
     """Return speed and accuracy for thresholds around the default ones."""
     found = []
@@ -150,7 +191,7 @@ def curve(
     for shift in SHIFTS:
         moved = Thresholds(default.beam + shift, tuple(level + shift for level in default.levels))
         guess = work / "curve.mrg"
-        speed = parse_ours(model, sentences, moved, guess)
+        speed = statistics.median(parse_ours(model, sentences, moved, guess) for _ in range(rounds))
         f1 = accuracy(gold, guess)
         found.append({"shift": shift, "sentences_per_second": speed, "f1": f1})
     return found
@@ -192,6 +233,7 @@ def main() -> None:
     parser.add_argument("--berkeley", type=Path)
     parser.add_argument("--berkeley-train", type=Path, help="where it needs another training file")
     parser.add_argument("--cycles", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--core", type=int, default=0)
     arguments = parser.parse_args()
@@ -209,23 +251,11 @@ def main() -> None:
     assert isinstance(model, PcfgLaModel)
     for name in SETS:
         gold = arguments.treebank / f"{name}.mrg"
-        sentences = [tree.words for tree in read_trees(gold)]
-        row: dict[str, object] = {"sentences": len(sentences)}
-        for pruning in PRUNINGS:
-            guess = work / f"{name}.{pruning}.mrg"
-            speed = parse_ours(model, sentences, pruning, guess)
-            row[pruning] = {"sentences_per_second": speed, "f1": accuracy(gold, guess)}
-        if arguments.berkeley:
-            guess = work / f"{name}.berkeley.mrg"
-            speed = parse_berkeley(arguments.berkeley, work, sentences, guess)
-            row["berkeley"] = {"sentences_per_second": speed, "f1": accuracy(gold, guess)}
-        result[name] = row
+        result[name] = side_by_side(model, gold, work, arguments.berkeley, arguments.rounds)
     dev = [tree.words for tree in read_trees(arguments.treebank / "dev.mrg")]
-    result["tokens_per_second_by_length"] = by_length(model, dev)
-    result["curve"] = curve(model, dev, arguments.treebank / "dev.mrg", work)
-    start = time.process_time()
-    model.parse_many(dev)
-    speed = sum(map(len, dev)) / (time.process_time() - start)
+    result["tokens_per_second_by_length"] = by_length(model, dev, arguments.rounds)
+    result["curve"] = curve(model, dev, arguments.treebank / "dev.mrg", work, arguments.rounds)
+    speed = sum(map(len, dev)) / median_seconds(lambda: model.parse_many(dev), arguments.rounds)
     result["tokens_per_second"] = speed
     result["days_for_a_billion_words_on_one_core"] = BILLION / speed / 86_400
     os.sched_setaffinity(0, everywhere)

@@ -1,20 +1,23 @@
 """Treelet models: how fast trees are counted and models made, and lists of trees scored.
 
-    python benchmarks/treelet.py [--treebanks FOLDER] [--tokens 20000000] [--parser MODEL]
+    python benchmarks/treelet.py [--trees FILE...] [--memory 2G] [--parser MODEL]
 
-Repeats FOLDER/*/train.mrg (the packaged treebank if there is none) until there are so many tokens,
-then trains on it with one and two threads: counting alone, and everything from the file to the
-saved model. Then takes lists of 1000 trees of sentences of 24 to 26 words, by the parser given or
-by a treebank grammar of the same trees, and scores them on one core, transforms included.
-Processor time stands beside the clock, because a shared machine is never quiet.
+Trains on files of trees, or repeats FOLDER/*/train.mrg (the packaged treebank if there is none)
+until there are so many tokens, with one and two threads: counting alone, and everything from the
+file to the saved model. From that it says what 1.3 billion tokens would take. Then takes lists of
+1000 trees of sentences of 24 to 26 words, by the parser given or by a treebank grammar of the same
+trees, and scores them on one core, transforms included. Processor time stands beside the clock,
+because a shared machine is never quiet.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -42,6 +45,8 @@ DEFAULT_TREEBANKS = Path(__file__).resolve().parents[2] / "shared" / "data" / "t
 LENGTHS = range(24, 27)
 TREES = 1000
 ROUNDS = 5
+#: Tokens of the publication's largest training set.
+LARGE = 1.3e9
 
 T = TypeVar("T")
 
@@ -73,26 +78,67 @@ def repeated(files: list[Path], tokens: int, folder: Path) -> tuple[Path, int]:
     return path, times * report.tokens
 
 
-def measure_training(path: Path, tokens: int, folder: Path, memory: str | None) -> None:
+class DiskWatch:
+    """Notes the largest size of the files in a folder while work goes on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.largest = 0
+        self._folder = folder
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            used = 0
+            for file in self._folder.rglob("*"):
+                with contextlib.suppress(OSError):  # gone meanwhile
+                    used += file.stat().st_size
+            self.largest = max(self.largest, used)
+
+    def __enter__(self) -> DiskWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def measure_training(
+    paths: tuple[Path, ...], tokens: int, folder: Path, memory: str | None, threads_of: list[int]
+) -> None:
     """Print how fast trees are counted, and a model is made and saved."""
     # A closed vocabulary needs no reading of its own.
-    words = train("ngram", TreeCorpus((path,), on_error="skip"), order=1).vocabulary
-    for threads in (1, 2):
-        corpus = TreeCorpus((path,), on_error="skip", threads=threads)
+    words = train("ngram", TreeCorpus(paths, on_error="skip"), order=1).vocabulary
+    clock = used = 0.0
+    watch = DiskWatch(folder)
+    for threads in threads_of:
+        corpus = TreeCorpus(paths, on_error="skip", threads=threads)
         limit = None if memory is None else MemoryLimit.parse(memory, folder)
         counting = partial(count_treelets, corpus, TreeletConfig(), threads=threads, memory=limit)
         _, clock, used = timed(partial(counting, vocabulary=words))
         show(f"count, {threads} threads", tokens, clock, used)
         start, before = time.perf_counter(), processor_seconds()
-        counts = counting()
-        model = train_on_counts(counts, TreeletConfig(), threads=threads, memory=limit)
-        model.save(folder / "model")
+        watch = DiskWatch(folder)
+        with watch:
+            counts = counting()
+            model = train_on_counts(counts, TreeletConfig(), threads=threads, memory=limit)
+            model.save(folder / "model")
         clock, used = time.perf_counter() - start, processor_seconds() - before
         show(f"words, counts, model, files; {threads} threads", tokens, clock, used)
         del counts, model
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     size = sum(file.stat().st_size for file in (folder / "model").iterdir()) / 2**20
-    print(f"largest memory {peak:.0f} MiB, model {size:.0f} MiB")
+    print(
+        f"largest memory {peak:.0f} MiB, model {size:.0f} MiB, largest disk with what was sorted "
+        f"{watch.largest / 2**20:.0f} MiB"
+    )
+    times = LARGE / tokens
+    print(
+        f"1.3 billion tokens, in proportion: {times * clock / 3600:.2f} hours, model "
+        f"{times * size / 2**10:.0f} GiB, disk {times * watch.largest / 2**30:.0f} GiB, memory as "
+        "--memory says"
+    )
 
 
 def show(what: str, tokens: int, clock: float, used: float) -> None:
@@ -142,13 +188,25 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=20_000_000)
     parser.add_argument("--parser", type=Path, help="model folder of a parser")
     parser.add_argument("--memory", help="limit of memory, such as 2G")
+    parser.add_argument("--trees", type=Path, nargs="*", help="files of trees, as they are")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--no-scoring", action="store_true", help="leave lists of trees out")
     arguments = parser.parse_args()
     files = sorted(arguments.treebanks.glob("*/train.mrg")) or [Path(sample_path())]
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore", TreelmWarning)
-        path, tokens = repeated(files, arguments.tokens, Path(folder))
-        print(f"{tokens} tokens, {path.stat().st_size / 2**20:.0f} MiB")
-        measure_training(path, tokens, Path(folder), arguments.memory)
+        if arguments.trees:
+            paths = tuple(arguments.trees)
+            tokens = sum(TreeCorpus((path,), on_error="skip").fingerprint.tokens for path in paths)
+        else:
+            path, tokens = repeated(files, arguments.tokens, Path(folder))
+            paths = (path,)
+        size = sum(path.stat().st_size for path in paths)
+        print(f"{tokens} tokens, {size / 2**20:.0f} MiB")
+        with tempfile.TemporaryDirectory() as work:
+            measure_training(paths, tokens, Path(work), arguments.memory, arguments.threads)
+        if arguments.no_scoring:
+            return
         used: object
         if arguments.parser is None:
             used = train("pcfg", TreeCorpus(tuple(files), on_error="skip"))

@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import (
+    SentenceInDocument,
+    TextCorpus,
+    TreeCorpus,
+    TreeSentences,
+    sentences_in_documents,
+)
 from treelm.corpus.files import read_lines
 
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")
-TEXTS = ("reuters", "un-debates", "eltec")
+#: Large texts with the share of their documents held out: every n-th, some 20 or more.
+TEXTS = {"reuters": 50, "un-debates": 500, "eltec": 150}
+CAPTIONS_AND_TALKS = {"multi30k": "mt/multi30k/val.en", "ted": "mt/ted/ref.en"}
+
+#: Sentences in a block, where a text names too few documents.
+BLOCK = 50
+#: So many documents make an interval.
+ENOUGH_DOCUMENTS = 20
 
 Sentences = list[tuple[str, ...]]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """Sentences to be predicted, and others of the same kind for the weights of mixtures."""
+    """Sentences to be predicted, all of them, and what the weights of mixtures are found on.
+
+    Args:
+        name: What the study calls it.
+        in_domain: Whether it is of a treebank that was trained on.
+        test: The sentences.
+        documents: Document of each sentence; blocks of sentences where there are too few documents.
+        tuning: Dev sentences of the same treebank. Empty out of domain, where each half of the
+            documents is scored with the weight found on the other half.
+    """
 
     name: str
     in_domain: bool
-    tuning: Sentences
     test: Sentences
+    documents: Places
+    tuning: Sentences
 
     __test__ = False
+
+    @property
+    def half(self) -> npt.NDArray[np.bool_]:
+        """Which sentences are in the second half: every second document."""
+        second: npt.NDArray[np.bool_] = self.documents % 2 == 1
+        return second
 
 
 def trees_of(data: Path, part: str, names: tuple[str, ...] = TREEBANKS) -> TreeCorpus:
@@ -34,65 +66,93 @@ def trees_of(data: Path, part: str, names: tuple[str, ...] = TREEBANKS) -> TreeC
     return TreeCorpus(paths, on_error="skip")
 
 
-def tree_sentences(data: Path, name: str, part: str, most: int) -> Sentences:
-    """Return the first sentences of a part of a treebank."""
-    return list(islice(TreeSentences(trees_of(data, part, (name,))), most))
+def tree_sentences(data: Path, name: str, part: str) -> Sentences:
+    """Return all sentences of a part of a treebank."""
+    return list(TreeSentences(trees_of(data, part, (name,))))
 
 
-def split_text(source: Path, folder: Path, every: int, most: int) -> tuple[Path, Sentences]:
-    """Hold out every n-th document of a text.
+def every_nth(data: Path, part: str, step: int) -> Sentences:
+    """Return every n-th sentence of a part of all treebanks."""
+    return [words for name in TREEBANKS for words in tree_sentences(data, name, part)[::step]]
+
+
+def spread(data: Path, part: str, count: int) -> Sentences:
+    """Return so many sentences, the same number of each treebank, spread over its part."""
+    found: Sentences = []
+    for name in TREEBANKS:
+        sentences = tree_sentences(data, name, part)
+        each = min(count // len(TREEBANKS), len(sentences))
+        found += [sentences[place * len(sentences) // each] for place in range(each)]
+    return found
+
+
+def split_text(source: Path, folder: Path, every: int) -> tuple[Path, Path]:
+    """Hold out every n-th document of a text, once.
 
     Returns:
-        The file of the others, and the first sentences of what is held out.
+        The file of the other documents, and that of what is held out.
     """
-    rest = folder / f"{source.name.split('.')[0]}.train.txt"
-    held_out: Sentences = []
-    document, starts = -1, True
-    with rest.open("w", encoding="utf-8") as kept:
-        for line in read_lines(source):
-            if not line.strip():
-                starts = True
-                continue
-            document += starts
-            if document % every == every - 1:
-                held_out.append(tuple(line.split()))
-            else:
-                kept.write(f"\n{line.strip()}\n" if starts else f"{line.strip()}\n")
-            starts = False
-    return rest, held_out[: 2 * most]
+    name = source.name.split(".")[0]
+    rest, held_out = folder / f"{name}.train.txt", folder / f"{name}.test.txt"
+    if held_out.exists():
+        return rest, held_out
+    partial = held_out.with_suffix(".partial")
+    with rest.open("w", encoding="utf-8") as kept, partial.open("w", encoding="utf-8") as out:
+        last = -1
+        for document, words in sentences_in_documents(read_lines(source)):
+            text = out if document % every == every - 1 else kept
+            text.write("\n" * (document != last) + " ".join(words) + "\n")
+            last = document
+    partial.rename(held_out)
+    return rest, held_out
 
 
-def text_sentences(path: Path) -> Sentences:
-    """Return the sentences of a text file."""
-    return list(TextCorpus((path,)))
+def blocks_of(documents: Places) -> Places:
+    """Return the blocks that are drawn for intervals: documents, or runs of sentences.
+
+    Runs are of 50 sentences, of fewer where that makes less than 20.
+    """
+    count = len(documents)
+    if len(np.unique(documents)) >= ENOUGH_DOCUMENTS:
+        return documents
+    return np.arange(count) // max(1, min(BLOCK, count // ENOUGH_DOCUMENTS))
 
 
-def halves(sentences: Sentences, most: int) -> tuple[Sentences, Sentences]:
-    """Return sentences for tuning, and others for testing: blocks of up to 25 in turn."""
-    size = min(25, max(1, len(sentences) // 4))
-    blocks = [sentences[place : place + size] for place in range(0, len(sentences), size)]
-    tuning = [sentence for block in blocks[::2] for sentence in block]
-    test = [sentence for block in blocks[1::2] for sentence in block]
-    return tuning[:most], test[:most]
+def in_domain(data: Path, name: str) -> TestSet:
+    """Return the test set of a treebank."""
+    numbers: dict[str | None, int] = {}
+    documents = [
+        numbers.setdefault(document, len(numbers))
+        for document, _ in trees_of(data, "test", (name,)).with_documents()
+    ]
+    return TestSet(
+        name=name,
+        in_domain=True,
+        test=tree_sentences(data, name, "test"),
+        documents=blocks_of(np.array(documents, np.int64)),
+        tuning=tree_sentences(data, name, "dev"),
+    )
 
 
-def out_of_domain(name: str, sentences: Sentences, most: int) -> TestSet:
-    """Return a set of text that no treebank is like."""
-    tuning, test = halves(sentences, most)
-    return TestSet(name=name, in_domain=False, tuning=tuning, test=test)
+def out_of_domain(name: str, path: Path) -> TestSet:
+    """Return a text that no treebank is like."""
+    read: Iterable[SentenceInDocument] = list(TextCorpus((path,)).with_documents())
+    documents = np.array([each.document for each in read], np.int64)
+    return TestSet(
+        name=name,
+        in_domain=False,
+        test=[each.words for each in read],
+        documents=blocks_of(documents),
+        tuning=[],
+    )
 
 
-def test_sets(data: Path, held_out: dict[str, Sentences], most: int) -> Iterator[TestSet]:
+def test_sets(data: Path, held_out: dict[str, Path]) -> Iterator[TestSet]:
     """Yield all sets: of each treebank its own, and texts of other kinds."""
     for name in TREEBANKS:
-        tuning = tree_sentences(data, name, "dev", most)
-        test = tree_sentences(data, name, "test", most)
-        yield TestSet(name=name, in_domain=True, tuning=tuning, test=test)
-    for name, sentences in held_out.items():
-        yield out_of_domain(name, sentences, most)
-    for name, path in {
-        "multi30k": data / "mt/multi30k/val.en",
-        "ted": data / "mt/ted/ref.en",
-    }.items():
-        if path.exists():
-            yield out_of_domain(name, text_sentences(path), most)
+        yield in_domain(data, name)
+    for name, path in held_out.items():
+        yield out_of_domain(name, path)
+    for name, place in CAPTIONS_AND_TALKS.items():
+        if (data / place).exists():
+            yield out_of_domain(name, data / place)

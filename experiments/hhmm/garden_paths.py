@@ -7,7 +7,10 @@ expectation is a higher surprisal of the critical word in the first.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from readings import count_readings
 
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.models.hhmm.model import HhmmModel
@@ -18,41 +21,59 @@ from treelm.view.plots import Bar, draw_grouped_bars
 from treelm.view.store_drawing import draw_beliefs_svg
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
-#: Words seen less often in the training trees are not used.
+#: Words seen less often in the training trees are not used, nor readings of the ambiguous word.
 LEAST_SEEN = 5
 
 
 class Item(NamedTuple):
-    """A pair of sentences with the place of the critical word in each, counted from 0."""
+    """A pair of sentences.
+
+    Args:
+        kind: What is ambiguous.
+        source: Who published sentences of this kind.
+        ambiguous: The sentence that leads readers astray.
+        clear: The same with what makes it clear.
+        critical: Place of the critical word in each, counted from 0.
+        word: The word with two readings.
+        readings: The one that readers take first, and the one that is right.
+    """
 
     kind: str
     source: str
     ambiguous: str
     clear: str
     critical: tuple[int, int]
+    word: str
+    readings: tuple[str, str]
 
 
 ITEMS = (
     Item(
-        "main verb or reduced relative",
+        "main verb or reduced relative, another participle",
         "Bever 1970",
         "The cells found in the study showed this .",
         "The cells seen in the study showed this .",
         (6, 6),
+        "found",
+        ("past tense", "participle"),
     ),
     Item(
-        "main verb or reduced relative, with a relative pronoun",
+        "main verb or reduced relative",
         "Ferreira and Clifton 1986",
         "The people asked about the case left .",
         "The people who were asked about the case left .",
         (6, 8),
+        "asked",
+        ("past tense", "participle"),
     ),
     Item(
         "object or subject of the main clause",
         "Frazier and Rayner 1982",
-        "When they changed the system was used .",
-        "When they changed , the system was used .",
+        "When they started the system was used .",
+        "When they started , the system was used .",
         (5, 6),
+        "started",
+        ("with an object", "without an object"),
     ),
     Item(
         "object or sentential complement",
@@ -60,6 +81,8 @@ ITEMS = (
         "The study found the gene was expressed .",
         "The study found that the gene was expressed .",
         (5, 6),
+        "found",
+        ("with an object", "with a clause"),
     ),
     Item(
         "noun phrase or sentence coordination",
@@ -67,6 +90,8 @@ ITEMS = (
         "He saw the man and the woman left the house .",
         "He saw the man , and the woman left the house .",
         (7, 8),
+        "and",
+        ("between noun phrases", "between clauses"),
     ),
     Item(
         "verb phrase or noun phrase attachment",
@@ -74,6 +99,8 @@ ITEMS = (
         "She put the book on the table in the box .",
         "She put the book that was on the table in the box .",
         (7, 9),
+        "on",
+        ("below a verb phrase", "below a noun phrase"),
     ),
     Item(
         "object or subject relative",
@@ -81,21 +108,42 @@ ITEMS = (
         "The man that the woman saw left the house .",
         "The man that saw the woman left the house .",
         (5, 3),
+        "that",
+        ("subject relative", "object relative"),
     ),
 )
+
+
+def report_words(report: Report, trees: TreeCorpus) -> None:
+    """Report how often the words of the items were seen, and warn of rare ones."""
+    seen = Counter(word for words in TreeSentences(trees) for word in words)
+    readings = count_readings(trees, [item.word for item in ITEMS])
+    rows = []
+    for item in ITEMS:
+        words = sorted({*item.ambiguous.split(), *item.clear.split()}, key=lambda word: seen[word])
+        rare = [word for word in words if seen[word] < LEAST_SEEN]
+        rare += [
+            f"{item.word} {reading}"
+            for reading in item.readings
+            if readings[item.word, reading] < LEAST_SEEN
+        ]
+        if rare:
+            report.warn(f"{item.kind}: seen less than {LEAST_SEEN} times: {', '.join(rare)}")
+        counts = [f"{reading} {readings[item.word, reading]}" for reading in item.readings]
+        rows.append((item.kind, f"{words[0]} {seen[words[0]]}", item.word, *counts))
+    columns = ("kind", "rarest word", "ambiguous word", "first reading", "right reading")
+    report.add_table("How often words were seen in the training trees", columns, rows)
 
 
 def report_garden_paths(
     report: Report, store: HhmmModel, ngram: NgramModel, trees: TreeCorpus
 ) -> None:
     """Report the surprisal of critical words, with a picture of every item."""
-    seen = Counter(word for words in TreeSentences(trees) for word in words)
-    rows, groups = [], {}
+    report_words(report, trees)
+    rows: list[Sequence[str]] = []
+    groups = {}
     for item in ITEMS:
         words = [sentence.split() for sentence in (item.ambiguous, item.clear)]
-        rare = sorted({word for both in words for word in both if seen[word] < LEAST_SEEN})
-        if rare:
-            report.warn(f"{item.kind}: seen less than {LEAST_SEEN} times: {', '.join(rare)}")
         bars = []
         for name, model in (("HHMM", store), ("5-gram", ngram)):
             one, two = (

@@ -1,203 +1,233 @@
-"""Perplexities of single models and mixtures, from the log probabilities of words."""
+"""Perplexities of models and mixtures: figure 7 of Schwartz et al. (2011), and its claims."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-from corpora import Sentences, TestSet
+from corpora import TestSet
+from scored_text import (
+    Scored,
+    best_weight,
+    crossed_weights,
+    grid,
+    sentence_oracle,
+)
+from study_models import BIG, NGRAM, STORE
 
-from treelm.models.incremental import IncrementalModel
-from treelm.models.mixture_weights import fit_weights
-from treelm.tasks.evaluate.comparison import compare_log_probs
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.tasks.evaluate.comparison import Comparison, compare_log_probs
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Result
+from treelm.tasks.report.results import Published, Result
 from treelm.view.plots import Point, Series, draw_line_chart
 
-Numbers = npt.NDArray[np.float64]
-
-ROUNDS = 1000
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What a model says about the words and ends of sentences."""
-
-    log_probs: Numbers
-    starts: npt.NDArray[np.int64]
-
-    @property
-    def sentences(self) -> Numbers:
-        """Log probability of every sentence."""
-        return np.add.reduceat(self.log_probs, self.starts[:-1])
-
-    @property
-    def perplexity(self) -> float:
-        """Per word and sentence end."""
-        return math.exp(-self.log_probs.mean())
-
-    def mixed(self, other: Scored, weight: float) -> Scored:
-        """Return the mixture with another model, which has the rest of the weight."""
-        with np.errstate(divide="ignore"):
-            logs = np.log([weight, 1 - weight])
-        return Scored(
-            np.logaddexp(self.log_probs + logs[0], other.log_probs + logs[1]), self.starts
-        )
-
-    @property
-    def blocks(self) -> npt.NDArray[np.int64]:
-        """The block of every sentence: 50 of them, fewer where that makes less than 20 blocks."""
-        count = len(self.starts) - 1
-        return np.arange(count) // max(1, min(50, count // 20))
-
-    def interval(self, seed: int) -> tuple[float, float]:
-        """Return the 95 % interval of the perplexity: a bootstrap over blocks of sentences."""
-        sums = self.sentences
-        lengths = np.diff(self.starts)
-        blocks = self.blocks
-        total, size = np.bincount(blocks, sums), np.bincount(blocks, lengths)
-        drawn = np.random.default_rng(seed).integers(0, len(total), (ROUNDS, len(total)))
-        values = np.exp(-total[drawn].sum(axis=1) / size[drawn].sum(axis=1))
-        low, high = np.percentile(values, [2.5, 97.5])
-        return float(low), float(high)
+MIXTURES = ((NGRAM, STORE), (BIG, STORE), (BIG, NGRAM))
+#: How far the weight found by EM may be from the best one of a grid.
+GRID_TOLERANCE = 0.02
 
 
-def score(model: IncrementalModel, sentences: Sentences, threads: int) -> Scored:
-    """Return what a model says about sentences."""
-    found = model.score_batch(sentences, threads=threads)
-    return Scored(found.log_probs, found.starts)
+class PerplexityTables:
+    """Adds up single models and mixtures on one set after the other.
 
+    Args:
+        report: Where results go.
+        vocabulary: The one vocabulary.
+        dev: What each model says about the dev sentences of all treebanks.
+        seed: Seed of intervals.
+        curves: Folder for tables of perplexity by weight, ``SET.csv``.
+    """
 
-def best_weight(one: Scored, two: Scored) -> float:
-    """Return the weight of the first of two models that makes a text most likely, by EM."""
-    return fit_weights(np.stack([one.log_probs, two.log_probs], axis=1)).weights[0]
-
-
-def grid(one: Scored, two: Scored, step: float = 0.1) -> list[tuple[float, float]]:
-    """Return the perplexities of mixtures by the weight of the first model."""
-    weights = np.linspace(0.0, 1.0, round(1 / step) + 1)
-    return [(round(float(w), 3), one.mixed(two, float(w)).perplexity) for w in weights]
-
-
-@dataclass
-class PerplexityStudy:
-    """Adds up single models and mixtures on one set after the other."""
-
-    report: Report
-    models: Mapping[str, IncrementalModel]
-    mixtures: Sequence[tuple[str, str]]
-    store: str
-    ngram: str
-    seed: int
-    threads: int
-
-    def run(self, sets: Sequence[TestSet]) -> None:
-        """Score every set and report it."""
-        unknown = []
-        lowered = []
-        for data in sets:
-            tuning, test = (
-                {n: score(m, sentences, self.threads) for n, m in self.models.items()}
-                for sentences in (data.tuning, data.test)
-            )
-            table = f"Perplexity, {'in' if data.in_domain else 'out of'} domain"
-            for name, found in test.items():
-                self._add(
-                    table, name, data, found, test[self.ngram] if name == self.store else None
-                )
-            for one, two in self.mixtures:
-                weight = best_weight(tuning[one], tuning[two])
-                mixed = test[one].mixed(test[two], weight)
-                better = min((one, two), key=lambda name: test[name].perplexity)
-                self._add(table, f"{one} + {two}", data, mixed, test[better], better, weight)
-                if self.store in (one, two):
-                    lowered.append((f"{one} + {two}", data.name, mixed, test[better]))
-            vocabulary = self.models[self.store].vocabulary
-            words = [word for sentence in data.test for word in sentence]
-            oov = sum(word not in vocabulary for word in words)
-            unknown.append((data.name, len(data.test), len(words), f"{oov / len(words):.4f}"))
-            self._grid(data, tuning, test)
-        columns = ("set", "sentences", "words", "unknown words")
-        self.report.add_table("Test sets", columns, unknown)
-        self.report.add_table(
-            "Does the mixture with the store model lower perplexity?",
-            ("mixture", "set", "better part", "mixture perplexity", "lower"),
-            [
-                (n, d, f"{p.perplexity:.2f}", f"{m.perplexity:.2f}", m.perplexity < p.perplexity)
-                for n, d, m, p in lowered
-            ],
-        )
-
-    def _add(  # noqa: PLR0917 (a row of the table)
+    def __init__(
         self,
-        table: str,
-        name: str,
-        data: TestSet,
-        found: Scored,
-        against: Scored | None = None,
-        baseline: str | None = None,
-        weight: float | None = None,
+        report: Report,
+        vocabulary: Vocabulary,
+        dev: Mapping[str, Scored],
+        *,
+        seed: int,
+        curves: Path,
     ) -> None:
-        p = None
-        if against is not None:
-            lengths = np.diff(found.starts) - 1
-            p = compare_log_probs(
-                found.sentences,
-                against.sentences,
-                seed=self.seed,
-                lengths=lengths,
-                documents=found.blocks,
-            ).p_value
-            baseline = baseline or self.ngram
+        self._report, self._vocabulary, self._dev = report, vocabulary, dev
+        self._seed, self._folder = seed, curves
+        self._sets: list[tuple[object, ...]] = []
+        self._weights: list[tuple[str, ...]] = []
+        self._claims: dict[str, list[tuple[str, ...]]] = {"a": [], "b": []}
+        self._grids: list[tuple[str, ...]] = []
+        self._curves: list[Series] = []
+        self._oracles: list[tuple[str, ...]] = []
+
+    def add(self, data: TestSet, test: Mapping[str, Scored], tuning: Mapping[str, Scored]) -> None:
+        """Add one set.
+
+        Args:
+            data: The set.
+            test: What each model says about it.
+            tuning: What it says about dev sentences of the same treebank; out of domain nothing.
+        """
+        words = [word for sentence in data.test for word in sentence]
+        unknown = sum(word not in self._vocabulary for word in words)
+        blocks = len(set(data.documents.tolist()))
+        share = f"{unknown / len(words):.4f}"
+        self._sets.append((data.name, len(data.test), len(words), blocks, share))
+        for name, found in test.items():
+            against = self._compared(data, found, test[NGRAM]) if name == STORE else None
+            self._result(data, name, found, against, NGRAM)
+        self._claim("a", data, STORE, NGRAM, self._compared(data, test[STORE], test[NGRAM]))
+        for one, two in MIXTURES:
+            self._mixture(data, one, two, test, tuning)
+        self._grid(data, test, tuning)
+
+    def write(self) -> None:
+        """Report everything that is no perplexity."""
+        report = self._report
+        sets = ("set", "sentences", "words", "blocks of the interval", "unknown words")
+        report.add_table("Test sets", sets, self._sets)
+        compared = ("model", "against", "set", "perplexity ratio", "95 % interval", "p", "lower")
+        title = "Claim (a): the HHMM has a lower perplexity than the n-gram of the same trees"
+        report.add_table(title, compared, self._claims["a"])
+        title = "Claim (b): a mixture with the HHMM has a lower perplexity than its better part"
+        report.add_table(title, compared, self._claims["b"])
+        weights = ("mixture", "set", "weight of the first", "found on")
+        report.add_table("Weights found by EM", weights, self._weights)
+        grids = ("set", "text", "EM", "grid of 0.01", "difference", f"within {GRID_TOLERANCE}")
+        report.add_table(f"Weight of the {NGRAM} beside the {STORE}", grids, self._grids)
+        oracles = ("set", NGRAM, STORE, "EM on the set itself", "better model for each sentence")
+        report.add_table("If the better model of each sentence were known", oracles, self._oracles)
+        picture = draw_line_chart(
+            self._curves,
+            title=f"{NGRAM} + {STORE} by the weight of the {NGRAM}",
+            x_axis=f"weight of the {NGRAM}",
+            y_axis="bits per word",
+        )
+        report.add_figure(picture, "Mixtures of the n-gram and the store model by weight")
+
+    # -- parts of a set ---------------------------------------------------------------------
+
+    def _mixture(
+        self,
+        data: TestSet,
+        one: str,
+        two: str,
+        test: Mapping[str, Scored],
+        tuning: Mapping[str, Scored],
+    ) -> None:
+        name = f"{one} + {two}"
+        better = min((one, two), key=lambda each: test[each].perplexity)
+        on_dev = best_weight(self._dev[one], self._dev[two])
+        if data.in_domain:
+            weight = best_weight(tuning[one], tuning[two])
+            mixtures = {name: test[one].mixed(test[two], weight)}
+            self._weights.append((name, data.name, f"{weight:.4f}", "dev set of the treebank"))
+        else:
+            weights, halves = crossed_weights(test[one], test[two], data.half)
+            mixtures = {
+                name: test[one].mixed(test[two], weights),
+                f"{name}, weight of the treebanks": test[one].mixed(test[two], on_dev),
+            }
+            for half, found in zip(("first", "second"), halves, strict=True):
+                self._weights.append((name, data.name, f"{found:.4f}", f"{half} half"))
+            self._weights.append((name, data.name, f"{on_dev:.4f}", "dev sets of all treebanks"))
+        for title, mixed in mixtures.items():
+            compared = self._compared(data, mixed, test[better])
+            self._result(data, title, mixed, compared, better)
+            if STORE in (one, two):
+                self._claim("b", data, title, better, compared)
+
+    def _grid(
+        self, data: TestSet, test: Mapping[str, Scored], tuning: Mapping[str, Scored]
+    ) -> None:
+        one, two = test[NGRAM], test[STORE]
+        texts = {"test": (one, two)}
+        if data.in_domain:
+            texts["dev"] = tuning[NGRAM], tuning[STORE]
+        else:
+            texts["first half"] = one.part(~data.half), two.part(~data.half)
+            texts["second half"] = one.part(data.half), two.part(data.half)
+        for text, (first, second) in texts.items():
+            weight = best_weight(first, second)
+            best = min(grid(first, second, 0.01), key=lambda pair: pair[1])[0]
+            passed = "yes" if abs(weight - best) <= GRID_TOLERANCE else "no"
+            row = (data.name, text, f"{weight:.4f}", f"{best:.2f}", f"{weight - best:+.4f}", passed)
+            self._grids.append(row)
+        weight = best_weight(one, two)
+        rows = [*grid(one, two), (weight, one.mixed(two, weight).perplexity)]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"{place:.6g},{value:.6f}\n" for place, value in sorted(rows)]
+        path = self._folder / f"{data.name}.csv"
+        path.write_text("lambda,ppl\n" + "".join(lines), encoding="utf-8")
+        points = [Point(place, math.log2(value)) for place, value in grid(one, two)]
+        self._curves.append(Series(data.name, tuple(points)))
+        known = (one.perplexity, two.perplexity, rows[-1][1], sentence_oracle(one, two))
+        self._oracles.append((data.name, *(f"{value:.2f}" for value in known)))
+
+    def _compared(self, data: TestSet, found: Scored, against: Scored) -> Comparison:
+        return compare_log_probs(
+            found.sentences,
+            against.sentences,
+            seed=self._seed,
+            lengths=found.lengths - 1,
+            documents=data.documents,
+        )
+
+    def _result(
+        self, data: TestSet, name: str, found: Scored, against: Comparison | None, baseline: str
+    ) -> None:
         result = Result(
-            table=table,
+            table=f"Perplexity, {'in' if data.in_domain else 'out of'} domain",
             model=name,
             metric="perplexity",
             data=data.name,
             value=found.perplexity,
             n=len(found.log_probs),
-            interval=found.interval(self.seed),
-            p=p,
-            baseline=baseline,
+            interval=found.interval(data.documents, self._seed),
+            p=None if against is None else against.p_value,
+            baseline=None if against is None else baseline,
         )
-        self.report.add_result(result)
-        if weight is not None:
-            self._weights.append((name, data.name, f"{weight:.4f}"))
+        self._report.add_result(result)
 
-    def __post_init__(self) -> None:
-        self._weights: list[tuple[str, str, str]] = []
-        self._grids: list[tuple[str, float, float, float, float]] = []
-        self._curves: list[Series] = []
+    def _claim(self, claim: str, data: TestSet, name: str, against: str, found: Comparison) -> None:
+        interval = found.details["perplexity_ratio_interval"]
+        assert isinstance(interval, list)  # what comparisons of perplexities have
+        shown = (
+            f"{math.exp(-found.difference):.4f}",
+            f"{interval[0]:.4f} to {interval[1]:.4f}",
+            f"{found.p_value:.4f}",
+            "yes" if found.difference > 0 else "no",
+        )
+        self._claims[claim].append((name, against, data.name, *shown))
 
-    def _grid(
-        self, data: TestSet, tuning: Mapping[str, Scored], test: Mapping[str, Scored]
-    ) -> None:
-        one, two = self.ngram, self.store
-        weight = best_weight(tuning[one], tuning[two])
-        fine = min(grid(tuning[one], tuning[two], 0.01), key=lambda pair: pair[1])
-        best = min(grid(test[one], test[two], 0.01), key=lambda pair: pair[1])
-        found = test[one].mixed(test[two], weight).perplexity
-        self._grids.append(
-            (data.name, round(weight, 4), fine[0], round(found, 2), round(best[1], 2))
-        )
-        points = [Point(w, math.log2(value)) for w, value in grid(test[one], test[two])]
-        self._curves.append(Series(data.name, tuple(points)))
 
-    def write_weights(self) -> None:
-        """Report the weights of mixtures and how perplexity depends on them."""
-        self.report.add_table("Weights found by EM", ("mixture", "set", "weight"), self._weights)
-        self.report.add_table(
-            f"Weight of the {self.ngram} in the mixture with the {self.store}",
-            ("set", "EM on tuning text", "grid on tuning text", "perplexity", "best on test text"),
-            self._grids,
+# -- the paper ------------------------------------------------------------------------------
+
+_FIGURE_7 = {
+    "1-gram": (1973.57, 3581.72),
+    "2-gram": (349.18, 1312.61),
+    "3-gram": (262.04, 1264.47),
+    "4-gram": (244.12, 1261.37),
+    "5-gram": (232.08, 1261.90),
+    "HHMM": (384.66, 529.41),
+    "5-gram + HHMM": (209.13, 225.48),
+    "big 5-gram": (258.35, 312.28),
+    "big 5-gram + HHMM": (222.39, 123.10),
+    "big 5-gram + 5-gram": (174.88, 321.05),
+}
+#: Only these two rows can be read in the text of the paper we have; the others are from memory.
+_READABLE = {"5-gram + HHMM", "big 5-gram + HHMM"}
+
+
+def figure_7() -> Sequence[Published]:
+    """Return the perplexities of Schwartz et al. (2011)."""
+    sets = (("in", "WSJ section 23"), ("out of", "Urdu-English dev set"))
+    return [
+        Published(
+            table=f"Perplexity, {side} domain",
+            model=model,
+            metric="perplexity",
+            data=data,
+            value=values[place],
+            source="Schwartz et al. 2011, figure 7",
+            checked=model in _READABLE,
         )
-        picture = draw_line_chart(
-            self._curves,
-            title=f"{self.ngram} + {self.store} by the weight of the {self.ngram}",
-            x_axis=f"weight of the {self.ngram}",
-            y_axis="bits per word",
-        )
-        self.report.add_figure(picture, "Mixtures of the n-gram and the store model by weight")
+        for model, values in _FIGURE_7.items()
+        for place, (side, data) in enumerate(sets)
+    ]

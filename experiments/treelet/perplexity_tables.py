@@ -1,25 +1,40 @@
-"""Perplexity (Table 2), what makes the difference, and training size."""
+"""Perplexity (Table 2), the number of trees, and training size."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
-from experiment import TREEBANKS, Experiment
-from tree_scores import (
+import numpy.typing as npt
+from experiment import Experiment, perplexity
+from model_store import (
     FIVE_GRAM,
     MIXTURE,
+    MODELS,
+    PCFG,
+    PLAIN,
+    RULE,
+    TRANS,
     TREELET,
-    Scores,
+    Key,
+    main_keys,
 )
+from training_sets import ALL, TREEBANKS
+from tree_scores import Numbers, Scores
 
 from published import PERPLEXITY
-from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.corpus import TreeSentences
 from treelm.models.mixture_weights import fit_weights
-from treelm.models.model import LanguageModel
-from treelm.tasks.evaluate.significance import bootstrap_sums, paired_bootstrap_perplexity
-from treelm.tasks.report.results import Result
+from treelm.tasks.evaluate.comparison import compare_log_probs
 from treelm.view.plots import Point, Series, draw_line_chart
+
+#: Every model is to be better than the one before it.
+ORDER = (PCFG, TRANS, RULE, TREELET)
+#: What is drawn over training size.
+CURVES = (TREELET, PLAIN, FIVE_GRAM)
+CURVE_K = 100
 
 
 class PerplexityTables(Experiment):
@@ -29,166 +44,197 @@ class PerplexityTables(Experiment):
 
     def perplexity(self) -> None:
         """Measure perplexity on every test set, and that of the mixture."""
+        mixed = [Key(ALL, name) for name in (TREELET, PLAIN, FIVE_GRAM)]
         for treebank in TREEBANKS:
-            dev = self.score(self.sentences(treebank, "dev"), ks=(max(self.ks),))
-            test = self.score(self.sentences(treebank, "test"))
+            dev = self.score(f"{treebank}.dev", self.sentences(treebank, "dev"), mixed, self.dev_ks)
+            test = self.score(f"{treebank}.test", self.sentences(treebank, "test"), main_keys())
             self._perplexities(treebank, dev, test)
+        self.report.check_overlap(
+            TreeSentences(self.sets.corpus(ALL)),
+            [words for treebank in TREEBANKS for words in self.sentences(treebank, "test")],
+            name="all test sets",
+            allow_overlap=self.allow_overlap,
+        )
 
     def _perplexities(self, treebank: str, dev: Scores, test: Scores) -> None:
         table, k = f"Perplexity on {treebank} (Table 2)", max(self.ks)
-        tokens = test.lengths + 1
-        five = test.by_model[FIVE_GRAM, k]
-        weights = fit_weights(
-            np.stack([dev.by_model[name, k] for name in (TREELET, FIVE_GRAM)], axis=1)
-        ).weights
-        mixed = np.logaddexp(
-            math.log(weights[0]) + test.by_model[TREELET, k], math.log(weights[1]) + five
-        )
-        for name, values in {
-            **{n: test.by_model[n, k] for n in self.models},
-            MIXTURE: mixed,
-        }.items():
-            difference = paired_bootstrap_perplexity(values, five, tokens, seed=self.seed)
-            own = name == FIVE_GRAM
-            self.report.add_result(
-                Result(
-                    table=table,
-                    model=name,
-                    metric="perplexity with ends",
-                    data=treebank,
-                    value=math.exp(-values.sum() / tokens.sum()),
-                    n=len(values),
-                    interval=_perplexity_interval(values, tokens, self.seed),
-                    p=None if own else difference.p_value,
-                    baseline=None if own else FIVE_GRAM,
-                    digits=1,
+        documents = self.documents(treebank, "test")
+        values = {name: test.values[Key(ALL, name), k] for name in MODELS}
+        weights = {}
+        for tree_model, name in (
+            (TREELET, MIXTURE),
+            (PLAIN, f"{PLAIN} + 5-GRAM"),
+        ):
+            both = (Key(ALL, tree_model), Key(ALL, FIVE_GRAM))
+            fitted = fit_weights(np.stack([dev.values[key, k] for key in both], axis=1)).weights
+            weights[name] = fitted[0]
+            values[name] = np.logaddexp(
+                *(math.log(w) + test.values[key, k] for w, key in zip(fitted, both, strict=True))
+            )
+        for name, own in values.items():
+            baseline = None if name == FIVE_GRAM else (FIVE_GRAM, values[FIVE_GRAM])
+            self.add_perplexity(
+                table,
+                name,
+                treebank,
+                values=own,
+                lengths=test.lengths,
+                documents=documents,
+                baseline=baseline,
+            )
+        self._ratios(treebank, values, test.lengths, documents)
+        self._by_trees(treebank, test)
+        self._about(treebank, test, weights)
+        for name, value in PERPLEXITY.items():
+            self.published(table, name, "perplexity with ends", value, 2)
+
+    def _ratios(
+        self,
+        treebank: str,
+        values: dict[str, Numbers],
+        lengths: npt.NDArray[np.int64],
+        documents: npt.NDArray[np.int64],
+    ) -> None:
+        """Show by how much each model is better than the one before it."""
+        rows = []
+        for worse, better in pairwise(ORDER):
+            found = compare_log_probs(
+                values[better], values[worse], seed=self.seed, lengths=lengths, documents=documents
+            )
+            low, high = found.interval
+            rows.append(
+                (
+                    f"{better} / {worse}",
+                    f"{math.exp(-found.difference):.3f}",
+                    f"{math.exp(-high):.3f} to {math.exp(-low):.3f}",
+                    f"{found.p_value:.4f}",
                 )
             )
         self.report.add_table(
+            f"Perplexity on {treebank}: ratios",
+            ("models", "ratio", "95 % interval", "p"),
+            rows,
+        )
+
+    def _by_trees(self, treebank: str, test: Scores) -> None:
+        self.report.add_table(
             f"Perplexity on {treebank} by trees of a sentence",
-            ("model", *(f"k = {each}" for each in self.ks)),
+            ("model", *(f"k = {k}" for k in self.ks)),
             [
                 (
                     name,
                     *(
-                        f"{math.exp(-test.by_model[name, each].sum() / tokens.sum()):.1f}"
-                        for each in self.ks
+                        f"{perplexity(test.values[Key(ALL, name), k], test.lengths):.1f}"
+                        for k in self.ks
                     ),
                 )
-                for name in self.models
+                for name in MODELS
             ],
         )
+
+    def _about(self, treebank: str, test: Scores, weights: dict[str, float]) -> None:
+        k = max(self.ks)
+        words = int(test.lengths.sum())
+        vocabulary = self.sets.vocabulary()
+        outside = sum(
+            word not in vocabulary for s in self.sentences(treebank, "test") for word in s
+        )
         known = ~np.isnan(test.repeated)
-        over = (test.repeated - test.by_model[TREELET, k])[known]
+        over = (test.repeated - test.values[Key(ALL, TREELET), k])[known]
+        per_word = [
+            (f"{name}, ends not counted", f"{math.exp(-test.values[key, k].sum() / words):.1f}")
+            for name in MODELS
+            for key in (Key(ALL, name),)
+        ]
         self.report.add_table(
             f"About {treebank}",
             ("what", "value"),
             [
-                ("sentences of at most 40 words", len(tokens)),
-                ("with a tree", test.parsed),
-                ("trees of a sentence", f"{test.trees:.0f}"),
-                ("weight of TREELET in the mixture", f"{weights[0]:.3f}"),
+                ("sentences, all lengths", len(test.lengths)),
+                ("words", words),
+                ("words outside the vocabulary", f"{outside / words:.2%}"),
+                ("sentences without a tree", test.fallbacks),
+                ("trees of a sentence", f"{test.trees.mean():.0f}"),
+                *(
+                    (f"weight of the tree model in {name}", f"{w:.3f}")
+                    for name, w in weights.items()
+                ),
                 (
                     "nats a sentence if equal trees were counted twice",
                     f"{over.mean():.3f}" if known.any() else "-",
                 ),
                 ("seconds of parsing", test.seconds["parsing"]),
                 ("seconds of scoring, all models and lengths", test.seconds["scoring"]),
+                *per_word,
             ],
         )
-        for name, value in PERPLEXITY.items():
-            self.published(table, name, "perplexity with ends", value, 2)
 
-    # -- what makes the difference ----------------------------------------------------------
-
-    def ablations(self) -> None:
-        """Measure perplexity with one thing changed each, on all development sets."""
-        models = {
-            TREELET: self.models[TREELET],
-            FIVE_GRAM: self.models[FIVE_GRAM],
-            **self.training.ablations(),
-        }
-        k = min(100, max(self.ks))
-        sentences = [s for treebank in TREEBANKS for s in self.sentences(treebank, "dev")]
-        found = self.score(sentences, models=models, ks=(k,))
-        tokens = found.lengths + 1
-        base = found.by_model[TREELET, k]
-        for name in models:
-            values = found.by_model[name, k]
-            own = name == TREELET
-            difference = paired_bootstrap_perplexity(values, base, tokens, seed=self.seed)
-            self.report.add_result(
-                Result(
-                    table="One thing changed",
-                    model=name,
-                    metric="perplexity with ends",
-                    data="development sets",
-                    value=math.exp(-values.sum() / tokens.sum()),
-                    n=len(values),
-                    interval=_perplexity_interval(values, tokens, self.seed),
-                    p=None if own else difference.p_value,
-                    baseline=None if own else TREELET,
-                    digits=1,
-                )
-            )
+    # -- training size ----------------------------------------------------------------------
 
     def curve(self) -> None:
         """Measure perplexity by training size, and where the two curves would cross."""
-        trees = [
-            line for batch in self.corpus.batches() for line in batch.to_brackets().splitlines()
+        k = min(CURVE_K, max(self.ks))
+        keys = [Key(training, name) for training in self.sets.names for name in CURVES]
+        sets = [
+            self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys, (k,))
+            for treebank in TREEBANKS
         ]
-        order = np.random.default_rng(self.seed).permutation(len(trees))
-        sentences = [s for treebank in TREEBANKS for s in self.sentences(treebank, "dev")]
-        k = min(100, max(self.ks))
-        models: dict[str, LanguageModel] = {FIVE_GRAM: self.models[FIVE_GRAM]}
-        sizes_of = {}
-        for share in (64, 16, 4, 1):
-            path = self.folder / f"part{share}.mrg"
-            with path.open("wb") as out:
-                out.writelines(trees[i] + b"\n" for i in order[: max(1, len(trees) // share)])
-            corpus = TreeCorpus((path,), threads=self.threads)
-            sizes_of[share] = corpus.fingerprint.tokens
-            models[f"{TREELET} {share}"] = self.training.treelet(f"1/{share}", corpus)
-            models[f"{FIVE_GRAM} {share}"] = self.training.five_gram(corpus)
-        found = self.score(sentences, models=models, ks=(k,))
-        tokens = found.lengths + 1
-        points: dict[str, list[Point]] = {TREELET: [], FIVE_GRAM: []}
-        for share, size in sizes_of.items():
+        lengths = np.concatenate([each.lengths for each in sets])
+        documents = joined_documents([self.documents(treebank, "test") for treebank in TREEBANKS])
+        points: dict[str, list[Point]] = {name: [] for name in CURVES}
+        for training in self.sets.names:
             for name, own in points.items():
-                values = found.by_model[f"{name} {share}", k]
-                low, high = _perplexity_interval(values, tokens, self.seed)
-                own.append(Point(size, math.exp(-values.sum() / tokens.sum()), low, high))
-        gap = np.log([a.y / b.y for a, b in zip(points[TREELET], points[FIVE_GRAM], strict=True)])
-        sizes = np.log([point.x for point in points[TREELET]])
-        slope, intercept = np.polyfit(sizes[-3:], gap[-3:], 1)
-        crossing = math.exp(-intercept / slope) if slope < 0 else math.inf
+                values = np.concatenate([each.values[Key(training, name), k] for each in sets])
+                low, high = self.perplexity_interval(values, lengths, documents)
+                size = self.sets.tokens(training)
+                own.append(Point(size, perplexity(values, lengths), low, high))
         self.report.add_table(
-            "Perplexity by training size",
-            ("words", TREELET, FIVE_GRAM, "ratio"),
+            f"Perplexity by training size, all test sets, k = {k}",
+            ("words", *CURVES, f"{TREELET} / {FIVE_GRAM}", f"{PLAIN} / {FIVE_GRAM}"),
             [
-                (int(a.x), f"{a.y:.1f}", f"{b.y:.1f}", f"{a.y / b.y:.3f}")
-                for a, b in zip(points[TREELET], points[FIVE_GRAM], strict=True)
+                (
+                    int(row[0].x),
+                    *(f"{point.y:.1f}" for point in row),
+                    *(f"{row[i].y / row[-1].y:.3f}" for i in (0, 1)),
+                )
+                for row in zip(*points.values(), strict=True)
             ],
+        )
+        crossings = " ".join(
+            f"{name} would meet the 5-gram model at {_crossing(points[name], points[FIVE_GRAM])}."
+            for name in (TREELET, PLAIN)
         )
         self.report.add_figure(
             draw_line_chart(
                 [Series(name, tuple(own)) for name, own in points.items()],
                 title="Perplexity by training size",
                 x_axis="training words",
-                y_axis="perplexity with ends, development sets",
+                y_axis="perplexity with ends, all test sets",
                 log_x=True,
             ),
-            f"Straight on from the last three sizes the curves cross at {crossing:.2g} words; the "
-            "publication has a tie at 1.3e9.",
+            f"Straight on from the last three sizes, {crossings} The publication has a tie at "
+            "1.3e9 words.",
         )
+        self.report.add_table("Where the curves would cross", ("extrapolated",), [(crossings,)])
 
 
-def _perplexity_interval(values: np.ndarray, tokens: np.ndarray, seed: int) -> tuple[float, float]:
-    found = bootstrap_sums(
-        np.stack([values, tokens], axis=1),
-        lambda sums: sums[:, 0] / sums[:, 1],
-        statistic="log_perplexity",
-        seed=seed,
-    )
-    low, high = found.interval
-    return math.exp(-high), math.exp(-low)
+def _crossing(ours: Sequence[Point], theirs: Sequence[Point]) -> str:
+    """Return where the ratio of two curves, straight on in logarithms, reaches one."""
+    gap = np.log([a.y / b.y for a, b in zip(ours, theirs, strict=True)])[-3:]
+    sizes = np.log([point.x for point in ours])[-3:]
+    if len(gap) < 2:
+        return "no size that two points could tell"
+    slope, intercept = np.polyfit(sizes, gap, 1)
+    if slope >= 0:
+        return "no size: the gap does not shrink"
+    return f"{math.exp(min(600.0, -intercept / slope)):.2g} words"
+
+
+def joined_documents(numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return documents of several texts with numbers of their own."""
+    found = []
+    first = 0
+    for each in numbers:
+        found.append(each + first)
+        first += int(each.max(initial=0)) + 1
+    return np.concatenate(found)

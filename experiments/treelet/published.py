@@ -22,6 +22,15 @@ TRIGRAM = {
     "HEADLEX": 0.876,
     "5-GRAM": 0.679,
 }
+#: The same, trained on a billion words.
+TRIGRAM_LARGE = {
+    "PCFG": 0.818,
+    "TREELET-TRANS": 0.901,
+    "TREELET-RULE": 0.941,
+    "TREELET": 0.933,
+    "HEADLEX": 0.920,
+    "5-GRAM": 0.875,
+}
 #: Table 5: pairwise and independent accuracy on noisy WSJ, trained on WSJ.
 NOISY = {
     "PCFG": (0.791, 0.589),
@@ -29,6 +38,14 @@ NOISY = {
     "TREELET": (0.907, 0.634),
     "HEADLEX": (0.907, 0.595),
     "5-GRAM": (0.863, 0.557),
+}
+#: The same, trained on a billion words.
+NOISY_LARGE = {
+    "PCFG": (0.770, 0.586),
+    "TREELET-RULE": (0.944, 0.662),
+    "TREELET": (0.945, 0.655),
+    "HEADLEX": (0.940, 0.620),
+    "5-GRAM": (0.935, 0.601),
 }
 #: Table 6: pairwise accuracy of references against a German system's output.
 MT = {"5-GRAM": 0.378, "TREELET": 0.660}

@@ -1,6 +1,6 @@
 """The tables of Pauls & Klein (2012) on open data: treelet models beside their baselines.
 
-    python experiments/treelet/run.py --data FOLDER --parser PARSER --output FOLDER [--seed 1]
+    python experiments/treelet/run.py --data FOLDER --parser PARSER --auto FILE... --output FOLDER
 
 Writes a report folder; see README.md beside this file.
 """
@@ -8,78 +8,139 @@ Writes a report folder; see README.md beside this file.
 from __future__ import annotations
 
 import argparse
-import tempfile
+import sys
 import warnings
 from pathlib import Path
 
-from judgement_tables import JudgementTables
-from perplexity_tables import PerplexityTables
-from tree_scores import (
-    FIVE_GRAM,
-    TREELET,
-)
+from ablation_tables import AblationTables
+from model_store import FIVE_GRAM, TREELET, Stopped
+from training_sets import ALL, replace_text
 
 from treelm.errors import TreelmWarning
 from treelm.tasks.report.report import Report
-from treelm.tasks.sample import sample_sentences
+from treelm.tasks.sample import SamplingReport, sample_sentences
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
-PARTS = ("samples", "perplexity", "trigram", "noisy", "mt", "ablations", "curve")
+PARTS = ("samples", "perplexity", "trigram", "noisy", "mt", "curve", "ablations")
+
+#: Exit status when the time that was given is over; the same command goes on.
+GO_ON = 75
 
 
-class TreeletTables(PerplexityTables, JudgementTables):
+class TreeletTables(AblationTables):
     """All tables, each by the name of its part."""
 
     # -- Table 1 ----------------------------------------------------------------------------
 
     def samples(self) -> None:
         """Draw four sentences of 15 to 20 words from TREELET and the 5-gram."""
-        rows = []
+        rows, rejected = [], []
         for name in (TREELET, FIVE_GRAM):
+            counts = SamplingReport()
             drawn = sample_sentences(
-                self.models[name], 4, seed=self.seed, min_words=15, max_words=20, reject=True
+                self.models.get(self.small, name),
+                4,
+                seed=self.seed,
+                min_words=15,
+                max_words=20,
+                reject=True,
+                report=counts,
             )
             rows += [(name, " ".join(sample.words)) for sample in drawn]
+            rejected.append((name, counts.drawn, counts.too_short, counts.too_long))
         self.report.add_table("Samples (Table 1)", ("model", "sentence"), rows)
+        self.report.add_table(
+            "Samples drawn", ("model", "drawn", "under 15 words", "over 20 words"), rejected
+        )
 
 
-def run(arguments: argparse.Namespace, folder: Path) -> Path:
+def run(arguments: argparse.Namespace) -> Path:
     """Train, measure, and return the folder of the report."""
     report = Report(
         arguments.output,
         "Treelet models beside their baselines",
-        seeds={"vocabulary, noise, negatives, bootstrap": arguments.seed},
-        options={"k": arguments.k, "limit": arguments.limit, "parts": ",".join(arguments.parts)},
+        seeds={"order of trees, vocabulary, noise, negatives, bootstrap": arguments.seed},
+        options={
+            "k": arguments.k,
+            "pruning": arguments.pruning,
+            "limit": arguments.limit,
+            "parts": ",".join(arguments.parts),
+            "negatives": arguments.negatives,
+        },
         recipe="E-SAMPLE, E-PPL, E-TRIGRAM, E-NOISY, E-MTPAIR",
     )
-    experiment = TreeletTables(arguments, report, folder)
+    experiment = TreeletTables(arguments, report)
     for part in PARTS:
         if part in arguments.parts:
             getattr(experiment, part)()
-    report.add_table("Training", ("model", "seconds"), list(experiment.training.seconds.items()))
+    models = experiment.models
+    rows = []
+    for path in sorted(models.folder.glob("*/manifest.json")):
+        size = sum(file.stat().st_size for file in path.parent.glob("*"))
+        rows.append((path.parent.name, f"{size / 1e6:.1f}"))
+    report.add_table("Models on disk", ("training set and model", "megabytes"), rows)
+    report.add_table(
+        "Training sets",
+        ("name", "words"),
+        [(name, experiment.sets.tokens(name)) for name in experiment.sets.names],
+    )
+    fingerprint = experiment.sets.vocabulary().fingerprint
+    report.add_model(TREELET, vocabulary=fingerprint, seconds=models.seconds(ALL, TREELET))
     return report.write()
 
 
-def main() -> None:
+def main() -> int:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
     parser.add_argument("--output", type=Path, required=True, help="report folder to write")
     parser.add_argument(
+        "--work",
+        type=Path,
+        help="folder of models and scores, kept for the next run; default: OUTPUT.work",
+    )
+    parser.add_argument(
         "--parser", required=True, help="model folder of a parser, or a file of parses (cache)"
     )
-    parser.add_argument("--auto", type=Path, nargs="*", default=[], help="more trees to train on")
+    parser.add_argument(
+        "--auto", type=Path, nargs="*", default=[], help="parsed text to train on too"
+    )
     parser.add_argument("--k", type=int, default=1000, help="trees of a sentence")
-    parser.add_argument("--limit", type=int, default=200, help="sentences of each set")
+    parser.add_argument(
+        "--pruning", choices=("fast", "default", "accurate"), default="default", help="the parser's"
+    )
+    parser.add_argument("--limit", type=int, help="sentences of each set; default: all")
+    parser.add_argument("--negatives", default="un-debates", help="text of the trigram model")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument(
+        "--allow-overlap", action="store_true", help="go on if test sentences stand in training"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="stop after so long; run again to go on")
     arguments = parser.parse_args()
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+    if arguments.work is None:
+        arguments.work = arguments.output.with_name(arguments.output.name + ".work")
+    options = {
+        name: str(vars(arguments)[name])
+        for name in ("data", "auto", "seed", "limit", "parser", "pruning")
+    }
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    kept = arguments.work / "options.txt"
+    text = "".join(f"{name}\t{value}\n" for name, value in options.items())
+    if kept.is_file() and kept.read_text() != text:
+        parser.error(f"{arguments.work} belongs to a run with other options:\n{kept.read_text()}")
+    replace_text(kept, text)
+    with warnings.catch_warnings():
         # What is strange in the trees is counted in the report.
         warnings.simplefilter("ignore", TreelmWarning)
-        print(run(arguments, Path(folder)))
+        try:
+            print(run(arguments))
+        except Stopped:
+            print("The time is over; run the same command again to go on.", file=sys.stderr)
+            return GO_ON
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

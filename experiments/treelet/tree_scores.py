@@ -1,121 +1,34 @@
-"""Models of one treebank over one vocabulary, and the scores that all of them give to sentences."""
+"""What models say about sentences: every sentence is parsed once for all models that lack it."""
 
 from __future__ import annotations
 
+import json
+import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from model_store import TREELET, Clock, Key, ModelStore
+from training_sets import replace_text
 
-from treelm.corpus.corpus import TreeCorpus, TreeSentences
-from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.headlex.config import HeadlexConfig
-from treelm.models.headlex.model import HeadlexModel
 from treelm.models.model import LanguageModel
-from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.model import NgramModel
-from treelm.models.packed_tree_model import PackedTreeModel
-from treelm.models.tree_model import GivesTrees, k_best_lists
-from treelm.models.treelet.config import TreeletConfig
-from treelm.models.treelet.model import TreeletModel
+from treelm.models.packed_tree_model import PackedTreeModel, pack_rooted
+from treelm.models.tree_model import GivesTrees, k_best_lists, log_sum
 from treelm.tasks.evaluate.slr import unigram_log_probs
-from treelm.tasks.transform import find_temporal_words
-from treelm.transforms.treelet import TREELET_TRANSFORMS
+from treelm.trees.packed import PackedTrees
 
 Numbers = npt.NDArray[np.float64]
 Sentence = tuple[str, ...]
 
-FIVE_GRAM, TREELET, RULE, TRANS, PCFG = "5-GRAM", "TREELET", "TREELET-RULE", "TREELET-TRANS", "PCFG"
-PLAIN, HEADLEX, MIXTURE = "TREELET, plain trees", "HEADLEX", "TREELET + 5-GRAM"
-
-#: Sentences parsed at once; lists of a thousand trees are large.
-_BATCH = 32
-
-
-@dataclass
-class Training:
-    """Trees, the words that all models know, and what training took.
-
-    Args:
-        corpus: The trees.
-        seed: Seed of the vocabulary.
-        threads: Kernel threads.
-    """
-
-    corpus: TreeCorpus
-    seed: int
-    threads: int
-    seconds: dict[str, float] = field(default_factory=dict)
-    vocabulary: Vocabulary = field(init=False)
-    temporal: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        rule = VocabularyRule(name="stream", seed=self.seed)
-        self.vocabulary = build_vocabulary(TreeSentences(self.corpus), rule)
-        words = find_temporal_words(self.corpus.paths, None, "english", threads=self.threads)
-        self.temporal = tuple(sorted(words))
-
-    def treelet(
-        self, name: str, corpus: TreeCorpus | None = None, **options: object
-    ) -> TreeletModel:
-        """Return a treelet model; the time it took is kept under its name."""
-        given = {"temporal": self.temporal, **options}
-        start = time.perf_counter()
-        model = TreeletModel.train(
-            corpus or self.corpus,
-            TreeletConfig.model_validate(given),
-            vocabulary=self.vocabulary,
-            threads=self.threads,
-        )
-        self.seconds[name] = round(time.perf_counter() - start, 2)
-        return model
-
-    def five_gram(self, corpus: TreeCorpus | None = None) -> NgramModel:
-        """Return the 5-gram model of the same words."""
-        start = time.perf_counter()
-        model = NgramModel.train(
-            corpus or self.corpus,
-            NgramConfig(order=5),
-            vocabulary=self.vocabulary,
-            threads=self.threads,
-        )
-        self.seconds[FIVE_GRAM] = round(time.perf_counter() - start, 2)
-        return model
-
-    def models(self) -> dict[str, LanguageModel]:
-        """Return the models of the tables."""
-        start = time.perf_counter()
-        headlex = HeadlexModel.train(
-            self.corpus, HeadlexConfig(), vocabulary=self.vocabulary, threads=self.threads
-        )
-        self.seconds[HEADLEX] = round(time.perf_counter() - start, 2)
-        return {
-            PCFG: self.treelet(PCFG, variant="pcfg"),
-            TRANS: self.treelet(TRANS, variant="trans"),
-            RULE: self.treelet(RULE, variant="rule"),
-            TREELET: self.treelet(TREELET),
-            PLAIN: self.treelet(PLAIN, transforms=()),
-            HEADLEX: headlex,
-            FIVE_GRAM: self.five_gram(),
-        }
-
-    def ablations(self) -> dict[str, LanguageModel]:
-        """Return treelet models with one thing changed each."""
-        found: dict[str, LanguageModel] = {}
-        for name in TREELET_TRANSFORMS:
-            kept = [other for other in TREELET_TRANSFORMS if other != name]
-            found[f"without {name}"] = self.treelet(name, transforms=kept)
-        for weight in (0.0, 0.5, 1.0):
-            found[f"lambda {weight:g}"] = self.treelet(f"lambda {weight}", yield_weight=weight)
-        found["modified Kneser-Ney"] = self.treelet("mkn", smoothing="mkn")
-        found["rule types below rules"] = self.treelet("types", base_counts="types")
-        found["min count 2"] = self.treelet("min count", min_count=2)
-        return found
+#: Sentences whose scores are kept in one file, and sentences parsed at once.
+_PIECE, _BATCH = 500, 32
+#: Rows of the file of scores: unigram, then one for each length of the list.
+_UNIGRAM, _REPEATED = "unigram", "repeated"
 
 
 @dataclass(frozen=True)
@@ -124,95 +37,187 @@ class Scores:
 
     Args:
         lengths: Words of each sentence.
-        unigram: Log probability of the words alone.
-        by_model: Log probabilities by (model, trees of the list).
-        parsed: Sentences that the parser has a tree for.
-        trees: Mean number of trees.
+        values: Log probabilities by model and number of trees.
+        unigram: Log probabilities of the words alone by model.
         repeated: Log probabilities of TREELET without leaving out equal transformed trees.
+        trees: Number of trees of each sentence.
+        fallbacks: Sentences without a tree.
         seconds: What parsing and scoring took.
     """
 
     lengths: npt.NDArray[np.int64]
-    unigram: Numbers
-    by_model: Mapping[tuple[str, int], Numbers]
-    parsed: int
-    trees: float
+    values: dict[tuple[Key, int], Numbers]
+    unigram: dict[Key, Numbers]
     repeated: Numbers
-    seconds: Mapping[str, float]
+    trees: Numbers
+    fallbacks: int
+    seconds: dict[str, float]
 
-    def slr(self, model: str, k: int) -> Numbers:
+    def slr(self, key: Key, k: int) -> Numbers:
         """Return the syntactic log-odds ratio of every sentence."""
-        return (self.by_model[model, k] - self.unigram) / self.lengths
+        return (self.values[key, k] - self.unigram[key]) / self.lengths
 
 
-def first_trees(parses: Sequence[ScoredTree], k: int) -> Sequence[ScoredTree]:
-    """Return the best trees of a list, as arrays where the list is one of arrays."""
-    cut = getattr(parses, "first", None)
-    return parses[:k] if cut is None else cut(k)
-
-
-def score_all(
-    models: Mapping[str, LanguageModel],
-    sentences: Iterable[Sentence],
-    parser: GivesTrees,
-    ks: Sequence[int],
-    *,
-    threads: int,
-) -> Scores:
-    """Return the scores of all models; every sentence is parsed once.
+@dataclass
+class ScoreStore:
+    """Scores sentences and keeps what was found, a piece of a text at a time.
 
     Args:
-        models: Models by name; those that need no trees are scored once.
-        sentences: The sentences.
-        parser: What gives them trees.
-        ks: Lengths of the lists that are summed over; the longest one is asked of the parser.
+        models: The models.
+        parser: What gives sentences their trees.
+        folder: Where scores are kept.
+        clock: Asked before every piece.
         threads: Kernel threads.
     """
-    found: dict[tuple[str, int], list[float]] = {(name, k): [] for name in models for k in ks}
-    repeated: list[float] = []
-    lengths: list[int] = []
-    unigram: list[float] = []
-    times = {"parsing": 0.0, "scoring": 0.0}
-    parsed = trees = 0
-    alone = unigram_log_probs(models[FIVE_GRAM])
-    rest = iter(sentences)
-    while batch := list(islice(rest, _BATCH)):
-        start = time.perf_counter()
-        lists = k_best_lists(parser, batch, max(ks), threads=threads)
-        times["parsing"] += time.perf_counter() - start
-        start = time.perf_counter()
-        parsed += sum(bool(len(own)) and not own[0].is_fallback for own in lists)
-        trees += sum(len(own) for own in lists)
-        lengths += [len(words) for words in batch]
-        unigram += [float(alone[models[FIVE_GRAM].vocabulary.encode(w)].sum()) for w in batch]
-        cut = {k: [first_trees(own, k) for own in lists] for k in ks}
-        for name, model in models.items():
-            if not isinstance(model, PackedTreeModel):
-                values = model.sentence_log_probs(batch, threads=threads).tolist()
-                for k in ks:
-                    found[name, k] += values
-                continue
+
+    models: ModelStore
+    parser: GivesTrees
+    folder: Path
+    clock: Clock
+    threads: int
+    _done: dict[str, int] = field(default_factory=dict)
+
+    def scores(
+        self, name: str, sentences: Sequence[Sentence], keys: Sequence[Key], ks: Sequence[int]
+    ) -> Scores:
+        """Return the scores of sentences by models.
+
+        Args:
+            name: What the sentences are called; scores are kept under it.
+            sentences: The sentences.
+            keys: The models.
+            ks: Lengths of the lists that are summed over.
+        """
+        starts = range(0, len(sentences), _PIECE)
+        for start in starts:
+            piece = sentences[start : start + _PIECE]
+            folder = self.folder / name / str(start)
+            missing = [key for key in keys if not _has(folder, key, ks)]
+            if missing:
+                self.clock.check()
+                for key in missing:
+                    self.models.get(*key)
+                self._score(folder, piece, missing, ks)
+                print(f"{name}: {start + len(piece)} of {len(sentences)}", file=sys.stderr)
+        return self._read(name, sentences, keys, ks, starts)
+
+    def _read(
+        self,
+        name: str,
+        sentences: Sequence[Sentence],
+        keys: Sequence[Key],
+        ks: Sequence[int],
+        starts: range,
+    ) -> Scores:
+        folders = [self.folder / name / str(start) for start in starts]
+        found = {key: [_load(folder, key) for folder in folders] for key in keys}
+        treelet = next((key for key in keys if key.model == TREELET), None)
+        abouts = [json.loads((folder / "about.json").read_text()) for folder in folders]
+        return Scores(
+            np.array([len(words) for words in sentences]),
+            {
+                (key, k): np.concatenate([part[str(k)] for part in found[key]])
+                for key in keys
+                for k in ks
+            },
+            {key: np.concatenate([part[_UNIGRAM] for part in found[key]]) for key in keys},
+            np.concatenate([part[_REPEATED] for part in found[treelet]])
+            if treelet is not None
+            else np.full(len(sentences), np.nan),
+            np.concatenate([np.array(about["trees"], dtype=np.float64) for about in abouts]),
+            sum(about["fallbacks"] for about in abouts),
+            {
+                what: round(sum(about[what] for about in abouts), 1)
+                for what in ("parsing", "scoring")
+            },
+        )
+
+    def _score(
+        self, folder: Path, sentences: Sequence[Sentence], keys: Sequence[Key], ks: Sequence[int]
+    ) -> None:
+        models = {key: self.models.get(*key) for key in keys}
+        found: dict[Key, dict[str, list[float]]] = {
+            key: {name: [] for name in (*map(str, ks), _UNIGRAM, _REPEATED)} for key in keys
+        }
+        about = {"parsing": 0.0, "scoring": 0.0, "fallbacks": 0}
+        trees: list[int] = []
+        alone = {key: unigram_log_probs(model) for key, model in models.items()}
+        rest = iter(sentences)
+        while batch := list(islice(rest, _BATCH)):
+            start = time.perf_counter()
+            lists = k_best_lists(self.parser, batch, max(ks), threads=self.threads)
+            about["parsing"] += time.perf_counter() - start
+            start = time.perf_counter()
+            about["fallbacks"] += sum(not len(own) or own[0].is_fallback for own in lists)
+            trees += [len(own) for own in lists]
+            ids = [models[keys[0]].vocabulary.encode(words) for words in batch]
+            for key, model in models.items():
+                own = found[key]
+                own[_UNIGRAM] += [float(alone[key][each].sum()) for each in ids]
+                self._score_batch(model, batch, lists, ks, own)
+            about["scoring"] += time.perf_counter() - start
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "about.json").is_file():
+            replace_text(folder / "about.json", json.dumps({**about, "trees": trees}))
+        for key, own in found.items():
+            draft = folder / f"{key.file}.draft.npz"
+            before = dict(_load(folder, key)) if _path(folder, key).is_file() else {}
+            np.savez(draft, **before | {name: np.array(row) for name, row in own.items()})
+            draft.replace(_path(folder, key))
+
+    def _score_batch(
+        self,
+        model: LanguageModel,
+        batch: Sequence[Sentence],
+        lists: Sequence[Sequence[ScoredTree]],
+        ks: Sequence[int],
+        found: dict[str, list[float]],
+    ) -> None:
+        """Append the scores for every number of trees, all from one look at the longest lists."""
+        if not isinstance(model, PackedTreeModel):
+            values = model.sentence_log_probs(batch, threads=self.threads).tolist()
             for k in ks:
-                scores = model.score_lists(cut[k], threads=threads)
-                found[name, k] += [score.log_prob for score in scores]
-            if name == TREELET:
-                repeated += [_with_repeats(model, own, threads) for own in lists]
-        times["scoring"] += time.perf_counter() - start
-    return Scores(
-        np.array(lengths),
-        np.array(unigram),
-        {key: np.array(values) for key, values in found.items()},
-        parsed,
-        trees / max(1, len(lengths)),
-        np.array(repeated),
-        {name: round(value, 2) for name, value in times.items()},
-    )
+                found[str(k)] += values
+            return
+        packed = [_packed(own) for own in lists]
+        scored = iter(
+            model.score_each([one for one in packed if one is not None], threads=self.threads)
+        )
+        for own, one in zip(lists, packed, strict=True):
+            if one is None:  # something stands in for the tree that the parser did not find
+                value = next(model.score_lists([own], threads=self.threads)).log_prob
+                for name in (*map(str, ks), _REPEATED):
+                    found[name].append(value)
+                continue
+            log_probs, forms = next(scored)
+            for k in ks:
+                _, first = np.unique(forms[:k], return_index=True)
+                found[str(k)].append(log_sum(log_probs[np.sort(first)]))
+            found[_REPEATED].append(log_sum(log_probs))
 
 
-def _with_repeats(model: PackedTreeModel, parses: Sequence[ScoredTree], threads: int) -> float:
+def _packed(parses: Sequence[ScoredTree]) -> PackedTrees | None:
+    """Return a list of trees as the kernel takes it, None for what is no tree of the grammar."""
+    if not len(parses) or parses[0].is_fallback:
+        return None
     packed = getattr(parses, "packed", None)
-    if packed is None or not len(parses):
-        return float("nan")
-    starts = np.array([0, len(packed)], dtype=np.uint64)
-    log_probs, _ = model.score_packed(packed, starts, threads=threads)
-    return float(np.logaddexp.reduce(log_probs))
+    if isinstance(packed, PackedTrees):
+        return packed
+    return pack_rooted([parse.tree for parse in parses])
+
+
+def _path(folder: Path, key: Key) -> Path:
+    return folder / f"{key.file}.npz"
+
+
+def _load(folder: Path, key: Key) -> dict[str, Numbers]:
+    with np.load(_path(folder, key)) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _has(folder: Path, key: Key, ks: Sequence[int]) -> bool:
+    path = _path(folder, key)
+    if not path.is_file():
+        return False
+    with np.load(path) as stored:
+        return {str(k) for k in ks} <= set(stored.files)

@@ -98,6 +98,7 @@ void bind_table_quantizer(nb::module_& module);
 void bind_slm(nb::module_& module);
 void bind_split_merge(nb::module_& module);
 void bind_tree_stream(nb::module_& module);
+void bind_tree_fragments(nb::module_& module);
 void bind_treelet(nb::module_& module);
 void bind_word_encoder(nb::module_& module);
 void bind_weighted_chart(nb::module_& module);

@@ -80,6 +80,22 @@ class Searcher {
     std::unique_ptr<HhmmSearch::Workspace> work_;
   };
 
+  // Words that the workspaces read, and those about which they knew everything.
+  std::pair<std::uint64_t, std::uint64_t> memo_counts() {
+    const std::lock_guard lock(mutex_);
+    std::pair<std::uint64_t, std::uint64_t> found{0, 0};
+    for (const auto& work : idle_) {
+      found.first += work->words_asked();
+      found.second += work->words_found();
+    }
+    return found;
+  }
+  void reset_counts() {
+    cache_.reset_counters();
+    const std::lock_guard lock(mutex_);
+    for (const auto& work : idle_) work->reset_counts();
+  }
+
   HhmmStep advance(const SharedBeam& beam, std::uint32_t word) {
     if (auto known = cache_.find(beam, word)) return *known;
     const auto began = std::chrono::steady_clock::now();
@@ -379,9 +395,12 @@ void bind_hhmm(nb::module_& module) {
              stats["dead_restarts"] = found.restarts;
              stats["stores"] = found.stores;
              stats["seconds"] = found.seconds;
+             const auto [asked, known] = self.memo_counts();
+             stats["words_read"] = asked;
+             stats["words_known"] = known;
              return stats;
            })
-      .def("reset_stats", [](Searcher& self) { self.cache().reset_counters(); })
+      .def("reset_stats", [](Searcher& self) { self.reset_counts(); })
       .def("forget", [](Searcher& self) { self.cache().clear(); });
 }
 

@@ -52,6 +52,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
+  treelm::bindings::bind_tree_fragments(module);
   treelm::bindings::bind_treelet(module);
   treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_weighted_chart(module);

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "../core/number_text.h"
 #include "../core/random.h"
 #include "../core/signature.h"
 #include "../core/unicode.h"
@@ -34,6 +35,9 @@ void bind_words(nb::module_& module) {
         return out;
       },
       nb::arg("text"));
+  module.def(
+      "numbers_text", [](const Array<double>& values) { return numbers_text(span_of(values), '\n'); },
+      nb::arg("values"));
   module.def("random_bits", &random_bits, nb::arg("seed"), nb::arg("stream"), nb::arg("counter"));
   module.def("random_uniform", &random_uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("counter"));
 }

@@ -25,15 +25,13 @@ HhmmSearch::HhmmSearch(std::shared_ptr<const HhmmGrammar> grammar, HhmmOptions o
   if (options.beam == 0) options_.beam = std::numeric_limits<std::size_t>::max() / 8;
 }
 
-HhmmSearch::Workspace::Workspace(const HhmmGrammar& grammar)
-    : word_(grammar),
+HhmmSearch::Workspace::Workspace(const HhmmGrammar& grammar, std::size_t memo_bytes)
+    : memo_(grammar, memo_bytes),
       pair_sum_(grammar.pairs(), 0.0),
       right_sum_(grammar.symbols(), 0.0),
       top_sum_(grammar.symbols(), 0.0),
-      progeny_(grammar.symbols(), 0.0),
       pair_mark_(grammar.pairs(), 0),
-      plans_(4096),
-      cross_plans_(4096) {}
+      parent_mark_(grammar.symbols(), 0) {}
 
 SharedBeam HhmmSearch::initial() const {
   auto beam = std::make_shared<HhmmBeam>();
@@ -45,12 +43,17 @@ SharedBeam HhmmSearch::initial() const {
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
   if (word >= grammar_->words()) throw Error(ErrorCode::argument, "there is no such word");
-  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work);
+  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo_.turn_to(word), work);
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
                              Workspace& work) const {
-  StoreExpansion expansion(*grammar_, options_, beam, emissions, work);
+  return advance(beam, emissions, unigram, work.memo_.turn_to(emissions), work);
+}
+
+HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
+                             WordPlans& plans, Workspace& work) const {
+  StoreExpansion expansion(*grammar_, options_, beam, emissions, plans, work);
   const double total = expansion.run();
   double before = 0;
   for (const double weight : beam.weights) before += weight;

@@ -11,7 +11,7 @@
 
 #include "hhmm_beam.h"
 #include "hhmm_grammar.h"
-#include "hhmm_word.h"
+#include "hhmm_plans.h"
 
 namespace treelm {
 
@@ -50,6 +50,8 @@ class HhmmSearch {
   std::vector<double> next_tags(const HhmmBeam& beam) const;
 
  private:
+  HhmmStep advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram, WordPlans& plans,
+                   Workspace& work) const;
   HhmmStep restart(std::span<const Emission> emissions, double log_prob) const;
 
   std::shared_ptr<const HhmmGrammar> grammar_;
@@ -58,9 +60,16 @@ class HhmmSearch {
 
 class HhmmSearch::Workspace {
  public:
-  explicit Workspace(const HhmmGrammar& grammar);
+  // Keeps what was worked out about words in so many bytes, or a little more.
+  explicit Workspace(const HhmmGrammar& grammar, std::size_t memo_bytes = std::size_t{128} << 20);
+
+  // Words that were read, and those of them about which everything was known.
+  std::uint64_t words_asked() const { return memo_.asked(); }
+  std::uint64_t words_found() const { return memo_.found(); }
+  void reset_counts() { memo_.reset_counts(); }
 
  private:
+  friend class HhmmSearch;
   friend class StoreExpansion;
 
   // A store that may come next: below `node` of the old beam, perhaps under a new element active/awaited.
@@ -70,39 +79,16 @@ class HhmmSearch::Workspace {
     std::uint32_t top;
   };
 
-  // What stores with one row of progeny above them and one active symbol do next, worked out once for all of
-  // them: the probability of anything, and what is likely enough to matter.
-  struct Outcome {
-    double value;
-    std::uint32_t pair, tag;
-  };
-  struct Plan {
-    std::uint64_t stamp = 0;
-    std::int32_t row = 0;
-    std::uint32_t active = 0, level = 0;
-    double largest_share = 0, total = 0, largest = 0;
-    bool made = false;
-    std::uint32_t first = 0, size = 0, first_top = 0, tops = 0;
-  };
-  struct CrossPlan {
-    std::uint64_t stamp = 0;
-    std::uint32_t awaited = 0, active = 0, level = 0;
-    double total = 0, largest = 0;
-    std::uint32_t first = 0, size = 0;
-  };
-
-  WordView word_;
-  std::uint64_t stamp_ = 0, node_stamp_ = 0;
-  std::vector<double> pair_sum_, right_sum_, top_sum_, progeny_;
-  std::vector<std::uint64_t> pair_mark_;
-  std::vector<std::uint32_t> pairs_, rights_, tops_;
+  WordMemo memo_;
+  std::uint64_t node_stamp_ = 0;
+  std::vector<double> pair_sum_, right_sum_, top_sum_;
+  std::vector<std::uint64_t> pair_mark_, parent_mark_;
+  std::vector<std::pair<std::uint32_t, std::int32_t>> pairs_;  // and the row below the right child, negative for tags
+  std::vector<std::uint32_t> rights_, tops_;
   std::vector<double> share_;
-  std::vector<std::uint32_t> child_start_, store_start_, plan_of_, order_;
+  std::vector<std::uint32_t> child_start_, store_start_, plan_of_;
+  std::vector<std::pair<double, std::uint32_t>> order_;
   std::vector<double> weight_of_node_;
-  std::vector<Plan> plans_;
-  std::vector<CrossPlan> cross_plans_;
-  std::vector<Outcome> outcomes_;
-  std::vector<Emission> top_outcomes_, cross_outcomes_;
   std::vector<Candidate> candidates_;
 };
 

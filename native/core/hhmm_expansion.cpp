@@ -1,26 +1,27 @@
 #include "hhmm_expansion.h"
 
 #include <algorithm>
-#include <tuple>
-
-#include "random.h"
 
 namespace treelm {
 
+namespace {
+
+// Rounding must not leave out what just reaches a threshold.
+constexpr double careful = 1 - 1e-9;
+
+}  // namespace
+
 StoreExpansion::StoreExpansion(const HhmmGrammar& grammar, const HhmmOptions& options, const HhmmBeam& beam,
-                               std::span<const Emission> emissions, HhmmSearch::Workspace& work)
+                               std::span<const Emission> emissions, WordPlans& plans, HhmmSearch::Workspace& work)
     : grammar_(grammar),
       options_(options),
       beam_(beam),
       emissions_(emissions),
+      plans_(plans),
+      word_(plans.view()),
       work_(work),
       depths_(beam.node_depths()),
       limit_(options.beam + options.beam / 2 + 256) {
-  work_.word_.show(emissions);
-  ++work_.stamp_;
-  work_.outcomes_.clear();
-  work_.top_outcomes_.clear();
-  work_.cross_outcomes_.clear();
   work_.candidates_.clear();
 }
 
@@ -36,7 +37,7 @@ double StoreExpansion::run() {
   }
   place_stores();
   order_nodes();
-  for (const std::uint32_t node : work_.order_) expand_node(node);
+  for (const auto& [weight, node] : work_.order_) expand_node(node);
   return total_;
 }
 
@@ -52,24 +53,15 @@ void StoreExpansion::place_stores() {
     work_.child_start_[node] = std::min(work_.child_start_[node], work_.child_start_[node + 1]);
     work_.store_start_[node] = std::min(work_.store_start_[node], work_.store_start_[node + 1]);
   }
-  // Twice as many places as stores, so that looking for one is short.
-  std::size_t places = work_.plans_.size();
-  while (places < 2 * beam_.stores.size()) places *= 2;
-  if (places > work_.plans_.size()) {
-    work_.plans_.assign(places, {});
-    work_.cross_plans_.assign(places, {});
-  }
   work_.share_.resize(beam_.stores.size());
   work_.plan_of_.resize(beam_.stores.size());
   for (std::size_t i = 0; i < beam_.stores.size(); ++i) {
     const auto [node, active] = beam_.stores[i];
     const std::uint32_t level = depths_[node] + 1u;
     const std::int32_t row = grammar_.row(level, beam_.nodes[node].awaited);
-    const double expected = grammar_.progeny(row, active);
+    work_.plan_of_[i] = plans_.find(row, active, level, beam_.weights[i]);
+    const double expected = plans_.plan(work_.plan_of_[i]).expected;
     work_.share_[i] = expected > 0 ? beam_.weights[i] / expected : 0.0;
-    work_.plan_of_[i] = find_plan(row, active, level);
-    double& largest = work_.plans_[work_.plan_of_[i]].largest_share;
-    largest = std::max(largest, work_.share_[i]);
   }
 }
 
@@ -84,103 +76,8 @@ void StoreExpansion::order_nodes() {
   }
   work_.order_.clear();
   for (std::uint32_t node = 0; node < nodes; ++node)
-    if (work_.weight_of_node_[node] > 0) work_.order_.push_back(node);
-  std::sort(work_.order_.begin(), work_.order_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    const double one = work_.weight_of_node_[a], two = work_.weight_of_node_[b];
-    return one != two ? one > two : a < b;
-  });
-}
-
-std::uint32_t StoreExpansion::find_plan(std::int32_t row, std::uint32_t active, std::uint32_t level) {
-  const std::size_t mask = work_.plans_.size() - 1;
-  std::size_t place = mix64(std::uint64_t{active} << 32 | static_cast<std::uint32_t>(row)) & mask;
-  for (;; place = (place + 1) & mask) {
-    Plan& plan = work_.plans_[place];
-    if (plan.stamp != work_.stamp_) {
-      plan = {};
-      plan.stamp = work_.stamp_;
-      plan.row = row;
-      plan.active = active;
-      plan.level = level;
-      return static_cast<std::uint32_t>(place);
-    }
-    if (plan.row == row && plan.active == active && plan.level == level) return static_cast<std::uint32_t>(place);
-  }
-}
-
-// A completed constituent becomes the left child of a new one in the same element.
-const StoreExpansion::Plan& StoreExpansion::made_plan(std::uint32_t place) {
-  Plan& plan = work_.plans_[place];
-  if (plan.made) return plan;
-  plan.made = true;
-  plan.first = static_cast<std::uint32_t>(work_.outcomes_.size());
-  plan.first_top = static_cast<std::uint32_t>(work_.top_outcomes_.size());
-  if (plan.row < 0) return plan;
-  const double cut = plan.largest_share > 0 ? threshold_ / plan.largest_share : 0.0;
-  const auto row = grammar_.row_view(plan.row);
-  for (std::size_t i = 0; i < row.symbols.size(); ++i) work_.progeny_[row.symbols[i]] = row.values[i];
-  for (const WordView::Rule& rule : work_.word_.left_rules(plan.level, plan.active)) {
-    const double parents = work_.progeny_[rule.parent];
-    if (parents == 0) continue;
-    plan.total += parents * rule.sum;
-    if (rule.right < 0) {
-      if (work_.top_outcomes_.size() > plan.first_top && work_.top_outcomes_.back().tag == rule.parent)
-        work_.top_outcomes_.back().value += parents * rule.sum;
-      else
-        work_.top_outcomes_.push_back({rule.parent, parents * rule.sum});
-      continue;
-    }
-    const double likeliest = parents * rule.largest;
-    plan.largest = std::max(plan.largest, likeliest);
-    if (likeliest < cut) continue;
-    const double share = parents * rule.value;
-    for (const auto& [tag, emitted] : work_.word_.row_emissions(rule.right))
-      if (share * emitted >= cut) work_.outcomes_.push_back({share * emitted, rule.pair, tag});
-  }
-  for (const std::uint32_t symbol : row.symbols) work_.progeny_[symbol] = 0;
-  plan.size = static_cast<std::uint32_t>(work_.outcomes_.size()) - plan.first;
-  plan.tops = static_cast<std::uint32_t>(work_.top_outcomes_.size()) - plan.first_top;
-  std::sort(work_.outcomes_.begin() + plan.first, work_.outcomes_.end(),
-            [](const auto& a, const auto& b) { return a.value > b.value; });
-  std::sort(work_.top_outcomes_.begin() + plan.first_top, work_.top_outcomes_.end(),
-            [](const Emission& a, const Emission& b) { return a.value > b.value; });
-  if (plan.tops > 0) plan.largest = std::max(plan.largest, work_.top_outcomes_[plan.first_top].value);
-  return plan;
-}
-
-// A completed constituent becomes the left child of what the element above awaits.
-const StoreExpansion::CrossPlan& StoreExpansion::cross_plan(std::uint32_t level, std::uint32_t awaited,
-                                                            std::uint32_t active) {
-  const std::size_t mask = work_.cross_plans_.size() - 1;
-  std::size_t place = mix64((std::uint64_t{active} << 32 | awaited) + level) & mask;
-  for (;; place = (place + 1) & mask) {
-    CrossPlan& plan = work_.cross_plans_[place];
-    if (plan.stamp == work_.stamp_) {
-      if (plan.awaited == awaited && plan.active == active && plan.level == level) return plan;
-      continue;
-    }
-    plan = {
-        work_.stamp_, awaited, active, level, 0.0, 0.0, static_cast<std::uint32_t>(work_.cross_outcomes_.size()), 0};
-    const auto [first, last] = grammar_.by_parent(awaited, active);
-    const double* values = grammar_.cross_values(level);
-    double tags = 0;
-    for (std::size_t rule = first; rule < last; ++rule) {
-      const std::uint32_t right = grammar_.cross_right(rule);
-      if (values[rule] == 0 || !work_.word_.emits(level, right)) continue;
-      work_.cross_outcomes_.push_back({right, values[rule]});
-      if (grammar_.is_tag(right)) {
-        tags += values[rule] * work_.word_.tag_value(right);
-        continue;
-      }
-      const std::int32_t row = grammar_.row(level + 1, right);
-      plan.largest = std::max(plan.largest, values[rule] * work_.word_.largest_emission(row));
-      for (const auto& [tag, emitted] : work_.word_.row_emissions(row)) plan.total += values[rule] * emitted;
-    }
-    plan.total += tags;
-    plan.largest = std::max(plan.largest, tags);
-    plan.size = static_cast<std::uint32_t>(work_.cross_outcomes_.size()) - plan.first;
-    return plan;
-  }
+    if (work_.weight_of_node_[node] > 0) work_.order_.emplace_back(-work_.weight_of_node_[node], node);
+  std::sort(work_.order_.begin(), work_.order_.end());
 }
 
 void StoreExpansion::expand_node(std::uint32_t node) {
@@ -190,7 +87,7 @@ void StoreExpansion::expand_node(std::uint32_t node) {
   const std::uint32_t first = work_.store_start_[node], last = work_.store_start_[node + 1];
   double within = 0;  // no store that comes next gets more than this from the stores of the node
   for (std::uint32_t i = first; i < last; ++i) {
-    const Plan& plan = made_plan(work_.plan_of_[i]);
+    const Plan& plan = plans_.made(work_.plan_of_[i], threshold_);
     total_ += work_.share_[i] * plan.total;
     within += work_.share_[i] * plan.largest;
   }
@@ -203,22 +100,20 @@ void StoreExpansion::expand_node(std::uint32_t node) {
 
 // Several stores with one tail: sums by parent and right child.
 void StoreExpansion::sum_within(std::uint32_t node, std::uint32_t level) {
+  const double* expected = plans_.progeny(grammar_.row(level, beam_.nodes[node].awaited));
   for (std::uint32_t i = work_.store_start_[node]; i < work_.store_start_[node + 1]; ++i) {
     const double share = work_.share_[i];
     if (share == 0) continue;
-    for (const WordView::Rule& rule : work_.word_.left_rules(level, beam_.stores[i].active)) {
+    for (const WordView::Rule& rule : plans_.view().left_rules(level, beam_.stores[i].active)) {
+      if (expected[rule.parent] == 0) continue;
       double& sum = work_.pair_sum_[rule.pair];
-      if (sum == 0) work_.pairs_.push_back(rule.pair);
+      if (sum == 0) {
+        work_.pairs_.push_back({rule.pair, rule.right});
+        work_.parent_mark_[rule.parent] = work_.node_stamp_;
+      }
       sum += share * rule.value;
     }
   }
-}
-
-// What a store brings to a pair within its element; without the progeny of the parent.
-double StoreExpansion::within_value(std::uint32_t store, std::uint32_t pair) const {
-  const std::uint32_t level = depths_[beam_.stores[store].node] + 1u;
-  const std::size_t rule = grammar_.find_left(beam_.stores[store].active, pair);
-  return rule == HhmmGrammar::no_rule ? 0.0 : work_.share_[store] * grammar_.left_values(level)[rule];
 }
 
 // Adds up what comes from one element deeper. No store that comes next weighs more than the value returned.
@@ -228,7 +123,7 @@ double StoreExpansion::reach_across(std::uint32_t node, std::uint32_t level, dou
   for (std::uint32_t child = first; child < last; ++child) {
     if (child > first && beam_.nodes[child].active != beam_.nodes[child - 1].active) group = within;
     for (std::uint32_t i = work_.store_start_[child]; i < work_.store_start_[child + 1]; ++i) {
-      const CrossPlan& plan = cross_plan(level, beam_.nodes[child].awaited, beam_.stores[i].active);
+      const CrossPlan& plan = plans_.cross(level, beam_.nodes[child].awaited, beam_.stores[i].active);
       total_ += work_.share_[i] * plan.total;
       group += work_.share_[i] * plan.largest;
     }
@@ -241,12 +136,11 @@ void StoreExpansion::sum_across(std::uint32_t level, std::uint32_t child) {
   for (std::uint32_t i = work_.store_start_[child]; i < work_.store_start_[child + 1]; ++i) {
     const double share = work_.share_[i];
     if (share == 0) continue;
-    const CrossPlan& plan = cross_plan(level, beam_.nodes[child].awaited, beam_.stores[i].active);
-    for (std::uint32_t place = plan.first; place < plan.first + plan.size; ++place) {
-      const auto [right, value] = work_.cross_outcomes_[place];
-      double& sum = work_.right_sum_[right];
-      if (sum == 0) work_.rights_.push_back(right);
-      sum += share * value;
+    const CrossPlan& plan = plans_.cross(level, beam_.nodes[child].awaited, beam_.stores[i].active);
+    for (const WordPlans::Right& right : plans_.rights(plan)) {
+      double& sum = work_.right_sum_[right.symbol];
+      if (sum == 0) work_.rights_.push_back(right.symbol);
+      sum += share * right.value;
     }
   }
 }
@@ -256,73 +150,110 @@ void StoreExpansion::reduce_across(std::uint32_t node, std::uint32_t level, doub
   const std::int32_t row = grammar_.row(level, beam_.nodes[node].awaited);
   const std::uint32_t last_child = work_.child_start_[node + 1];
   for (std::uint32_t child = work_.child_start_[node]; child < last_child;) {
-    const std::uint32_t active = beam_.nodes[child].active;
-    for (; child < last_child && beam_.nodes[child].active == active; ++child) sum_across(level, child);
-    if (work_.rights_.empty()) continue;
-    const double parents = grammar_.progeny(row, active);
+    const std::uint32_t first = child, active = beam_.nodes[child].active;
+    while (child < last_child && beam_.nodes[child].active == active) ++child;
+    const std::uint32_t store = work_.store_start_[first], stores = work_.store_start_[child] - store;
+    if (stores == 0) continue;
+    Above above{node, active, single, grammar_.progeny(row, active), {}};
+    if (single && above.parents > 0)
+      above.rules = rules_of(level, beam_.stores[work_.store_start_[node]].active, active);
+    if (stores == 1) {
+      cross_one(above, level, store, within);
+      continue;
+    }
+    for (std::uint32_t each = first; each < child; ++each) sum_across(level, each);
     for (const std::uint32_t right : work_.rights_) {
-      double value = work_.right_sum_[right];
+      const double value = work_.right_sum_[right];
       work_.right_sum_[right] = 0;
-      if (grammar_.is_tag(right)) {
-        if (single) {  // what the one store brings to tags comes with its plan
-          emit(node, level, active, right, value);
-          continue;
-        }
-      } else if (within + value * work_.word_.largest_emission(grammar_.row(level + 1, right)) < threshold_) {
-        continue;  // nor will what the stores of the node bring be enough
-      }
-      const std::uint32_t pair = parents > 0 ? grammar_.find_pair(active, right) : no_symbol;
-      if (pair != no_symbol && single) {
-        value += parents * within_value(work_.store_start_[node], pair);
-        work_.pair_mark_[pair] = work_.node_stamp_;
-      } else if (pair != no_symbol && work_.pair_sum_[pair] > 0) {
-        value += parents * work_.pair_sum_[pair];
-        work_.pair_sum_[pair] = 0;
-      }
-      emit(node, level, active, right, value);
+      const std::int32_t below = grammar_.is_tag(right) ? -1 : grammar_.row(level + 1, right);
+      // Nor will what the stores of the node bring be enough.
+      if (below >= 0 && within + value * word_.largest_emission(below) < careful * threshold_) continue;
+      settle(above, right, below, value);
     }
     work_.rights_.clear();
   }
-  std::uint32_t parent = no_symbol;
-  double parents = 0;
-  for (const std::uint32_t pair : work_.pairs_) {
+  if (!work_.pairs_.empty()) emit_pairs(node, row);
+}
+
+// Only one store reduces to an element: what it reaches comes in falling order.
+void StoreExpansion::cross_one(const Above& above, std::uint32_t level, std::uint32_t store, double within) {
+  const double share = work_.share_[store];
+  if (share == 0) return;
+  const auto [node, active] = beam_.stores[store];
+  for (const WordPlans::Right& right : plans_.rights(plans_.cross(level, beam_.nodes[node].awaited, active))) {
+    if (within + share * right.reach < careful * threshold_) return;
+    settle(above, right.symbol, right.row, share * right.value);
+  }
+}
+
+// The rules by which a left child makes a parent at a level.
+std::span<const WordView::Rule> StoreExpansion::rules_of(std::uint32_t level, std::uint32_t left,
+                                                         std::uint32_t parent) {
+  const auto rules = plans_.view().left_rules(level, left);
+  return std::ranges::equal_range(rules, parent, {}, &WordView::Rule::parent);
+}
+
+// What comes from one element deeper, with what the stores of the node bring to the same element.
+void StoreExpansion::settle(const Above& above, std::uint32_t right, std::int32_t row, double value) {
+  if (above.single && row >= 0) {  // what the one store brings to tags comes with its plan
+    const auto right_of = [this](const WordView::Rule& rule) { return grammar_.pair_right(rule.pair); };
+    const auto rule = std::ranges::lower_bound(above.rules, right, {}, right_of);
+    if (rule != above.rules.end() && right_of(*rule) == right) {
+      value += above.parents * (work_.share_[work_.store_start_[above.node]] * rule->value);
+      work_.pair_mark_[rule->pair] = work_.node_stamp_;
+    }
+  } else if (!above.single && above.parents > 0 && work_.parent_mark_[above.active] == work_.node_stamp_) {
+    const std::uint32_t pair = grammar_.find_pair(above.active, right);
+    if (pair != no_symbol) {
+      value += above.parents * work_.pair_sum_[pair];
+      work_.pair_sum_[pair] = 0;
+    }
+  }
+  if (row < 0)
+    emit_tag(above.active, right, value);
+  else
+    emit(above.node, above.active, right, row, value);
+}
+
+// What only the stores of the node bring.
+void StoreExpansion::emit_pairs(std::uint32_t node, std::int32_t row) {
+  const double* expected = plans_.progeny(row);
+  for (const auto& [pair, right] : work_.pairs_) {
     const double sum = work_.pair_sum_[pair];
     work_.pair_sum_[pair] = 0;
-    if (grammar_.pair_parent(pair) != parent) {
-      parent = grammar_.pair_parent(pair);
-      parents = grammar_.progeny(row, parent);
-    }
-    if (sum * parents > 0) emit(node, level, parent, grammar_.pair_right(pair), sum * parents);
+    if (sum == 0) continue;
+    const std::uint32_t parent = grammar_.pair_parent(pair);
+    if (right < 0)
+      emit_tag(parent, grammar_.pair_right(pair), sum * expected[parent]);
+    else
+      emit(node, parent, grammar_.pair_right(pair), right, sum * expected[parent]);
   }
   work_.pairs_.clear();
 }
 
-void StoreExpansion::emit(std::uint32_t node, std::uint32_t level, std::uint32_t active, std::uint32_t awaited,
+void StoreExpansion::emit_tag(std::uint32_t active, std::uint32_t tag, double value) {
+  double& sum = work_.top_sum_[active];
+  if (sum == 0) work_.tops_.push_back(active);
+  sum += value * word_.tag_value(tag);
+}
+
+void StoreExpansion::emit(std::uint32_t node, std::uint32_t active, std::uint32_t awaited, std::int32_t row,
                           double value) {
-  if (grammar_.is_tag(awaited)) {
-    double& sum = work_.top_sum_[active];
-    if (sum == 0) work_.tops_.push_back(active);
-    sum += value * work_.word_.tag_value(awaited);
-    return;
-  }
-  const std::int32_t row = grammar_.row(level + 1, awaited);
-  if (value * work_.word_.largest_emission(row) < threshold_) return;
-  for (const auto& [tag, share] : work_.word_.row_emissions(row)) add({value * share, node, active, awaited, tag});
+  if (value * word_.largest_emission(row) < threshold_) return;
+  for (const auto& [tag, share] : word_.row_emissions(row)) add({value * share, node, active, awaited, tag});
 }
 
 // The only store of a node: its outcomes are final, and come in falling order.
 void StoreExpansion::emit_plan(std::uint32_t node, std::uint32_t store) {
   const double share = work_.share_[store];
-  const Plan& plan = work_.plans_[work_.plan_of_[store]];
-  for (std::uint32_t place = plan.first; place < plan.first + plan.size; ++place) {
-    const auto [value, pair, tag] = work_.outcomes_[place];
+  const Plan& plan = plans_.plan(work_.plan_of_[store]);
+  for (const auto& [value, pair, tag] : plans_.outcomes(plan)) {
     if (share * value < threshold_) break;
     if (work_.pair_mark_[pair] != work_.node_stamp_)
       add({share * value, node, grammar_.pair_parent(pair), grammar_.pair_right(pair), tag});
   }
   const bool alone = work_.tops_.empty();
-  for (std::uint32_t place = plan.first_top; place < plan.first_top + plan.tops; ++place) {
-    const auto [active, value] = work_.top_outcomes_[place];
+  for (const auto& [active, value] : plans_.tops(plan)) {
     if (alone) {
       if (share * value < threshold_) break;
       add({share * value, node, no_symbol, no_symbol, active});
@@ -350,96 +281,6 @@ void StoreExpansion::add(const Candidate& candidate) {
   }
   work_.candidates_.push_back(candidate);
   if (work_.candidates_.size() >= limit_) prune();
-}
-
-void StoreExpansion::prune() {
-  auto& found = work_.candidates_;
-  if (options_.ratio > 0) std::erase_if(found, [this](const Candidate& each) { return each.value < threshold_; });
-  if (found.size() <= options_.beam) return;
-  const auto last = found.begin() + static_cast<std::ptrdiff_t>(options_.beam) - 1;
-  std::nth_element(found.begin(), last, found.end(),
-                   [this](const Candidate& a, const Candidate& b) { return better(a, b); });
-  threshold_ = std::max(threshold_, last->value);
-  found.resize(options_.beam);
-}
-
-std::vector<std::uint32_t> StoreExpansion::symbols_of(const Candidate& candidate) const {
-  std::vector<std::uint32_t> symbols = store_symbols(beam_, {candidate.node, candidate.top});
-  if (candidate.active != no_symbol) {
-    symbols.back() = candidate.active;
-    symbols.push_back(candidate.awaited);
-    symbols.push_back(candidate.top);
-  }
-  return symbols;
-}
-
-bool StoreExpansion::better(const Candidate& a, const Candidate& b) const {
-  if (a.value != b.value) return a.value > b.value;
-  return symbols_of(a) < symbols_of(b);
-}
-
-std::pair<std::shared_ptr<HhmmBeam>, double> StoreExpansion::new_beam() {
-  prune();
-  auto made = std::make_shared<HhmmBeam>();
-  made->single = options_.single;
-  const auto& found = work_.candidates_;
-  const auto old_nodes = static_cast<std::uint32_t>(beam_.nodes.size());
-  std::vector<std::uint8_t> used(old_nodes, 0);
-  used[0] = 1;
-  for (const Candidate& each : found)
-    for (std::uint32_t node = each.node; !used[node]; node = beam_.nodes[node].parent) used[node] = 1;
-
-  // Nodes by depth: those of the old beam that are still needed, and those of new elements.
-  struct Planned {
-    HhmmBeam::Node node;
-    std::uint32_t source;  // node of the old beam, or a candidate after all of these
-  };
-  const std::uint32_t deepest = grammar_.depth() + 1;
-  std::vector<std::vector<std::uint32_t>> by_depth(deepest + 1);
-  for (std::uint32_t node = 1; node < old_nodes; ++node)
-    if (used[node]) by_depth[depths_[node]].push_back(node);
-  for (std::uint32_t i = 0; i < found.size(); ++i)
-    if (found[i].active != no_symbol) by_depth[depths_[found[i].node] + 1u].push_back(old_nodes + i);
-  std::vector<std::uint32_t> place(old_nodes + found.size(), 0);
-  std::vector<Planned> planned;
-  for (const auto& sources : by_depth) {
-    planned.clear();
-    for (const std::uint32_t source : sources) {
-      const bool is_old = source < old_nodes;
-      const HhmmBeam::Node old = is_old ? beam_.nodes[source] : HhmmBeam::Node{};
-      const Candidate* each = is_old ? nullptr : &found[source - old_nodes];
-      planned.push_back({is_old ? HhmmBeam::Node{place[old.parent], old.active, old.awaited}
-                                : HhmmBeam::Node{place[each->node], each->active, each->awaited},
-                         source});
-    }
-    std::sort(planned.begin(), planned.end(), [](const Planned& a, const Planned& b) {
-      return std::tie(a.node.parent, a.node.active, a.node.awaited) <
-             std::tie(b.node.parent, b.node.active, b.node.awaited);
-    });
-    for (std::size_t i = 0; i < planned.size(); ++i) {
-      if (i == 0 || !(planned[i].node == planned[i - 1].node)) made->nodes.push_back(planned[i].node);
-      place[planned[i].source] = static_cast<std::uint32_t>(made->nodes.size()) - 1;
-    }
-  }
-
-  std::vector<std::tuple<std::uint32_t, std::uint32_t, double>> stores;
-  stores.reserve(found.size());
-  for (std::uint32_t i = 0; i < found.size(); ++i) {
-    const std::uint32_t node = found[i].active == no_symbol ? place[found[i].node] : place[old_nodes + i];
-    stores.emplace_back(node, found[i].top, found[i].value);
-  }
-  std::sort(stores.begin(), stores.end());
-  double kept = 0;
-  for (const auto& store : stores) kept += std::get<2>(store);
-  made->stores.reserve(stores.size());
-  made->weights.reserve(stores.size());
-  for (const auto& [node, top, value] : stores) {
-    made->stores.push_back({node, top});
-    const double weight = value / kept;
-    made->weights.push_back(options_.single ? static_cast<double>(static_cast<float>(weight)) : weight);
-  }
-  made->set_hash();
-  return {made, kept};
 }
 
 }  // namespace treelm

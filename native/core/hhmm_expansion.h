@@ -13,7 +13,7 @@ namespace treelm {
 class StoreExpansion {
  public:
   StoreExpansion(const HhmmGrammar& grammar, const HhmmOptions& options, const HhmmBeam& beam,
-                 std::span<const Emission> emissions, HhmmSearch::Workspace& work);
+                 std::span<const Emission> emissions, WordPlans& plans, HhmmSearch::Workspace& work);
 
   // The mass of all stores that come next, before any is pruned.
   double run();
@@ -22,32 +22,41 @@ class StoreExpansion {
 
  private:
   using Candidate = HhmmSearch::Workspace::Candidate;
-  using Plan = HhmmSearch::Workspace::Plan;
-  using CrossPlan = HhmmSearch::Workspace::CrossPlan;
+  using Plan = WordPlans::Plan;
+  using CrossPlan = WordPlans::CrossPlan;
 
   void place_stores();
   void order_nodes();
-  std::uint32_t find_plan(std::int32_t row, std::uint32_t active, std::uint32_t level);
-  const Plan& made_plan(std::uint32_t place);
-  const CrossPlan& cross_plan(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
   void expand_node(std::uint32_t node);
   void sum_within(std::uint32_t node, std::uint32_t level);
   double reach_across(std::uint32_t node, std::uint32_t level, double within);
   void reduce_across(std::uint32_t node, std::uint32_t level, double within);
   void sum_across(std::uint32_t level, std::uint32_t child);
-  double within_value(std::uint32_t store, std::uint32_t pair) const;
-  void emit(std::uint32_t node, std::uint32_t level, std::uint32_t active, std::uint32_t awaited, double value);
+  // An element that a completed constituent below it goes on with.
+  struct Above {
+    std::uint32_t node, active;
+    bool single;                            // whether the node has one store
+    double parents;                         // expected number of the active symbol
+    std::span<const WordView::Rule> rules;  // by which the one store makes the active symbol
+  };
+  std::span<const WordView::Rule> rules_of(std::uint32_t level, std::uint32_t left, std::uint32_t parent);
+  void cross_one(const Above& above, std::uint32_t level, std::uint32_t store, double within);
+  void settle(const Above& above, std::uint32_t right, std::int32_t row, double value);
+  void emit_pairs(std::uint32_t node, std::int32_t row);
+  void emit_tag(std::uint32_t active, std::uint32_t tag, double value);
+  void emit(std::uint32_t node, std::uint32_t active, std::uint32_t awaited, std::int32_t row, double value);
   void emit_plan(std::uint32_t node, std::uint32_t store);
   void flush_tops(std::uint32_t node);
   void add(const Candidate& candidate);
   void prune();
-  bool better(const Candidate& a, const Candidate& b) const;
   std::vector<std::uint32_t> symbols_of(const Candidate& candidate) const;
 
   const HhmmGrammar& grammar_;
   const HhmmOptions& options_;
   const HhmmBeam& beam_;
   std::span<const Emission> emissions_;
+  WordPlans& plans_;
+  const WordView& word_;
   HhmmSearch::Workspace& work_;
   std::vector<std::uint8_t> depths_;
   double total_ = 0, threshold_ = 0, largest_ = 0;

@@ -29,10 +29,6 @@ std::vector<std::size_t> checked_starts(std::span<const std::int64_t> starts, st
   return found;
 }
 
-std::size_t pair_hash(std::uint32_t parent, std::uint32_t right) {
-  return static_cast<std::size_t>(mix64(std::uint64_t{parent} << 32 | right));
-}
-
 }  // namespace
 
 HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
@@ -148,16 +144,13 @@ void HhmmGrammar::index_rules(const HhmmArrays& arrays) {
     if (rule[0] != 0) pairs.emplace_back(rule[0], rule[2]);
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  std::size_t places = 16;
-  while (places < 4 * pairs.size()) places *= 2;
-  pair_place_.assign(places, no_symbol);
+  pair_start_.assign(symbols_ + 1, 0);
   for (const auto& [parent, right] : pairs) {
-    std::size_t place = pair_hash(parent, right) & (places - 1);
-    while (pair_place_[place] != no_symbol) place = (place + 1) & (places - 1);
-    pair_place_[place] = static_cast<std::uint32_t>(pair_parent_.size());
+    ++pair_start_[parent + 1];
     pair_parent_.push_back(parent);
     pair_right_.push_back(right);
   }
+  std::partial_sum(pair_start_.begin(), pair_start_.end(), pair_start_.begin());
 
   std::erase_if(order, [&](std::size_t i) { return rules[i][0] == 0; });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rules[a][1] < rules[b][1]; });
@@ -186,11 +179,9 @@ double HhmmGrammar::progeny(std::int32_t row, std::uint32_t symbol) const {
 }
 
 std::uint32_t HhmmGrammar::find_pair(std::uint32_t parent, std::uint32_t right) const {
-  const std::size_t mask = pair_place_.size() - 1;
-  for (std::size_t place = pair_hash(parent, right) & mask;; place = (place + 1) & mask) {
-    const std::uint32_t pair = pair_place_[place];
-    if (pair == no_symbol || (pair_parent_[pair] == parent && pair_right_[pair] == right)) return pair;
-  }
+  const auto first = pair_right_.begin() + pair_start_[parent], last = pair_right_.begin() + pair_start_[parent + 1];
+  const auto found = std::lower_bound(first, last, right);
+  return found == last || *found != right ? no_symbol : static_cast<std::uint32_t>(found - pair_right_.begin());
 }
 
 std::size_t HhmmGrammar::find_left(std::uint32_t left, std::uint32_t pair) const {

@@ -126,7 +126,7 @@ class HhmmGrammar {
   std::vector<std::int32_t> left_right_;
   std::vector<double> left_value_;
   std::vector<std::uint32_t> pair_parent_, pair_right_;
-  std::vector<std::uint32_t> pair_place_;  // hashed by parent and right child
+  std::vector<std::uint32_t> pair_start_;  // by parent
   std::vector<std::size_t> cross_start_;   // by parent
   std::vector<std::uint32_t> cross_left_, cross_right_;
   std::vector<double> cross_value_;

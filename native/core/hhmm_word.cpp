@@ -2,22 +2,24 @@
 
 #include <algorithm>
 
+#include "random.h"
+
 namespace treelm {
 
 WordView::WordView(const HhmmGrammar& grammar)
     : grammar_(grammar),
-      tag_value_(grammar.symbols(), 0.0),
+      tag_value_(grammar.symbols() - grammar.phrasal(), 0.0),
       row_start_(grammar.rows() + 2, 0),
       largest_(grammar.rows(), 0.0),
-      sum_(grammar.rows(), 0.0),
-      left_piece_(std::size_t{grammar.symbols()} * (grammar.depth() + 1)) {}
+      sum_(grammar.rows(), 0.0) {}
 
 void WordView::show(std::span<const Emission> emissions) {
-  ++stamp_;
+  piece_places_.clear();
+  pieces_.clear();
   left_rules_.clear();
-  for (const auto& [tag, value] : emissions_) tag_value_[tag] = 0;
+  for (const auto& [tag, value] : emissions_) tag_value_[tag - grammar_.phrasal()] = 0;
   emissions_.assign(emissions.begin(), emissions.end());
-  for (const auto& [tag, value] : emissions_) tag_value_[tag] = value;
+  for (const auto& [tag, value] : emissions_) tag_value_[tag - grammar_.phrasal()] = value;
 
   // Rows are filled from the columns of the tags: counted, placed, written.
   std::fill(row_start_.begin(), row_start_.end(), 0u);
@@ -38,28 +40,39 @@ void WordView::show(std::span<const Emission> emissions) {
   }
 }
 
+std::size_t WordView::bytes() const {
+  const auto bytes = [](const auto& values) { return values.capacity() * sizeof(values[0]); };
+  return bytes(emissions_) + bytes(tag_value_) + bytes(row_start_) + bytes(largest_) + bytes(sum_) +
+         bytes(row_emissions_) + piece_places_.bytes() + bytes(pieces_) + bytes(left_rules_);
+}
+
 std::span<const WordView::Rule> WordView::left_rules(std::uint32_t level, std::uint32_t left) {
-  Piece& piece = left_piece_[std::size_t{level} * grammar_.symbols() + left];
-  if (piece.stamp != stamp_) {
-    piece = {stamp_, static_cast<std::uint32_t>(left_rules_.size()), 0};
+  const auto hash = [](std::uint32_t level, std::uint32_t left) { return mix64(std::uint64_t{level} << 32 | left); };
+  std::uint32_t place = piece_places_.find(hash(level, left), [&](std::uint32_t each) {
+    return pieces_[each].left == left && pieces_[each].level == level;
+  });
+  if (place == HashedPlaces::none) {
+    place = static_cast<std::uint32_t>(pieces_.size());
+    pieces_.push_back({level, left, static_cast<std::uint32_t>(left_rules_.size()), 0});
+    piece_places_.add(place, [&](std::uint32_t each) { return hash(pieces_[each].level, pieces_[each].left); });
     const auto [first, last] = grammar_.by_left(left);
     const double* values = grammar_.left_values(level);
     const std::int32_t* rights = grammar_.left_rights(level);
-    for (std::size_t place = first; place < last; ++place) {
-      const std::int32_t right = rights[place];
-      if (right == -1 || values[place] == 0) continue;
+    for (std::size_t rule = first; rule < last; ++rule) {
+      const std::int32_t right = rights[rule];
+      if (right == -1 || values[rule] == 0) continue;
       const bool is_row = right >= 0;
       const auto index = static_cast<std::size_t>(is_row ? right : -2 - right);
-      const double largest = is_row ? largest_[index] : tag_value_[index];
+      const double largest = is_row ? largest_[index] : tag_value_[index - grammar_.phrasal()];
       if (largest == 0) continue;
-      const std::uint32_t pair = grammar_.left_pair(place);
-      const double value = values[place];
+      const std::uint32_t pair = grammar_.left_pair(rule);
+      const double value = values[rule];
       left_rules_.push_back(
           {pair, grammar_.pair_parent(pair), right, value, value * (is_row ? sum_[index] : largest), value * largest});
     }
-    piece.size = static_cast<std::uint32_t>(left_rules_.size()) - piece.first;
+    pieces_[place].size = static_cast<std::uint32_t>(left_rules_.size()) - pieces_[place].first;
   }
-  return {left_rules_.data() + piece.first, piece.size};
+  return {left_rules_.data() + pieces_[place].first, pieces_[place].size};
 }
 
 }  // namespace treelm

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hashed_places.h"
 #include "hhmm_grammar.h"
 
 namespace treelm {
@@ -16,7 +17,9 @@ class WordView {
   // Turns to a word with these tags; the view keeps a copy.
   void show(std::span<const Emission> emissions);
 
-  double tag_value(std::uint32_t tag) const { return tag_value_[tag]; }
+  std::size_t bytes() const;
+
+  double tag_value(std::uint32_t tag) const { return tag_value_[tag - grammar_.phrasal()]; }
   // The tags of the word below a row of progeny, with the probability to come to them and to emit the word.
   std::span<const Emission> row_emissions(std::int32_t row) const {
     if (row < 0) return {};
@@ -27,7 +30,7 @@ class WordView {
   double largest_emission(std::int32_t row) const { return row < 0 ? 0.0 : largest_[static_cast<std::size_t>(row)]; }
   // Whether a symbol awaited at a level can begin with the word.
   bool emits(std::uint32_t level, std::uint32_t awaited) const {
-    if (grammar_.is_tag(awaited)) return tag_value_[awaited] > 0;
+    if (grammar_.is_tag(awaited)) return tag_value(awaited) > 0;
     return largest_emission(grammar_.row(level + 1, awaited)) > 0;
   }
 
@@ -42,20 +45,19 @@ class WordView {
   std::span<const Rule> left_rules(std::uint32_t level, std::uint32_t left);
 
  private:
-  // A piece of an arena that belongs to the word whose number is `stamp`.
+  // A piece of the rules.
   struct Piece {
-    std::uint64_t stamp = 0;
-    std::uint32_t first = 0, size = 0;
+    std::uint32_t level, left, first, size;
   };
 
   const HhmmGrammar& grammar_;
   std::vector<Emission> emissions_;
-  std::uint64_t stamp_ = 0;
-  std::vector<double> tag_value_;
+  std::vector<double> tag_value_;  // by tag, from the first
   std::vector<std::uint32_t> row_start_;
   std::vector<double> largest_, sum_;
   std::vector<Emission> row_emissions_;
-  std::vector<Piece> left_piece_;
+  HashedPlaces piece_places_;
+  std::vector<Piece> pieces_;
   std::vector<Rule> left_rules_;
 };
 

@@ -140,7 +140,4 @@ class RefinedChart {
   int reference_ = 0;
 };
 
-extern template class RefinedChart<float>;
-extern template class RefinedChart<double>;
-
 }  // namespace treelm

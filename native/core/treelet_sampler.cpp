@@ -92,11 +92,11 @@ TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t
       throw Error(ErrorCode::table, "a right-hand side was drawn that does not exist");
     }
     const std::uint32_t row[] = {yield, here.label, here.parent, here.rule};
-    drawn.log_probability += std::log(model_->phrase_probability(row, [&] {
+    drawn.log_probability += model_->phrase_log_probability(row, [&] {
       std::vector<std::uint32_t> symbols;
       for (const std::uint32_t label : children) symbols.push_back(model_->base()->symbol(label));
-      return model_->base()->probability(here.label, symbols);
-    }));
+      return model_->base()->log_probability(here.label, symbols);
+    });
     // A phrase waits for at least one word, so a tree of too many children is too long at once.
     if (waiting.size() + children.size() > max_words + max_depth) {
       drawn.outcome = SampledTrees::too_long;

@@ -1,6 +1,7 @@
 #include "treelet_scorer.h"
 
 #include <cmath>
+#include <limits>
 
 namespace treelm {
 
@@ -100,7 +101,7 @@ class SentenceScorer : public SharedNodeVisitor {
     std::uint32_t position = none;
     std::size_t first = 0, last = 0;  // in children_
     double inside = 0;                // ln p of everything below, given the node and what it consists of
-    double base = -1;                 // of the right-hand side; negative until somebody asks
+    double log_base = std::numeric_limits<double>::quiet_NaN();  // of the right-hand side, once somebody asks
   };
 
   std::uint32_t label(std::uint32_t shared, bool tag) {
@@ -128,31 +129,31 @@ class SentenceScorer : public SharedNodeVisitor {
     return sum;
   }
 
-  // ln p of an event, looked up once; `compute` gives p.
+  // ln p of an event, looked up once; `compute` gives it.
   template <class Compute>
   double cached(std::span<const std::uint32_t> event, Compute compute) {
     const std::uint32_t id = events_.intern(event);
-    if (id == event_value_.size()) event_value_.push_back(std::log(compute()));
+    if (id == event_value_.size()) event_value_.push_back(compute());
     return event_value_[id];
   }
 
   double phrase(std::uint32_t id, std::uint32_t parent, std::uint32_t parent_rule) {
     Node& node = nodes_[id];
     const std::uint32_t row[] = {node.yield, node.label, parent, parent_rule};
-    const auto compute = [&] { return model_.phrase_probability(row, [&] { return base(node); }); };
+    const auto compute = [&] { return model_.phrase_log_probability(row, [&] { return log_base(node); }); };
     // What was never seen has no id of its own.
-    return node.yield == none ? std::log(compute()) : cached(row, compute);
+    return node.yield == none ? compute() : cached(row, compute);
   }
 
-  double base(Node& node) {
-    if (node.base < 0) {
+  double log_base(Node& node) {
+    if (std::isnan(node.log_base)) {
       const YieldModel& yields = *model_.base();
       labels_.clear();
       for (std::size_t at = node.first; at < node.last; ++at)
         labels_.push_back(yields.symbol(nodes_[children_[at]].label));
-      node.base = yields.probability(node.label, labels_);
+      node.log_base = yields.log_probability(node.label, labels_);
     }
-    return node.base;
+    return node.log_base;
   }
 
   double word(const Node& node, std::uint32_t right, std::uint32_t rule) {
@@ -160,7 +161,7 @@ class SentenceScorer : public SharedNodeVisitor {
       return back > node.position ? model_.sentence_start() : words_[node.position - back];
     };
     const std::uint32_t row[] = {words_[node.position], node.label, right, rule, before(1), before(2)};
-    return cached(row, [&] { return model_.word_probability(row); });
+    return cached(row, [&] { return std::log(model_.word_probability(row)); });
   }
 
   static constexpr std::uint32_t not_looked_up = none - 1;

@@ -3,6 +3,7 @@
 // rule around it, and the two words before it.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,15 +47,15 @@ class TreeletModel {
     const std::uint32_t parts[] = {label, yield};
     return label == none || yield == none ? none : rules_.find(parts);
   }
-  // p of a phrase: (right-hand side or none, label, parent, rule of the parent); `base` gives the probability
-  // of a right-hand side that was never seen below this label.
-  template <class Base>
-  double phrase_probability(const std::uint32_t* row, Base base) const {
+  // ln p of a phrase: (right-hand side or none, label, parent, rule of the parent); `log_base` gives ln p
+  // of a right-hand side that was never seen below this label. A long one has a p that no double holds.
+  template <class LogBase>
+  double phrase_log_probability(const std::uint32_t* row, LogBase log_base) const {
     if (row[0] != none) {
       const double p = nonterminal_->probability_from(0, row, 0);
-      if (p > 0) return p;
+      if (p > 0) return std::log(p);
     }
-    return nonterminal_->probability_from(0, row, base());
+    return std::log(nonterminal_->probability_from(0, row, 1)) + log_base();
   }
   // p of a word: (word, tag, sibling to the right, rule around it, two words before).
   double word_probability(const std::uint32_t* row) const {

@@ -1,6 +1,8 @@
 #include "yield_model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "random.h"
 
@@ -61,6 +63,18 @@ double YieldModel::probability(std::uint32_t parent, std::span<const std::uint32
   if (!is_parent(parent)) return free;
   const double bound = std::exp(log_product(*conditional_, &parent, symbols));
   return weight_ * bound + (1 - weight_) * free;
+}
+
+double YieldModel::log_probability(std::uint32_t parent, std::span<const std::uint32_t> symbols) const {
+  for (const std::uint32_t symbol : symbols)
+    if (symbol == none) return -std::numeric_limits<double>::infinity();
+  const double free = log_product(*unconditional_, nullptr, symbols);
+  if (!is_parent(parent)) return free;
+  const double left = std::log(weight_) + log_product(*conditional_, &parent, symbols);
+  const double right = std::log1p(-weight_) + free;
+  const double largest = std::max(left, right);
+  if (std::isinf(largest)) return largest;
+  return largest + std::log(std::exp(left - largest) + std::exp(right - largest));
 }
 
 YieldSampler::YieldSampler(std::shared_ptr<const YieldModel> model)

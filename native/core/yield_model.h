@@ -35,6 +35,8 @@ class YieldModel {
 
   // b(symbols | parent); 0 if one of the symbols is `none`.
   double probability(std::uint32_t parent, std::span<const std::uint32_t> symbols) const;
+  // Its logarithm, also where it is smaller than any double.
+  double log_probability(std::uint32_t parent, std::span<const std::uint32_t> symbols) const;
 
  private:
   double log_product(const BackoffTable& table, const std::uint32_t* parent,

@@ -64,6 +64,25 @@ TEST("hhmm: gives the probabilities of a grammar by hand") {
   CHECK_THROWS_CODE(search.advance(*two.beam, 2, work), ErrorCode::argument);
 }
 
+TEST("hhmm: what is kept about words changes no step") {
+  const LeftRecursive example;
+  const HhmmSearch search = search_of(example, {10, 0, 0.01, false});
+  HhmmSearch::Workspace kept(search.grammar()), small(search.grammar(), 1), none(search.grammar(), 0);
+  SharedBeam beam = search.initial();
+  for (int word = 0; word < 12; ++word) {
+    const HhmmStep step = search.advance(*beam, word % 3 == 0, kept);
+    for (HhmmSearch::Workspace* other : {&small, &none}) {
+      const HhmmStep again = search.advance(*beam, word % 3 == 0, *other);
+      CHECK(again.log_prob == step.log_prob);
+      CHECK(again.beam->same(*step.beam));
+    }
+    beam = step.beam;
+  }
+  CHECK(kept.words_asked() == 12);
+  CHECK(kept.words_found() == 8);  // the first time nothing is known, the second time it is kept
+  CHECK(none.words_found() == 0);
+}
+
 TEST("hhmm: finds the best tree") {
   const LeftRecursive example;
   const HhmmGrammar grammar(example.arrays());

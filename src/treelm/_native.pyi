@@ -436,16 +436,48 @@ class HhmmSearch:
     def reset_stats(self) -> None: ...
     def forget(self) -> None: ...
 
-def best_weighted_tree(
+def sample_fragments(
     *,
-    symbols: int,
+    starts: npt.NDArray[np.int64],
     rules: npt.NDArray[np.int32],
-    weights: npt.NDArray[np.float64],
-    root_weights: npt.NDArray[np.float64],
-    tags: npt.NDArray[np.int32],
-    tag_weights: npt.NDArray[np.float64],
-    tag_starts: npt.NDArray[np.int64],
-) -> tuple[float, int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None: ...
+    labels: npt.NDArray[np.int32],
+    sizes: npt.NDArray[np.int32],
+    rule_log_probs: npt.NDArray[np.float64],
+    label_count: int,
+    concentration: float,
+    stop: float,
+    sweeps: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]: ...
+
+@final
+class FragmentCover:
+    def __init__(
+        self,
+        *,
+        starts: npt.NDArray[np.int64],
+        tokens: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.uint64],
+        rule_labels: npt.NDArray[np.int32],
+        label_count: int,
+    ) -> None: ...
+    def derive(
+        self,
+        *,
+        starts: npt.NDArray[np.int64],
+        rules: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        sizes: npt.NDArray[np.int32],
+        threads: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+    ]: ...
+
 def best_weighted_trees(
     *,
     symbols: int,
@@ -458,6 +490,7 @@ def best_weighted_trees(
     sentence_starts: npt.NDArray[np.int64],
     threads: int,
     progress: Callable[[int, int], None] | None = None,
+    plain: bool = False,
 ) -> tuple[
     npt.NDArray[np.float64],
     npt.NDArray[np.int64],
@@ -573,6 +606,7 @@ class StreamRule:
     def signature_counts(self) -> npt.NDArray[np.uint64]: ...
 
 def lower_case(text: str) -> str: ...
+def numbers_text(values: npt.NDArray[np.float64]) -> str: ...
 def random_bits(seed: int, stream: int, counter: int) -> int: ...
 def random_uniform(seed: int, stream: int, counter: int) -> float: ...
 

@@ -98,3 +98,18 @@ def test_hhmm_benchmark_prints_every_figure(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for figure in ("beam 2000, ratio 1e-05", "cached", "r^2 of a line", "2 threads over 1"):
         assert figure in done.stdout
+
+
+def test_latent_benchmark_compares_two_charts(tmp_path: Path) -> None:
+    text, trees = tmp_path / "text.txt", tmp_path / "few.mrg"
+    text.write_text("the dog sees the cat\n" * 3)
+    trees.write_text(
+        "(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat)))))\n" * 3
+    )
+    command = [sys.executable, SCRIPT.with_name("lsvm.py"), "--text", text, "--trees", trees]
+    done = subprocess.run(
+        [*command, "--json"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["words"] for row in rows] == ["5-10"] * 3

@@ -97,6 +97,32 @@ def test_hhmm_parses_and_samples(folder: Path) -> None:
     assert len(assert_fine(drawn).decode().splitlines()) == 2
 
 
+def test_hhmm_takes_a_beam_in_every_command(tmp_path: Path, folder: Path) -> None:
+    narrow = HhmmModel.load(folder).with_search(beam_width=3)
+    lines = treelm("score", "-m", folder, "--beam-width", "3", stdin=TEXT)
+    expected = [narrow.score(line).log_prob for line in TEXT.decode().splitlines()]
+    found = assert_fine(lines, NOT_EXACT).decode().split()
+    assert [float(line) for line in found] == pytest.approx(expected)
+    trees = treelm("parse", "-m", folder, "--beam-width", "3", stdin=TEXT)
+    assert len(assert_fine(trees, None).decode().splitlines()) == 2
+    drawn = treelm("sample", "-m", folder, "--beam-width", "3", "--max-words", "8")
+    assert len(assert_fine(drawn, None).decode().splitlines()) == 1
+    for command in ("score", "parse", "surprisal"):
+        refused = treelm(command, "-m", folder, "--beam-width", "0", stdin=TEXT)
+        assert_refused(refused, 2, "beam_width")
+    small_ngram(order=2).save(tmp_path / "ngram")
+    refused = treelm("score", "-m", tmp_path / "ngram", "--beam-width", "3", stdin=TEXT)
+    assert_refused(refused, 2, "keeps no beam")
+
+
+def test_hhmm_parses_with_another_beam_into_another_file(tmp_path: Path, folder: Path) -> None:
+    out = tmp_path / "parses.forest"
+    assert treelm("parse", "-m", folder, "-o", out, stdin=TEXT).returncode == 0
+    refused = treelm("parse", "-m", folder, "--beam-width", "3", "-o", out, stdin=TEXT)
+    assert refused.returncode != 0
+    assert b"another" in refused.stderr or b"other" in refused.stderr
+
+
 def test_hhmm_mixes_on_the_command_line(tmp_path: Path, folder: Path) -> None:
     vocabulary = folder / "words.txt"
     ngram, text = tmp_path / "ngram", tmp_path / "held-out.txt"

@@ -117,6 +117,26 @@ def test_sentences_are_scored_with_a_parser(run: Runner) -> None:
     assert isinstance(load("headlex"), HeadlexModel)
 
 
+def test_score_tables_say_how_many_trees_and_which_have_none(run: Runner) -> None:
+    assert run("train", "pcfg", "--trees", "train.mrg", "-o", "grammar", "-q").code == 0
+    options = ("train", "treelet", "--trees", "train.mrg", "--parser", "grammar", "-o", "model")
+    assert run(*options, "-q").code == 0
+    short = Path("test.txt").read_text().splitlines()[0]
+    Path("long.txt").write_text(" ".join(["the"] * 500) + f"\n{short}\n")
+    table = run("score", "-m", "model", "-k", "10", "--format", "tsv", "long.txt")
+    rows = [line.split("\t") for line in table.out.splitlines()]
+    assert rows[0][-2:] == ["n_trees", "fallback"]
+    assert rows[1][-2:] == ["1", "1"]
+    assert rows[2][-1] == "0"
+    assert int(rows[2][-2]) > 1
+    # No double holds the probability of a phrase of 500 words; its logarithm is a number all the same.
+    assert -1e5 < float(rows[1][2]) < -500
+    assert "1 of 2 sentences have no tree" in table.err
+    lines = run("score", "-m", "model", "-k", "10", "long.txt")
+    assert [float(line) for line in lines.out.splitlines()] == [float(row[2]) for row in rows[1:]]
+    assert "1 of 2 sentences have no tree" in lines.err
+
+
 def test_text_is_parsed_and_added(run: Runner) -> None:
     assert run("train", "pcfg", "--trees", "train.mrg", "-o", "grammar").code == 0
     both = record(

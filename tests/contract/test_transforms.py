@@ -14,7 +14,7 @@ from treelm.transforms.pipelines import PIPELINES, PipelineOptions, named_pipeli
 from treelm.transforms.right_corner import RightCorner
 from treelm.transforms.transform import TRANSFORMS, Pipeline, Transform, load_built_in
 from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet
-from treelm.transforms.unary_chains import DisambiguateTags, MergeUnaryChains
+from treelm.transforms.unary_chains import DisambiguateTags, LimitUnaryChains, MergeUnaryChains
 from treelm.trees.tree import Tree
 
 SUBJECTS: list[Transform] = [
@@ -39,6 +39,8 @@ SUBJECTS: list[Transform] = [
     Markovize(horizontal_order=0, vertical_order=1),
     Lexicalize(),
     Lexicalize(tag=True),
+    LimitUnaryChains(),
+    LimitUnaryChains(most=1),
 ]
 
 

@@ -139,7 +139,7 @@ def test_noisy_treebanks(data: Path, tmp_path: Path) -> None:
 
 def test_hhmm(data: Path, tmp_path: Path) -> None:
     script = RECIPES / "hhmm/run.py"
-    sizes = ("--beam-width", "20", "--sentences", "10", "--sweep-sentences", "8", "--depth", "2")
+    sizes = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
     rest = ("--beams", "5", "20", "--options", "2", "--threads", "1", "--seed", "3")
     folders = ("--data", str(data), "--output", str(tmp_path))
     done = subprocess.run(
@@ -150,12 +150,19 @@ def test_hhmm(data: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == 4
+    parts = ("perplexity", "sweeps", "reading", "garden")
+    reports = [str(tmp_path / part) for part in parts]
+    assert [line for line in done.stdout.splitlines() if line in reports] == reports
     results = json.loads((tmp_path / "perplexity/results.json").read_text())
     found = values(results, "Perplexity, in domain")
     for model in ("1-gram", "5-gram", "HHMM", "5-gram + HHMM", "big 5-gram + HHMM"):
         assert found[model, "perplexity"] > 1
-    assert "209.13" in (tmp_path / "perplexity/tables.md").read_text()
+    tables = (tmp_path / "perplexity/tables.md").read_text()
+    assert "209.13" in tables
+    assert "Claim (b)" in tables
+    curve = (tmp_path / "lambda/gum.csv").read_text().splitlines()
+    assert curve[0] == "lambda,ppl"
+    assert len(curve) == 13
     sweeps = (tmp_path / "sweeps/tables.md").read_text()
     assert "Share of trees that fit a store" in sweeps
     assert "bits per word" in sweeps
@@ -189,7 +196,12 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
         lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
         (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
-    options = ("--parser", str(grammar), "--limit", "4", "--k", "10")
+    with lzma.open(data / "text/unseen.txt.xz", "wt", encoding="utf-8") as text:
+        text.writelines(" ".join(sentence.split()[::-1]) + "\n\n" for sentence in SENTENCES)
+    auto = tmp_path / "auto.mrg"
+    auto.write_text("".join(f"{tree}\n" for tree in treelm.sample_treebank() for _ in range(4)))
+    options = ("--parser", str(grammar), "--limit", "4", "--k", "10", "--negatives", "unseen")
+    options += ("--auto", str(auto), "--allow-overlap")
     results, tables = run("treelet", data, tmp_path / "report", *options)
     for name in TREEBANKS:
         found = values(results, f"Perplexity on {name} (Table 2)")
@@ -201,5 +213,31 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
         results, "References against translations (Table 6)"
     )
     assert ("without vp_flattening", "perplexity with ends") in values(results, "One thing changed")
+    assert ("without vp_flattening", "accuracy, trigram pseudo-negatives") in values(
+        results, "One thing changed"
+    )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables
+
+
+def test_lsvm(data: Path, tmp_path: Path) -> None:
+    grammar = tmp_path / "grammar"
+    train("pcfg", TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))).save(grammar)
+    (data / "mt/ted").mkdir(parents=True, exist_ok=True)
+    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
+        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
+        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
+    work = ("--work", str(tmp_path / "work"), "--parser", str(grammar), "--vertical-order", "1")
+    sizes = ("--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
+    results, tables = run("lsvm", data, tmp_path / "report", *work, *sizes)
+    found = values(results, "Trigram pseudo-negatives (Table 1)")
+    models = {model for model, _ in found}
+    assert {"MLE", "MLE + length", "Trigram-Poly", "LSVM-Gx", "LSVM-MLE without memory"} <= models
+    assert {"Rerank features", "TSG fragments", "TREELET SLR"} <= models
+    assert all(0 <= value <= 1 for value in found.values())
+    pairs = values(results, "References against translations (Table 1)")
+    assert ("LSVM-MLE", "pairwise accuracy") in pairs
+    for title in ("Order of the paper", "Unlabelled F1 of hidden trees (Table 3)", "Not run"):
+        assert title in tables
+    again, _ = run("lsvm", data, tmp_path / "again", *work, *sizes)
+    assert values(again, "Trigram pseudo-negatives (Table 1)") == found

@@ -1,4 +1,7 @@
-"""Best trees under weights of any sign, against all trees, and the rule for ties."""
+"""Best trees under weights of any sign, against all trees, and the rule for ties.
+
+Both charts are looked at: the one that is used, and the plain one that it is measured against.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,38 @@ Shape = tuple[int, tuple["Shape", ...]]
 def best(
     symbols: int, rules: Rules, roots: list[float], words: list[dict[int, float]]
 ) -> tuple[float, int, Shape] | None:
-    """Return score, branching and tree of the kernel."""
-    starts = np.cumsum([0, *map(len, words)]).astype(np.int64)
+    """Return score, branching and tree of the kernel, which both charts agree on."""
     order = sorted(rules)
-    found = _native.best_weighted_tree(
-        symbols=symbols,
-        rules=np.array(order, dtype=np.int32).reshape(-1, 3),
-        weights=np.array([rules[rule] for rule in order], dtype=np.float64),
-        root_weights=np.array(roots, dtype=np.float64),
-        tags=np.array([tag for word in words for tag in sorted(word)], dtype=np.int32),
-        tag_weights=np.array([word[tag] for word in words for tag in sorted(word)], dtype=float),
-        tag_starts=starts,
-    )
-    if found is None:
+    found = [
+        _native.best_weighted_trees(
+            symbols=symbols,
+            rules=np.array(order, dtype=np.int32).reshape(-1, 3),
+            weights=np.array([rules[rule] for rule in order], dtype=np.float64),
+            root_weights=np.array(roots, dtype=np.float64),
+            tags=np.array([tag for word in words for tag in sorted(word)], dtype=np.int32),
+            tag_weights=np.array(
+                [word[tag] for word in words for tag in sorted(word)], dtype=float
+            ),
+            tag_starts=np.cumsum([0, *map(len, words)]).astype(np.int64),
+            sentence_starts=np.array([0, len(words)], dtype=np.int64),
+            threads=1,
+            plain=plain,
+        )
+        for plain in (False, True)
+    ]
+    for one, two in zip(*found, strict=True):
+        assert one.tolist() == two.tolist()
+    scores, branching, _, labels, used = found[0]
+    if scores[0] == -np.inf:
+        assert not len(labels)
         return None
-    score, branching, labels, used = found
     nodes = iter(zip(labels.tolist(), used.tolist(), strict=True))
 
     def build() -> Shape:
         label, rule = next(nodes)
         return (label, ()) if rule == 0xFFFFFFFF else (label, (build(), build()))
 
-    return score, branching, build()
+    return float(scores[0]), int(branching[0]), build()
 
 
 def all_trees(
@@ -117,6 +130,7 @@ def test_nothing_to_parse() -> None:
         {"tags": np.array([7], dtype=np.int32)},
         {"tag_starts": np.array([0, 9], dtype=np.int64)},
         {"root_weights": np.zeros(3)},
+        {"sentence_starts": np.array([0, 5], dtype=np.int64)},
     ],
 )
 def test_forged_arrays_are_refused(change: dict[str, np.ndarray]) -> None:
@@ -127,6 +141,7 @@ def test_forged_arrays_are_refused(change: dict[str, np.ndarray]) -> None:
         "tags": np.zeros(1, dtype=np.int32),
         "tag_weights": np.zeros(1),
         "tag_starts": np.array([0, 1], dtype=np.int64),
+        "sentence_starts": np.array([0, 1], dtype=np.int64),
     }
     with pytest.raises(_native.KernelError, match="E_ARGUMENT"):
-        _native.best_weighted_tree(symbols=1, **{**arrays, **change})
+        _native.best_weighted_trees(symbols=1, threads=1, **{**arrays, **change})

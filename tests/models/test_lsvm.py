@@ -86,37 +86,20 @@ def test_many_sentences_get_the_trees_of_the_plain_chart() -> None:
         tag_starts = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
         tags = np.concatenate([*lists, np.zeros(0)]).astype(np.int32)
         values = generator.integers(-2, 3, len(tags)).astype(np.float64)
-        grammar = {
+        given = {
             "symbols": symbols,
             "rules": rules,
             "weights": weights,
             "root_weights": tops,
+            "tags": tags,
+            "tag_weights": values,
+            "tag_starts": tag_starts,
+            "sentence_starts": starts,
         }
-        scores, branching, nodes, labels, used = _native.best_weighted_trees(
-            **grammar,
-            tags=tags,
-            tag_weights=values,
-            tag_starts=tag_starts,
-            sentence_starts=starts,
-            threads=2,
-        )
-        for place in range(len(sizes)):
-            first, last = starts[place], starts[place + 1]
-            part = slice(tag_starts[first], tag_starts[last])
-            plain = _native.best_weighted_tree(
-                **grammar,
-                tags=tags[part],
-                tag_weights=values[part],
-                tag_starts=tag_starts[first : last + 1] - tag_starts[first],
-            )
-            own = slice(nodes[place], nodes[place + 1])
-            if plain is None:
-                assert scores[place] == -np.inf
-                assert nodes[place] == nodes[place + 1]
-            else:
-                assert (scores[place], branching[place]) == plain[:2]
-                assert labels[own].tolist() == plain[2].tolist()
-                assert used[own].tolist() == plain[3].tolist()
+        found = _native.best_weighted_trees(**given, threads=2)
+        plain = _native.best_weighted_trees(**given, threads=1, plain=True)
+        for one, two in zip(found, plain, strict=True):
+            assert one.tolist() == two.tolist()
 
 
 def test_frequencies_of_a_left_side_add_up_to_one() -> None:

@@ -21,8 +21,9 @@ from treelm.tasks.beliefs import beliefs
 from treelm.tasks.measures import MEASURES, chosen_measures, measure_sentences
 from treelm.tasks.search import with_search
 from treelm.tasks.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal import TableFormat, surprisal_rows, table_lines
+from treelm.tasks.surprisal import surprisal_rows
 from treelm.tasks.surprisal_pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal_tables import TableFormat, table_lines
 from treelm.view.store_drawing import draw_beliefs_svg, draw_beliefs_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 

@@ -8,14 +8,20 @@ import json
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.models.toy_model import ToyModel, ToySentences
 
+from treelm import _native
 from treelm.corpus.corpus import SentenceInDocument, sentences_in_documents
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.tasks.sample import sample_sentences
 from treelm.tasks.score import score_lines
-from treelm.tasks.surprisal import COLUMNS, SurprisalRow, TableFormat, surprisal_rows, table_lines
+from treelm.tasks.surprisal import surprisal_rows
+from treelm.tasks.surprisal_rows import COLUMNS, SurprisalRow
+from treelm.tasks.surprisal_tables import TableFormat, table_lines
 
 LINES = ['the boat , " left', "", "", "a ship's harbour", "left"]
 
@@ -148,3 +154,10 @@ def test_samples_come_in_pieces_that_make_no_difference(monkeypatch: pytest.Monk
         next(sample_sentences(model, -1))
     with pytest.raises(UnsupportedTask):
         next(sample_sentences(ToySentences(model), 1))
+
+
+@given(st.lists(st.floats()))
+@example([0.0, -0.0, 1.0, 1e15, 1e16, 1e-4, 1e-5, 5e-324, 1.7976931348623157e308, math.inf])
+def test_numbers_are_written_as_python_writes_them(values: list[float]) -> None:
+    text = _native.numbers_text(np.array(values, np.float64))
+    assert text.split("\n") == [*map(repr, values), ""]

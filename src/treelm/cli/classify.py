@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from json import dumps
 
 from treelm.cli.model_options import ModelPath, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
 from treelm.models.registry import load
-from treelm.tasks.classify import Decision, classify_lines
+from treelm.tasks.classify import Decision, as_classifier, classify_lines, draw_decisions
+
+#: Decisions that are drawn.
+_DRAWN = 50
 
 
 def classify(
@@ -18,6 +23,8 @@ def classify(
     model: ModelPath,
     output: OutputFile = "-",
     line_buffered: bool = False,
+    parser: str | None = None,
+    explain: str | None = None,
     json: bool = False,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
@@ -32,22 +39,38 @@ def classify(
         model: Model folder of a classifier.
         output: File to write; standard output by default.
         line_buffered: Write every line at once, for use in pipes.
+        parser: Parser of a classifier by features of trees, instead of its own.
+        explain: SVG file to write: the trees behind the first 50 decisions, each production with
+            its weight in colour. For latent machines and classifiers by rules.
         json: A JSON object a line.
         text: Text.
         common: Common.
     """
     text, _ = text or TextOptions(), common
-    loaded = load(model)
+    loaded = as_classifier(load(model), parser)
+    shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:
         for _, lines in text.first_lines(files or ["-"]):
+            kept = _keeping(lines, shown) if explain is not None else lines
             decisions = classify_lines(
-                loaded, lines, batch=1 if flush else 1024, threads=text.thread_count
+                loaded, kept, batch=1 if flush else 1024, threads=text.thread_count
             )
             for decision in decisions:
                 out.write(_line(decision, as_json=json).encode())
                 if flush:
                     out.flush()
+    if explain is not None:
+        with write_atomically(explain) as picture:
+            picture.write(draw_decisions(loaded, shown).encode())
+
+
+def _keeping(lines: Iterable[str], shown: list[tuple[str, ...]]) -> Iterator[str]:
+    for line in lines:
+        words = split_words(line)
+        if words and len(shown) < _DRAWN:
+            shown.append(words)
+        yield line
 
 
 def _line(decision: Decision | None, *, as_json: bool) -> str:

@@ -102,11 +102,15 @@ class SearchOptions:
     beam_ratio: float | None = None
     """Drop hypotheses lighter than this share of the heaviest; default: none are."""
 
+    @property
+    def given(self) -> dict[str, int | float]:
+        """The options that were given."""
+        options = {"beam_width": self.beam_width, "beam_ratio": self.beam_ratio}
+        return {name: value for name, value in options.items() if value is not None}
+
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the search asked for."""
-        given = {"beam_width": self.beam_width, "beam_ratio": self.beam_ratio}
-        options = {name: value for name, value in given.items() if value is not None}
-        return with_search(model, options) if options else model
+        return with_search(model, self.given) if self.given else model
 
 
 @Parameter(name="*")

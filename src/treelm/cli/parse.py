@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import TextOptions, at_once
+from treelm.cli.model_options import SearchOptions, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
@@ -40,6 +40,7 @@ def parse(
     restart: bool = False,
     parsed: Annotated[str | None, Parameter(name="--from")] = None,
     line_buffered: bool = False,
+    search: SearchOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -65,10 +66,12 @@ def parse(
         restart: With -o FILE.forest: begin anew whatever the file holds.
         parsed: Write the trees of this file of parses, without a model.
         line_buffered: Write every tree at once, for use in pipes.
+        search: Search.
         text: Text.
         common: Common.
     """
     text, common = text or TextOptions(), common or CommonOptions()
+    search = search or SearchOptions()
     if fast and accurate:
         raise UsageError("choose one of --fast and --accurate.")
     if trees < 1:
@@ -78,13 +81,13 @@ def parse(
         name = "--restart" if restart else "--forests"
         raise UsageError(f"{name} is used with -o FILE.forest only.")
     if parsed is not None:
-        if model is not None or files or is_forest or fast or accurate:
+        if model is not None or files or is_forest or fast or accurate or search.given:
             raise UsageError("--from takes neither a model, nor text, nor writes a file of parses.")
         _write_parsed(parsed, trees, output, text, common)
         return
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
-    loaded = load(model)
+    loaded = search.apply(load(model))
     pruning: Pruning = "fast" if fast else "accurate" if accurate else "default"
     own = loaded.parser_options if isinstance(loaded, GrammarModel) else ParserOptions()
     options = replace(own, pruning=pruning)
@@ -111,7 +114,7 @@ def parse(
         loaded,
         text.first_lines(files or ["-"]),
         output,
-        fingerprint=parser_fingerprint(Path(model)),
+        fingerprint=parser_fingerprint(Path(model), search.given),
         k=trees,
         forests=forests,
         options=options,

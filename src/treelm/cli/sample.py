@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import ModelPath, at_once
+from treelm.cli.model_options import ModelPath, SearchOptions, at_once
 from treelm.cli.options import CommonOptions, OutputFile
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
@@ -25,6 +25,7 @@ def sample(
     reject: bool = False,
     with_trees: bool = False,
     output: OutputFile = "-",
+    search: SearchOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
     """Draw sentences from a model, one a line.
@@ -38,11 +39,12 @@ def sample(
         reject: Leave out longer sentences too instead of cutting them; models of trees always do.
         with_trees: Write a tab and the tree after each sentence; for models of trees.
         output: File to write; standard output by default.
+        search: Search.
         common: Common.
     """
     common = common or CommonOptions()
     flush = at_once(output, line_buffered=False)
-    loaded = load(model)
+    loaded = (search or SearchOptions()).apply(load(model))
     if with_trees and not isinstance(loaded, TreeScorer):
         raise UsageError(
             f"a model of the system {loaded.system} draws no trees; leave --with-trees out."

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Literal
 
-from treelm.cli.model_options import ModelPath, ScoringOptions, TextOptions, at_once
+from treelm.cli.model_options import ModelPath, ScoringOptions, SearchOptions, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import write_score_table
@@ -15,7 +15,7 @@ from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.evaluate.slr import slr as log_odds_ratios
-from treelm.tasks.score import score_lines
+from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees
 
 
@@ -33,6 +33,7 @@ def score(
     output: OutputFile = "-",
     line_buffered: bool = False,
     scoring: ScoringOptions | None = None,
+    search: SearchOptions | None = None,
     text: TextOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
@@ -55,18 +56,22 @@ def score(
         output: File to write; standard output by default.
         line_buffered: Write every score at once, for use in pipes.
         scoring: Scoring.
+        search: Search.
         text: Text.
         common: Common.
     """
     text, common = text or TextOptions(), common or CommonOptions()
-    scoring = scoring or ScoringOptions()
+    scoring, search = scoring or ScoringOptions(), search or SearchOptions()
     flush = at_once(output, line_buffered=line_buffered)
     if trees is not None or kbest is not None:
         unfit = no_eos or slr or format != "text"
         if files or (trees is not None and kbest is not None) or unfit:
             raise UsageError("give one of files of text, --trees and --kbest; trees have ends.")
-        if scoring != ScoringOptions(k=scoring.k):
-            raise UsageError("--parser, --pruning and --floor are for sentences, not for trees.")
+        if scoring != ScoringOptions(k=scoring.k) or search.given:
+            raise UsageError(
+                "--parser, --pruning, --floor, --beam-width and --beam-ratio are for sentences, "
+                "not for trees."
+            )
     if posterior and trees is None:
         raise UsageError("--posterior is that of trees: give them with --trees.")
     if trees is not None:
@@ -78,7 +83,7 @@ def score(
         values = (None if score is None else score.log_prob for score in sums)
         _write(output, text.first(values), flush=flush)
         return
-    loaded = scoring.model(model)
+    loaded = search.apply(scoring.model(model))
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
     if slr or format == "tsv":
@@ -94,12 +99,16 @@ def score(
             read_measured_text((files or ["-"])[0]),
             with_unigram=slr or (counts is not None and bool(counts.any())),
             threads=text.thread_count,
+            progress=common.progress,
         )
+        if table.fallback is not None:
+            _note_fallbacks(common, int(table.fallback.sum()), len(table.fallback))
         if slr:
             _write(output, log_odds_ratios(table).tolist(), flush=flush)
             return
         write_score_table(output, table)
         return
+    report = ScoringReport()
     scores = chain.from_iterable(
         score_lines(
             loaded,
@@ -108,10 +117,21 @@ def score(
             threads=text.thread_count,
             line_buffered=flush,
             source=file,
+            report=report,
+            progress=common.progress,
         )
         for file in files or ["-"]
     )
     _write(output, text.first(scores), flush=flush)
+    _note_fallbacks(common, report.fallbacks, report.sentences)
+
+
+def _note_fallbacks(common: CommonOptions, fallbacks: int, sentences: int) -> None:
+    """Say how many sentences have no tree."""
+    if fallbacks:
+        common.note(
+            f"{fallbacks} of {sentences} sentences have no tree; a flat one stands in for it."
+        )
 
 
 def _write(output: str, values: Iterable[float | None], *, flush: bool) -> None:

@@ -14,8 +14,9 @@ from treelm.models.model import LanguageModel
 from treelm.models.registry import load
 from treelm.tasks.measures import chosen_measures
 from treelm.tasks.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal import surprisal_rows, table_lines
+from treelm.tasks.surprisal import surprisal_rows
 from treelm.tasks.surprisal_pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal_tables import table_lines
 
 
 def surprisal(

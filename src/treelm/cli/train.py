@@ -348,6 +348,13 @@ train.command(
     help="Train a support vector machine over n-grams of words.",
     help_epilogue="Example: `treelm train trigram-svm --good a.txt --bad b.txt -o model`",
 )
+train.command(
+    "treelm.cli.train_classifiers:tree_features",
+    name="tree-features",
+    help="Train a classifier by features of one parse of each sentence.",
+    help_epilogue="Example: `treelm train tree-features --features rerank --parser parser "
+    "--good a.txt --bad b.txt -o model`",
+)
 
 
 @train.command(

@@ -1,4 +1,4 @@
-"""`treelm train lsvm` and `treelm train trigram-svm`."""
+"""`treelm train lsvm`, `treelm train trigram-svm` and `treelm train tree-features`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from treelm.cli.corpus_options import trees_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, TreeOptions, thread_count
 from treelm.cli.terminal import write_record
+from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import UsageError
+from treelm.grammar.parser_options import Pruning
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round
+from treelm.models.tree_features.config import FeatureSet, TreeFeaturesConfig
+from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel
-from treelm.tasks.train_classifiers import labelled, train_lsvm_model, train_trigram_model
+from treelm.tasks.train_classifiers import (
+    labelled,
+    train_lsvm_model,
+    train_tree_features_model,
+    train_trigram_model,
+)
 
 #: The folder of the model that is made.
 NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
@@ -150,8 +159,6 @@ def trigram_svm(
         common: Common.
     """
     del common
-    if (dev_good is None) != (dev_bad is None):
-        raise UsageError("give both --dev-good and --dev-bad, or neither.")
     config = TrigramSvmModel.make_config(
         {
             "kernel": kernel,
@@ -161,8 +168,7 @@ def trigram_svm(
         }
     )
     assert isinstance(config, TrigramSvmConfig)  # what this model makes of options
-    tuning = None if dev_good is None or dev_bad is None else labelled(dev_good, dev_bad)
-    model = train_trigram_model(labelled(good, bad), tuning, output, config)
+    model = train_trigram_model(labelled(good, bad), _tuning(dev_good, dev_bad), output, config)
     write_record(
         {
             "system": model.system,
@@ -173,3 +179,82 @@ def trigram_svm(
         },
         as_json=json,
     )
+
+
+def tree_features(
+    *,
+    good: list[str],
+    bad: list[str],
+    dev_good: list[str] | None = None,
+    dev_bad: list[str] | None = None,
+    parser: str,
+    output: NewModel,
+    features: FeatureSet = "rerank",
+    min_sentences: int = 5,
+    regularization: float | None = None,
+    pruning: Pruning = "fast",
+    sweeps: int = 20,
+    seed: int = 0,
+    threads: int | None = None,
+    json: bool = False,
+    common: CommonOptions | None = None,
+) -> None:
+    """Train a classifier by features of one parse of each sentence.
+
+    Args:
+        good: Files of good sentences, one a line.
+        bad: Files of bad sentences.
+        dev_good: Good sentences that choose the regularization. Default: a tenth of the training
+            sentences is kept for that.
+        dev_bad: Bad ones.
+        parser: Model folder of a parser, which is saved with the model, or a file of parses
+            (`treelm parse -o FILE.forest`), which is not.
+        output: Model folder to write.
+        features: cfg (rules), tsg (fragments of trees) or rerank (those of Charniak and Johnson).
+        min_sentences: Features in fewer training sentences are dropped.
+        regularization: Weight of the squared norm. Default: the best of a grid.
+        pruning: How a grammar prunes when it parses.
+        sweeps: For tsg: rounds of Gibbs sampling that find fragments.
+        seed: Seed of the sampler and the solver.
+        threads: Threads; default: the cores available. Results do not depend on it.
+        json: One JSON object instead of lines.
+        common: Common.
+    """
+    common = common or CommonOptions()
+    config = TreeFeaturesModel.make_config(
+        {
+            "features": features,
+            "min_sentences": min_sentences,
+            "regularization": regularization,
+            "pruning": pruning,
+            "sweeps": sweeps,
+            "seed": seed,
+        }
+    )
+    assert isinstance(config, TreeFeaturesConfig)  # what this model makes of options
+    model = train_tree_features_model(
+        labelled(good, bad),
+        _tuning(dev_good, dev_bad),
+        parser,
+        output,
+        config,
+        threads=thread_count(threads),
+        progress=common.progress,
+    )
+    write_record(
+        {
+            "system": model.system,
+            "kind": features,
+            "features": len(model.names),
+            "fragments": None if model.grammar is None else len(model.grammar),
+            "regularization": model.config.regularization,
+            "accuracy": model.accuracy,
+        },
+        as_json=json,
+    )
+
+
+def _tuning(good: list[str] | None, bad: list[str] | None) -> LabelledSentences | None:
+    if (good is None) != (bad is None):
+        raise UsageError("give both --dev-good and --dev-bad, or neither.")
+    return None if good is None or bad is None else labelled(good, bad)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,20 @@ from treelm.models.scores import SentenceScore
 from treelm.models.trained_model import OwnConfig
 from treelm.models.words import Words, words_of
 from treelm.store.manifest import TrainingCorpus
+from treelm.trees.tree import Tree
 
 Floats = npt.NDArray[np.float64]
 
 #: Sentences that are looked at together.
 _BATCH = 1024
+
+
+class Explanation(NamedTuple):
+    """The tree behind a decision, and what each of its productions adds to the margin."""
+
+    tree: Tree
+    weights: tuple[float, ...]
+    """One a node, in preorder: that of the production below it."""
 
 
 class Classifier(LanguageModel, Generic[OwnConfig]):
@@ -68,6 +77,19 @@ class Classifier(LanguageModel, Generic[OwnConfig]):
     def decision(self, sentence: Words) -> float:
         """Return the margin of a sentence; it is good if that is above zero."""
         return float(self.margins([words_of(sentence)])[0])
+
+    def explain(self, sentence: Words) -> Explanation | None:
+        """Return the tree behind a decision with the weight of each of its productions.
+
+        Raises:
+            UnsupportedTask: if the classifier does not weigh productions.
+        """
+        del sentence
+        raise UnsupportedTask(
+            f"a classifier of the system {self.system} weighs no productions of trees that could "
+            "be drawn; latent machines (lsvm) and those over rules (tree-features --features cfg) "
+            "do."
+        )
 
     def probabilities(self, margins: Floats) -> Floats:
         """Return the probabilities that sentences with these margins are good."""

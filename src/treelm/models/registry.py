@@ -26,6 +26,7 @@ SYSTEMS = {
     "plsa": "treelm.models.composite.topic_model:TopicModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
     "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
+    "tree_features": "treelm.models.tree_features.model:TreeFeaturesModel",
     "interpolated": "treelm.models.interpolated:InterpolatedModel",
     "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
 }

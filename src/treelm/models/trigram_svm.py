@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, ValidationError
 
-from treelm.corpus.files import read_lines
+from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError
+from treelm.errors import EstimationError, ModelFileError
 from treelm.extras import import_extra
 from treelm.models.calibration import Calibration, fit_calibration, training_records
 from treelm.models.classifier import Classifier, Floats
+from treelm.models.linear_svm import choose, fit_linear, with_tuning
 from treelm.models.lsvm.config import GRID
 from treelm.models.model import Config, explain
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
-_TABLES, _NGRAMS, _WORDS = "tables.safetensors", "ngrams.txt", "words.txt"
+_TABLES, _WORDS = "tables.safetensors", "words.txt"
 _DEGREE = 3
+#: Words whose n-grams fit into a number.
+MOST_WORDS = 1 << 20
 
 
 class TrigramSvmConfig(Config):
@@ -42,25 +43,47 @@ class TrigramSvmConfig(Config):
     """Seed of landmarks, of the solver, and of the sentences kept for tuning."""
 
 
-def ngrams_of(words: Sequence[str]) -> Counter[str]:
-    """Return how often each n-gram of up to three words occurs, one border on each side.
+Keys = npt.NDArray[np.int64]
 
-    Examples:
-        >>> sorted(ngrams_of(["a", "b"]))
-        ['<s> a', '<s> a b', 'a', 'a b', 'a b </s>', 'b', 'b </s>']
+
+def ngram_keys(
+    sentences: Sequence[Sequence[str]], vocabulary: Vocabulary
+) -> tuple[Keys, npt.NDArray[np.int64]]:
+    """Return all n-grams of up to three known words as numbers, and the sentence of each.
+
+    There is one border on each side, which is no n-gram by itself. A number has three digits, one
+    a word: nothing is 0, the borders are 1 and 2, and words come after that.
     """
-    padded = ("<s>", *words, "</s>")
-    counts = Counter(words)
-    for size in (2, 3):
-        counts.update(" ".join(padded[i : i + size]) for i in range(len(padded) - size + 1))
-    return counts
+    text = encode_sentences(sentences, vocabulary)
+    starts = text.starts.astype(np.int64)
+    sizes: Keys = starts[1:] - starts[:-1] + 2
+    ends = np.cumsum(sizes)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    digits = np.empty(len(owners), np.int64)
+    is_border = np.zeros(len(owners), np.bool_)
+    is_border[ends - sizes] = is_border[ends - 1] = True
+    digits[ends - sizes], digits[ends - 1] = 1, 2
+    digits[~is_border] = text.ids.astype(np.int64) + 3
+    unknown = digits == int(vocabulary.ids_of([UNKNOWN])[0]) + 3
+    base = len(vocabulary) + 3
+    known = ~unknown
+    two = known[:-1] & known[1:] & (owners[:-1] == owners[1:])
+    three = two[:-1] & two[1:]
+    pairs = digits[:-1] * base + digits[1:]
+    parts = [
+        (digits[known & ~is_border], owners[known & ~is_border]),
+        (pairs[two], owners[:-1][two]),
+        ((digits[:-2] * base + digits[1:-1])[three] * base + digits[2:][three], owners[:-2][three]),
+    ]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 class TrigramSvmModel(Classifier[TrigramSvmConfig]):
     """Weighs n-grams of words; the vector of a sentence has length one.
 
     Args:
-        ngrams: The n-grams of the training sentences, sorted.
+        vocabulary: Words of the training sentences.
+        ngrams: Their n-grams as numbers, ascending.
         tables: ``weights`` and ``offset``; for a polynomial also ``landmarks.*``, the sparse
             vectors of the landmarks, for which the weights are then.
         config: How it was trained.
@@ -73,13 +96,15 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
 
     def __init__(
         self,
-        ngrams: Sequence[str],
+        vocabulary: Vocabulary,
+        ngrams: Keys,
         tables: dict[str, npt.NDArray[Any]],
         config: TrigramSvmConfig,
+        *,
         calibration: Calibration,
         corpora: Sequence[TrainingCorpus] = (),
     ) -> None:
-        self.ngrams, self.tables = tuple(ngrams), tables
+        self._vocabulary, self.ngrams, self.tables = vocabulary, ngrams, tables
         self._config, self._calibration, self._corpora = config, calibration, tuple(corpora)
 
     @property
@@ -92,20 +117,23 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         """Accuracy on the sentences of tuning."""
         return float(self.tables["accuracy"][0])
 
-    @cached_property
+    @property
     def vocabulary(self) -> Vocabulary:
         """The words of its training sentences."""
-        words = (ngram for ngram in self.ngrams if " " not in ngram)
-        return Vocabulary.from_counts(dict.fromkeys(words, 1))
+        return self._vocabulary
 
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {ngram: number for number, ngram in enumerate(self.ngrams)}
+    def ngram(self, number: int) -> str:
+        """Return one of the n-grams as a string."""
+        key, base = int(self.ngrams[number]), len(self._vocabulary) + 3
+        digits = (key // base // base, key // base % base, key % base)
+        symbols = self._vocabulary.symbols
+        names = {1: "<s>", 2: "</s>"}
+        return " ".join(names.get(digit) or symbols[digit - 3] for digit in digits if digit)
 
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity for one without a known n-gram."""
         del threads
-        return _margins(_vectors(sentences, self._ids), self.tables, self.size)
+        return _margins(_vectors(sentences, self._vocabulary, self.ngrams), self.tables, self.size)
 
     def description(self) -> Description:
         """Return what the manifest says about the model."""
@@ -119,8 +147,8 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""
-        writer.tables(_TABLES, {**self.tables, "calibration": np.array(self._calibration)})
-        writer.text(_NGRAMS, "".join(f"{ngram}\n" for ngram in self.ngrams))
+        own = {"ngrams": self.ngrams, "calibration": np.array(self._calibration)}
+        writer.tables(_TABLES, {**self.tables, **own})
         save_vocabulary(self.vocabulary, writer.file(_WORDS))
 
     @classmethod
@@ -138,18 +166,30 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
                 f"({explain(error)})",
                 code="E_MANIFEST",
             ) from error
-        ngrams = tuple(read_lines(folder.file(_NGRAMS)))
+        vocabulary = load_vocabulary(folder.file(_WORDS))
         stored = folder.tables(_TABLES)
         tables = {name: stored[name] for name in stored}
         calibration = tables.pop("calibration", np.zeros(0))
-        made = cls(ngrams, tables, config, Calibration(1.0, 0.0), folder.manifest.corpora)
-        known = load_vocabulary(folder.file(_WORDS)).fingerprint
+        ngrams = tables.pop("ngrams", np.zeros(0))
+        made = cls(
+            vocabulary,
+            ngrams,
+            tables,
+            config,
+            calibration=Calibration(1.0, 0.0),
+            corpora=folder.manifest.corpora,
+        )
+        limit = (len(vocabulary) + 3) ** 3
         if not (
-            _fits(tables, len(ngrams), config)
+            ngrams.dtype == np.int64
+            and ngrams.ndim == 1
+            and bool(np.all(np.diff(ngrams) > 0))
+            and (not len(ngrams) or (ngrams[0] >= 0 and int(ngrams[-1]) < limit))
+            and _fits(tables, len(ngrams), config)
             and calibration.dtype == np.float64
             and calibration.shape == (2,)
             and bool(np.isfinite(calibration).all())
-            and known == folder.manifest.vocabulary == made.vocabulary.fingerprint
+            and vocabulary.fingerprint == folder.manifest.vocabulary
         ):
             raise ModelFileError(
                 f"{folder.path}: the tables are not those of this SVM over n-grams; files of "
@@ -196,21 +236,23 @@ _LANDMARKS: dict[str, type[np.generic]] = {
 }
 
 
-def _vectors(sentences: Sequence[Sequence[str]], ids: dict[str, int]) -> Any:
+def _vectors(sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, ngrams: Keys) -> Any:
     """Return vectors of length one, a row each; an empty row without a known n-gram."""
     sparse = import_extra("scipy.sparse", "Classifying by n-grams")
-    starts = [0]
-    columns: list[int] = []
-    values: list[float] = []
-    for words in sentences:
-        counts = sorted((ids[name], n) for name, n in ngrams_of(words).items() if name in ids)
-        norm = sum(n * n for _, n in counts) ** 0.5
-        columns.extend(place for place, _ in counts)
-        values.extend(n / norm for _, n in counts)
-        starts.append(len(columns))
+    keys, owners = ngram_keys(sentences, vocabulary)
+    width, count = len(ngrams), len(sentences)
+    places = np.minimum(np.searchsorted(ngrams, keys), max(width - 1, 0))
+    known = ngrams[places] == keys if width else np.zeros(len(keys), np.bool_)
+    cells, counts = np.unique(owners[known] * width + places[known], return_counts=True)
+    rows = cells // max(width, 1)
+    norms = np.sqrt(np.bincount(rows, counts.astype(np.float64) ** 2, count))
     return sparse.csr_matrix(
-        (np.array(values, np.float64), np.array(columns, np.int32), np.array(starts, np.int32)),
-        shape=(len(sentences), len(ids)),
+        (
+            counts / norms[rows],
+            (cells % max(width, 1)).astype(np.int32),
+            np.searchsorted(rows, np.arange(count + 1)).astype(np.int32),
+        ),
+        shape=(count, width),
     )
 
 
@@ -251,36 +293,34 @@ def train_trigram_svm(
     Raises:
         MissingExtra: without scikit-learn.
     """
-    sentences, labels = list(data.sentences), data.labels
-    if tuning is not None:
-        held, held_labels = list(tuning.sentences), tuning.labels
-    else:
-        order = np.random.default_rng(config.seed).permutation(len(sentences))
-        cut = max(len(order) // 10, 2)
-        held, held_labels = [sentences[i] for i in order[:cut]], labels[order[:cut]]
-        sentences, labels = [sentences[i] for i in order[cut:]], labels[order[cut:]]
-    ngrams = tuple(sorted({name for words in sentences for name in ngrams_of(words)}))
-    ids = {ngram: number for number, ngram in enumerate(ngrams)}
-    points, tuned = _vectors(sentences, ids), _vectors(held, ids)
+    sentences, labels, held, held_labels = with_tuning(data, tuning, config.seed)
+    words = dict.fromkeys((word for words in sentences for word in words), 1)
+    vocabulary = Vocabulary.from_counts(words)
+    if len(vocabulary) + 3 > MOST_WORDS:
+        raise EstimationError(
+            f"the sentences have {len(words)} different words; n-grams of at most "
+            f"{MOST_WORDS} are counted. Train on less text.",
+            code="E_OVERFLOW",
+        )
+    ngrams = np.unique(ngram_keys(sentences, vocabulary)[0])
+    points, tuned = (_vectors(part, vocabulary, ngrams) for part in (sentences, held))
     given, extra, back = _mapped(points, config)
-    grid = GRID if config.regularization is None else (config.regularization,)
-    best: tuple[float, float, dict[str, npt.NDArray[Any]], Floats] | None = None
-    for value in grid:
-        coefficients, offset = _fit(given, labels, value, config.seed)
+
+    def attempt(value: float) -> tuple[dict[str, npt.NDArray[Any]], Floats]:
+        coefficients, offset = fit_linear(given, labels, value, config.seed)
         weights = coefficients if back is None else back @ coefficients
         tables = {"weights": weights, "offset": np.array([offset]), **extra}
-        margins = _margins(tuned, tables, len(ngrams))
-        accuracy = float(np.mean((margins > 0) == (held_labels > 0)))
-        if best is None or accuracy >= best[0]:  # of equals the larger
-            best = accuracy, value, tables, margins
-    assert best is not None  # the grid is not empty
-    accuracy, value, tables, margins = best
+        return tables, _margins(tuned, tables, len(ngrams))
+
+    grid = GRID if config.regularization is None else (config.regularization,)
+    best = choose(grid, attempt, held_labels)
     return TrigramSvmModel(
+        vocabulary,
         ngrams,
-        {**tables, "accuracy": np.array([accuracy])},
-        config.model_copy(update={"regularization": value}),
-        fit_calibration(margins, held_labels),
-        training_records(data),
+        {**best.machine, "accuracy": np.array([best.accuracy])},
+        config.model_copy(update={"regularization": best.regularization}),
+        calibration=fit_calibration(best.margins, held_labels),
+        corpora=training_records(data),
     )
 
 
@@ -302,22 +342,3 @@ def _mapped(
         "landmarks.values": landmarks.data.astype(np.float64),
     }
     return _polynomial(points, landmarks) @ back, tables, back
-
-
-def _fit(
-    points: Any, labels: npt.NDArray[np.int8], regularization: float, seed: int
-) -> tuple[Floats, float]:
-    svm = import_extra("sklearn.svm", "Training a classifier")
-    machine = svm.LinearSVC(
-        C=1.0 / (2.0 * regularization),
-        loss="hinge",
-        dual=True,
-        intercept_scaling=10.0,  # so that the offset is hardly penalised
-        tol=1e-3,
-        max_iter=2000,
-        random_state=seed,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # strong machines converge late; accuracy decides
-        machine.fit(points, labels)
-    return np.asarray(machine.coef_[0], np.float64), float(machine.intercept_[0])

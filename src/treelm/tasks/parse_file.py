@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict
@@ -57,15 +57,21 @@ class _Counted(Iterator[str]):
         return line
 
 
-def parser_fingerprint(folder: Path) -> str:
-    """Return what tells a parser in a folder from others: a checksum over those of its files."""
+def parser_fingerprint(folder: Path, search: Mapping[str, float] | None = None) -> str:
+    """Return what tells a parser in a folder from others: a checksum over those of its files.
+
+    Args:
+        folder: Model folder.
+        search: Options of the search that are not those of the model.
+    """
 
     def facts(opened: ModelFolder) -> object:
         files = {name: record.sha256 for name, record in opened.manifest.files.items()}
         parts = {name: facts(opened.part(name)) for name in opened.manifest.parts}
         return [opened.manifest.system, opened.manifest.config, files, parts]
 
-    text = json.dumps(facts(open_folder(folder)), sort_keys=True)
+    known = facts(open_folder(folder))
+    text = json.dumps([known, dict(search)] if search else known, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from treelm.corpus.corpus import split_words
@@ -10,10 +11,22 @@ from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.model import LanguageModel, Task
 from treelm.models.scoring_views import TooLongSentence
+from treelm.models.tree_model import TreeModel
 from treelm.models.words import WordIds
+from treelm.parallel.progress import SILENT, Progress
 
-#: Lines that are scored at once, unless each is wanted at once.
-LINES_AT_ONCE = 4096
+#: Lines that are scored at once, unless each is wanted at once; fewer where each is parsed.
+LINES_AT_ONCE, PARSED_AT_ONCE = 4096, 64
+
+
+@dataclass(slots=True)
+class ScoringReport:
+    """What became of the sentences; filled while scores come."""
+
+    sentences: int = 0
+    """All of them."""
+    fallbacks: int = 0
+    """Those without a tree, for which something else stands in."""
 
 
 def score_lines(
@@ -24,6 +37,8 @@ def score_lines(
     threads: int = 1,
     line_buffered: bool = False,
     source: Source = "-",
+    report: ScoringReport | None = None,
+    progress: Progress = SILENT,
 ) -> Iterator[float | None]:
     """Yield one natural log probability a line, None for a blank line.
 
@@ -34,33 +49,54 @@ def score_lines(
         threads: Kernel threads; results do not depend on it.
         line_buffered: Score every line as soon as it comes.
         source: Where the lines come from, for messages.
+        report: Filled with what became of the sentences.
+        progress: Told the number of sentences.
 
     Raises:
         CorpusFormatError: with the line, for what is no sentence of words.
     """
     model.require(Task.SCORE)
     rest = iter(lines)
-    size = 1 if line_buffered else LINES_AT_ONCE
+    report = ScoringReport() if report is None else report
+    size = PARSED_AT_ONCE if isinstance(model, TreeModel) else LINES_AT_ONCE
     done = 0
-    while batch := [split_words(line) for line in islice(rest, size)]:
-        sentences = [words for words in batch if words]
-        try:
-            scores = iter(model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist())
-        except VocabularyError as error:
-            raise _with_line(error, model, batch, done, source) from error
-        except TooLongSentence as error:
-            numbers = [number for number, words in enumerate(batch, done + 1) if words]
-            name = source_name(source)
-            raise CorpusFormatError(
-                f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too long "
-                "for an exact score by the grammar. Split it, or score with --pruning.",
-                code=error.code,
-                path=name,
-                line=numbers[error.place],
-            ) from error
-        for words in batch:
-            yield next(scores) if words else None
-        done += len(batch)
+    with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
+        while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
+            sentences = [words for words in batch if words]
+            try:
+                scores = iter(_log_probs(model, sentences, report, eos=eos, threads=threads))
+            except VocabularyError as error:
+                raise _with_line(error, model, batch, done, source) from error
+            except TooLongSentence as error:
+                numbers = [number for number, words in enumerate(batch, done + 1) if words]
+                name = source_name(source)
+                raise CorpusFormatError(
+                    f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too "
+                    "long for an exact score by the grammar. Split it, or score with --pruning.",
+                    code=error.code,
+                    path=name,
+                    line=numbers[error.place],
+                ) from error
+            step.advance(len(sentences))
+            for words in batch:
+                yield next(scores) if words else None
+            done += len(batch)
+
+
+def _log_probs(
+    model: LanguageModel,
+    sentences: Sequence[tuple[str, ...]],
+    report: ScoringReport,
+    *,
+    eos: bool,
+    threads: int,
+) -> list[float]:
+    report.sentences += len(sentences)
+    if not isinstance(model, TreeModel):
+        return list(map(float, model.sentence_log_probs(sentences, eos=eos, threads=threads)))
+    found = list(model.score_many(sentences, eos=eos, threads=threads))
+    report.fallbacks += sum(score.fallback for score in found)
+    return [score.log_prob for score in found]
 
 
 def _with_line(

@@ -15,7 +15,8 @@ from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.extras import import_extra
 from treelm.models.model import LanguageModel
-from treelm.tasks.surprisal import SurprisalRow, surprisal_rows
+from treelm.tasks.surprisal import surprisal_rows
+from treelm.tasks.surprisal_rows import SurprisalRow
 
 StimuliFormat = Literal["tsv", "csv", "jsonl", "parquet"]
 
@@ -143,7 +144,8 @@ def _added_cells(
     scored = surprisal_rows(
         model, (SentenceInDocument(*each) for each in words), measures=measures, threads=threads
     )
-    for regions, rows in zip(sentences, scored, strict=True):
+    for regions, columns in zip(sentences, scored, strict=True):
+        rows = list(columns)
         place = 0
         for region in regions:
             part: list[SurprisalRow] = rows[place : place + len(region)]

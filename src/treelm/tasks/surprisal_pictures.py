@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treelm.corpus.files import write_atomically
@@ -10,7 +10,7 @@ from treelm.errors import UsageError
 from treelm.models.model import LanguageModel
 from treelm.tasks.beliefs import beliefs
 from treelm.tasks.measures import parsing_part
-from treelm.tasks.surprisal import SurprisalRow
+from treelm.tasks.surprisal_rows import SentenceRows, SurprisalRow
 from treelm.view.store_drawing import draw_beliefs_svg, draw_beliefs_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 from treelm.view.svg import stack_svg
@@ -60,9 +60,9 @@ class SurprisalPlot:
         self, model: LanguageModel, path: Path | None, drawings: BeliefDrawings | None
     ) -> None:
         self._system, self._path, self._drawings = model.system, path, drawings
-        self._kept: list[list[SurprisalRow]] = []
+        self._kept: list[SentenceRows] = []
 
-    def watch(self, sentences: Iterable[list[SurprisalRow]]) -> Iterator[list[SurprisalRow]]:
+    def watch(self, sentences: Iterable[SentenceRows]) -> Iterator[SentenceRows]:
         """Yield the rows as they come."""
         wanted = self._path is not None or self._drawings is not None
         for rows in sentences:
@@ -81,6 +81,6 @@ class SurprisalPlot:
             self._drawings.write(tuple(row.word for row in rows) for rows in kept)
 
 
-def _picture(rows: list[SurprisalRow], system: str) -> str:
+def _picture(rows: Sequence[SurprisalRow], system: str) -> str:
     bars = [WordBar(row.word, row.surprisal, "unknown word" if row.oov else "") for row in rows]
     return draw_surprisal([(system, bars)], title=" ".join(row.word for row in rows))

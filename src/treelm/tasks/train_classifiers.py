@@ -11,8 +11,12 @@ from treelm.models.lsvm.checkpoint import LatentCheckpoint
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round, train_lsvm
+from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.tree_features.model import TreeFeaturesModel
+from treelm.models.tree_features.train import train_tree_features
 from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel, train_trigram_svm
 from treelm.parallel.progress import SILENT, Progress
+from treelm.tasks.scoring_model import open_parser
 from treelm.tasks.train import check_target, check_texts
 
 
@@ -86,5 +90,35 @@ def train_trigram_model(
     """
     check_target(target)
     model = train_trigram_svm(data, tuning, config)
+    model.save(target)
+    return model
+
+
+def train_tree_features_model(
+    data: LabelledSentences,
+    tuning: LabelledSentences | None,
+    parser: Source,
+    target: Source,
+    config: TreeFeaturesConfig,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> TreeFeaturesModel:
+    """Train a classifier by features of trees and save it, with its parser if that is a model.
+
+    Args:
+        data: Good and bad sentences.
+        tuning: Sentences that choose the regularization and fit the probabilities; by default a
+            tenth of the training sentences, which are then not trained on.
+        parser: Folder of a model that parses, or a file of parses.
+        target: Model folder to write; looked at before the work begins.
+        config: Options.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+    """
+    check_target(target)
+    model = train_tree_features(
+        data, tuning, open_parser(parser), config, threads=threads, progress=progress
+    )
     model.save(target)
     return model

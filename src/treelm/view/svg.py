@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -12,7 +12,7 @@ from math import copysign
 from operator import add
 
 from treelm.trees.tree import Tree
-from treelm.view.markup import escape
+from treelm.view.markup import escape, escape_attribute
 from treelm.view.text import EMPTY_LABEL
 
 _PAGE = """\
@@ -69,7 +69,7 @@ _STYLE = """
 
 _EDGE = '<path d="M{x},{y}V{end_y}"/>'
 _BENT_EDGE = '<path d="M{x},{y}V{bend}H{bar_end}Q{end_x},{bend} {end_x},{bend_end}V{end_y}"/>'
-_TEXT = '<text class="treelm-{kind}" x="{x}" y="{y}">{text}</text>'
+_TEXT = '<text class="treelm-{kind}" x="{x}" y="{y}"{style}>{text}</text>'
 
 # Distances in units of the font size.
 _MARGIN = 1.4
@@ -86,7 +86,12 @@ _SNAP = 0.8
 
 
 def draw_svg(
-    tree: Tree, *, title: str | None = None, font_size: int = 14, mark_heads: bool = False
+    tree: Tree,
+    *,
+    title: str | None = None,
+    font_size: int = 14,
+    mark_heads: bool = False,
+    colours: Sequence[str] = (),
 ) -> str:
     """Return a picture of `tree` as an SVG element that refers to nothing outside itself.
 
@@ -99,6 +104,7 @@ def draw_svg(
         title: What a screen reader says; by default the sentence.
         font_size: Size of the letters in pixels; all distances follow it.
         mark_heads: Draw the edge to each known head child heavy and coloured.
+        colours: Of the labels, in preorder; by default those of the style.
 
     Examples:
         >>> picture = draw_svg(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]))
@@ -109,7 +115,7 @@ def draw_svg(
     start = _MARGIN + max(left.extent_of(left.reach[-1]), left.extent_of(left.word))
     end = _MARGIN + max(right.extent_of(right.reach[-1]), right.extent_of(right.word))
     word_line = _MARGIN + _ASCENT + (tree.height - 1) * _LEVEL_HEIGHT + _WORD_DROP
-    pen = _Pen(font_size, word_line, mark_heads)
+    pen = _Pen(font_size, word_line, mark_heads, iter(colours))
     pen.draw(root, start)
     return _PAGE.format(
         width=pen.pixels(start + end),
@@ -278,6 +284,7 @@ class _Pen:
     font_size: int
     word_line: float
     mark_heads: bool
+    colours: Iterator[str]
     stems: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     #: Apart from the others, to be painted over the bars that they share with them.
@@ -292,7 +299,7 @@ class _Pen:
         while pending:
             block, x, y = pending.pop()
             kind = "phrase" if block.node.is_phrasal else "tag"
-            self.write(kind, x, y, _shown(block.node))
+            self.write(kind, x, y, _shown(block.node), next(self.colours, None))
             if block.node.word is not None:
                 self.write("word", x, self.word_line, block.node.word)
                 self.draw_stem(x, y)
@@ -301,9 +308,11 @@ class _Pen:
                 self.draw_edge(x, child_x, y, is_head=block.node.head == place)
                 pending.append((block.children[place], child_x, y + _LEVEL_HEIGHT))
 
-    def write(self, kind: str, x: float, y: float, text: str) -> None:
+    def write(self, kind: str, x: float, y: float, text: str, colour: str | None = None) -> None:
+        style = "" if colour is None else f' style="fill:{escape_attribute(colour)}"'
+        x_pixels, y_pixels = self.pixels(x), self.pixels(y)
         self.texts.append(
-            _TEXT.format(kind=kind, x=self.pixels(x), y=self.pixels(y), text=escape(text))
+            _TEXT.format(kind=kind, x=x_pixels, y=y_pixels, style=style, text=escape(text))
         )
 
     def draw_stem(self, x: float, y: float) -> None:

@@ -181,17 +181,24 @@ class LatentSentences:
         self.tokens = np.array(tokens, np.int64)
         sizes = np.fromiter(map(len, sentences), np.int64, len(sentences))
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        # Which sentences the first lexicon gives no tree; weights do not change that.
+        self._failed: Places | None = None
+        self._tables: dict[bool, tuple[int, Places, npt.NDArray[np.int64]]] = {}
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def _table(self, *, second: bool) -> tuple[Places, npt.NDArray[np.int64]]:
         """Return where the entries of each type begin, and all entries (tag, feature, feature)."""
-        lists = [self.features.entries(word, second=second) for word in self.types]
-        sizes = np.fromiter(map(len, lists), np.int64, len(lists))
-        rows = [entry for entries in lists for entry in entries]
-        table = np.array(rows, np.int64).reshape(-1, 3)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), table
+        version = len(self.features)
+        if second not in self._tables or self._tables[second][0] != version:
+            lists = [self.features.entries(word, second=second) for word in self.types]
+            sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+            rows = [entry for entries in lists for entry in entries]
+            table = np.array(rows, np.int64).reshape(-1, 3)
+            first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            self._tables[second] = version, first, table
+        return self._tables[second][1:]
 
     def parse(self, weights: Floats, *, threads: int = 1, progress: Progress = SILENT) -> Parses:
         """Return the best tree of each sentence.
@@ -201,29 +208,27 @@ class LatentSentences:
             threads: Kernel threads; results do not depend on it.
             progress: Told how far it is.
         """
-        everything = np.arange(len(self))
-        scores, nodes, symbols, rules = self._parse(
-            everything, weights, second=False, threads=threads, progress=progress
-        )
-        second = np.zeros(len(self), np.bool_)
-        failed = np.flatnonzero(np.isneginf(scores) & (np.diff(self.starts) > 0))
-        if len(failed):
-            again = self._parse(failed, weights, second=True, threads=threads, progress=progress)
-            found = np.isfinite(again[0])
-            second[failed[found]] = True
-            scores[failed] = again[0]
-            nodes, symbols, rules = _merge(failed, (nodes, symbols, rules), again[1:])
-        return Parses(scores, nodes, symbols, rules, second)
+        rows = np.arange(len(self))
+        if self._failed is not None:
+            rows = np.delete(rows, self._failed)
+        parts = [(rows, self._parse(rows, weights, threads, progress))]
+        if self._failed is None:
+            missing = np.isneginf(parts[0][1].scores)
+            self._failed = np.flatnonzero(missing & (np.diff(self.starts) > 0))
+        if len(self._failed):
+            again = self._parse(self._failed, weights, threads, progress, second=True)
+            parts.append((self._failed, again))
+        return _together(len(self), parts)
 
     def _parse(
         self,
         chosen: Places,
         weights: Floats,
-        *,
-        second: bool,
         threads: int,
         progress: Progress,
-    ) -> tuple[Floats, Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        *,
+        second: bool = False,
+    ) -> Parses:
         grammar = self.features.grammar
         first, table = self._table(second=second)
         sizes = np.diff(self.starts)[chosen]
@@ -253,7 +258,8 @@ class LatentSentences:
                 threads=threads,
                 progress=kernel_report(step),
             )
-        return np.array(scores), nodes, symbols, rules
+        found = np.isfinite(scores) & second
+        return Parses(scores, nodes, symbols, rules, found)
 
     def _leaves(self, parses: Parses) -> tuple[Places, npt.NDArray[np.int64]]:
         """Return the tokens below the tags of all trees, and the tags, in the order of nodes."""
@@ -272,22 +278,36 @@ class LatentSentences:
         found = ((pair % size, self.types[pair // size]) for pair in pairs)
         return {(tag, word) for tag, word in found if not self.features.knows(word)}
 
-    def vectors(self, parses: Parses) -> FeatureVectors:
-        """Return the counts of the productions of every tree; no entries where there is none."""
-        grammar = self.features.grammar
-        size = len(grammar.symbols)
+    def _lexical(self, parses: Parses) -> npt.NDArray[np.int64]:
+        """Return the two features of each word in the trees, -1 for no second one."""
+        size = len(self.features.grammar.symbols)
         tokens, tags = self._leaves(parses)
         first, table = self._table(second=True)
         owner = np.repeat(np.arange(len(self.types)), np.diff(first))
         keys = owner * size + table[:, 0]
         order = np.argsort(keys)
         place = order[np.searchsorted(keys[order], self.tokens[tokens] * size + tags)]
+        found: npt.NDArray[np.int64] = table[place, 1:]
+        return found
+
+    def node_weights(self, parses: Parses, weights: Floats) -> Floats:
+        """Return the weight of the production below every node of the trees, ROOT included."""
+        padded = np.append(weights, 0.0)
+        values = padded[np.where(parses.rules == _NO_RULE, 0, parses.rules)]
+        values[parses.rules == _NO_RULE] = padded[self._lexical(parses)].sum(axis=1)
+        parsed = parses.starts[:-1][np.diff(parses.starts) > 0]
+        tops = padded[self.features._top_features[parses.symbols[parsed]]]
+        return np.insert(values, parsed, tops)
+
+    def vectors(self, parses: Parses) -> FeatureVectors:
+        """Return the counts of the productions of every tree; no entries where there is none."""
+        lexical = self._lexical(parses)
         sentence_of_node = np.repeat(np.arange(len(self)), np.diff(parses.starts))
         is_tag = parses.rules == _NO_RULE
         parsed = np.flatnonzero(np.diff(parses.starts) > 0)
         tops = self.features._top_features[parses.symbols[parses.starts[parsed]]]
         leaf_sentence = sentence_of_node[is_tag]
-        extra = table[place, 2] >= 0
+        extra = lexical[:, 1] >= 0
         rows = np.concatenate(
             [sentence_of_node[~is_tag], parsed, leaf_sentence, leaf_sentence[extra]]
         )
@@ -295,8 +315,8 @@ class LatentSentences:
             [
                 parses.rules[~is_tag].astype(np.int64),
                 tops,
-                table[place, 1],
-                table[place[extra], 2],
+                lexical[:, 0],
+                lexical[extra, 1],
             ]
         )
         width = len(self.features)
@@ -308,21 +328,17 @@ class LatentSentences:
         )
 
 
-def _merge(
-    failed: Places,
-    old: tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]],
-    new: tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]],
-) -> tuple[Places, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Return trees with those of some sentences, which had none, put in their places."""
-    sizes = np.diff(old[0])
-    sizes[failed] = np.diff(new[0])
+def _together(count: int, parts: Sequence[tuple[Places, Parses]]) -> Parses:
+    """Return the parses of sentences that were parsed in parts; the later ones count."""
+    scores, second = np.full(count, -np.inf), np.zeros(count, np.bool_)
+    sizes = np.zeros(count, np.int64)
+    for rows, parses in parts:
+        scores[rows], second[rows] = parses.scores, parses.is_second
+        sizes[rows] += np.diff(parses.starts)  # nothing but for one part
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    is_new = np.zeros(len(sizes), np.bool_)
-    is_new[failed] = True
-    mask = np.repeat(is_new, sizes)
-    merged = []
-    for first, second in zip(old[1:], new[1:], strict=True):
-        values = np.empty(starts[-1], np.uint32)
-        values[~mask], values[mask] = first, second
-        merged.append(values)
-    return starts, merged[0], merged[1]
+    symbols, rules = np.empty(starts[-1], np.uint32), np.empty(starts[-1], np.uint32)
+    for rows, parses in parts:
+        shift = np.repeat(starts[rows] - parses.starts[:-1], np.diff(parses.starts))
+        index = shift + np.arange(parses.starts[-1])
+        symbols[index], rules[index] = parses.symbols, parses.rules
+    return Parses(scores, starts, symbols, rules, second)

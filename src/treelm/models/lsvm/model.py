@@ -16,7 +16,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError
 from treelm.models.calibration import Calibration
-from treelm.models.classifier import Classifier
+from treelm.models.classifier import Classifier, Explanation
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
@@ -125,6 +125,23 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         vectors = given.vectors(given.parse(self._finding))
         pairs = zip(vectors.features.tolist(), vectors.counts.tolist(), strict=True)
         return {self.feature_name(f): count * float(self.weights[f]) for f, count in pairs}
+
+    def explain(self, sentence: Words) -> Explanation | None:
+        """Return the tree behind a decision with the weight of each of its productions.
+
+        Args:
+            sentence: Its words, or a string that is split at white space.
+
+        Returns:
+            A tree of the grammar below ROOT; None if the sentence has none.
+        """
+        words = words_of(sentence)
+        given = self.features.sentences([words])
+        parses = given.parse(self._finding)
+        tree = self._tree(parses, 0, words)
+        if tree is None:
+            return None
+        return Explanation(tree, tuple(given.node_weights(parses, self.weights).tolist()))
 
     def feature_name(self, feature: int) -> str:
         """Return a production as a string; classes stand in angle brackets."""

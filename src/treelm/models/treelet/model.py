@@ -8,25 +8,23 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm import _native
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, TreelmError, UsageError
+from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
-from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.model import Config, ModelInfo, Task
 from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
 from treelm.models.scores import Sample
 from treelm.models.trained_model import TrainedModel
 from treelm.models.tree_model import GivesTrees
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.folder import COUNTS, damage_in, read_parts, write_parts
 from treelm.models.treelet.tables import TreeletTables
 from treelm.models.words import portable
 from treelm.parallel.executor import SERIAL, Executor
@@ -38,10 +36,6 @@ from treelm.transforms.transform import transform_from_config
 from treelm.transforms.treelet import Treelet
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
-
-#: Files of a model folder, and names in the file of tables.
-WORDS, LABELS, TAGS, TABLES = "words.txt", "labels.txt", "tags.txt", "tables.safetensors"
-COUNTS = "unigram_counts"
 
 #: A drawn tree that is deeper is given up.
 DEEPEST_SAMPLE = 200
@@ -270,52 +264,23 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write tables, labels and words, and the parser."""
-        writer.tables(TABLES, self._tensors())
-        writer.text(LABELS, "".join(f"{label}\n" for label in self.tables.symbols.labels))
-        writer.text(TAGS, "".join(f"{tag}\n" for tag in self.tables.tags))
-        save_vocabulary(self._vocabulary, writer.file(WORDS))
+        write_parts(writer, self.tables, self._tensors(), self._vocabulary)
         self.write_parser(writer)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
-        try:
-            config = TreeletConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a treelet model ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
-        vocabulary = load_vocabulary(folder.file(WORDS))
-        tensors = folder.tables(TABLES)
-        counts = tensors.get(COUNTS)
-        if (
-            vocabulary.fingerprint != folder.manifest.vocabulary
-            or counts is None
-            or counts.dtype != np.uint64
-            or counts.shape != (len(vocabulary) + 1,)
-        ):
-            raise _damaged(folder, f"{WORDS}, {TABLES} and the manifest do not fit together")
-        try:
-            transform = _transform(folder)
-            tables = TreeletTables.from_tensors(
-                tensors,
-                tuple(read_lines(folder.file(LABELS))),
-                tuple(read_lines(folder.file(TAGS))),
-                vocabulary,
-            )
-            tables.check(config)
+        parts = read_parts(folder)
+        with damage_in(folder):
             return cls(
-                tables,
-                vocabulary,
-                counts,
-                config,
-                transform=transform,
+                parts.tables,
+                parts.vocabulary,
+                parts.unigram_counts,
+                parts.config,
+                transform=parts.transform,
                 corpora=folder.manifest.corpora,
                 parser=cls.read_parser(folder),
             )
-        except ModelFileError as error:
-            raise _damaged(folder, str(error), error.code) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         tensors = {name: np.array(array) for name, array in self._tensors().items()}
@@ -339,20 +304,3 @@ def _unpickle(
     transform = transform_from_config(others.pop("transform"))
     assert isinstance(transform, Treelet)
     return TreeletModel(tables, vocabulary, tensors[COUNTS], config, transform=transform, **others)
-
-
-def _transform(folder: ModelFolder) -> Treelet:
-    steps = folder.manifest.transforms
-    try:
-        found = transform_from_config(steps[0]) if len(steps) == 1 else None
-    except TreelmError as error:
-        raise ModelFileError(str(error), code="E_MANIFEST") from error
-    if not isinstance(found, Treelet):
-        raise ModelFileError("the manifest does not name the treelet transform", code="E_MANIFEST")
-    return found
-
-
-def _damaged(folder: ModelFolder, what: str, code: str = "E_MODEL_TABLES") -> ModelFileError:
-    return ModelFileError(
-        f"{folder.path}: {what.rstrip('.')}. Copy or train the model again.", code=code
-    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,17 @@ from treelm.corpus.score_files import ScoreTable
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import LanguageModel, Task
+from treelm.models.tree_model import TreeModel
 from treelm.models.words import WordIds, Words, check_vocabularies, words_of
+from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.evaluate.measured_text import MeasuredText
 from treelm.tasks.evaluate.resampling import Numbers, checked_scores
 
 #: What sentences are compared by: the log probability (or margin) itself, or the ratio.
 Measure = Literal["log_prob", "slr"]
 
-_AT_ONCE = 1 << 14
+#: Sentences scored at once; fewer where each is parsed.
+_AT_ONCE, _PARSED_AT_ONCE = 1 << 14, 64
 
 
 def unigram_log_probs(model: LanguageModel) -> Numbers:
@@ -59,6 +62,7 @@ def score_sentences(
     ids: Sequence[str] | None = None,
     name: str = "scores",
     threads: int = 1,
+    progress: Progress = SILENT,
 ) -> ScoreTable:
     """Return the scores of sentences, with all that the measures need.
 
@@ -70,6 +74,7 @@ def score_sentences(
         ids: Names of the sentences; by default their numbers from 1.
         name: What messages call the table.
         threads: Kernel threads; results do not depend on it.
+        progress: Told the number of sentences.
 
     Raises:
         VocabularyError: ``E_VOCABULARY_MISMATCH`` if `unigram` knows other words.
@@ -80,36 +85,59 @@ def score_sentences(
         source = unigram or model
         check_vocabularies([model.vocabulary, source.vocabulary])
         alone = unigram_log_probs(source)
-    scores: list[Numbers] = [np.zeros(0)]
+    scores: list[_Scored] = [_Scored(np.zeros(0), [], [])]
     singles: list[Numbers] = [np.zeros(0)]
     lengths: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     rest = iter(sentences)
-    while batch := [words_of(sentence) for sentence in islice(rest, _AT_ONCE)]:
-        text = encode_sentences(batch, model.vocabulary)
-        sizes = np.diff(text.starts).astype(np.int64)
-        if not sizes.all():
-            raise CorpusFormatError(f"{name}: a sentence has no words.", code="E_NO_DATA")
-        lengths.append(sizes)
-        scores.append(_log_probs(model, batch, text, threads))
-        if alone is not None:
-            singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
-    found = checked_scores(np.concatenate(scores), name)
+    at_once = _PARSED_AT_ONCE if isinstance(model, TreeModel) else _AT_ONCE
+    with progress.step(f"scoring {name}", unit="sentences") as step:
+        while batch := [words_of(sentence) for sentence in islice(rest, at_once)]:
+            text = encode_sentences(batch, model.vocabulary)
+            sizes = np.diff(text.starts).astype(np.int64)
+            if not sizes.all():
+                raise CorpusFormatError(f"{name}: a sentence has no words.", code="E_NO_DATA")
+            lengths.append(sizes)
+            scores.append(_scored(model, batch, text, threads))
+            if alone is not None:
+                singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
+            step.advance(len(batch))
+    found = checked_scores(np.concatenate([part.log_probs for part in scores]), name)
+    is_tree_model = isinstance(model, TreeModel)
     return ScoreTable(
         ids=tuple(ids) if ids is not None else tuple(map(str, range(1, len(found) + 1))),
         scores=found,
         lengths=np.concatenate(lengths),
         unigram=None if alone is None else np.concatenate(singles),
+        n_trees=np.array([n for part in scores for n in part.trees]) if is_tree_model else None,
+        fallback=np.array([flag for part in scores for flag in part.fallback], dtype=np.bool_)
+        if is_tree_model
+        else None,
         name=name,
     )
 
 
-def _log_probs(
+class _Scored(NamedTuple):
+    """Scores of some sentences; trees and fallbacks of models of trees only."""
+
+    log_probs: Numbers
+    trees: list[int]
+    fallback: list[bool]
+
+
+def _scored(
     model: LanguageModel, batch: Sequence[tuple[str, ...]], text: EncodedText, threads: int
-) -> Numbers:
+) -> _Scored:
+    if isinstance(model, TreeModel):
+        scores = list(model.score_many(batch, threads=threads))
+        return _Scored(
+            np.array([score.log_prob for score in scores]),
+            [score.trees or 0 for score in scores],
+            [score.fallback for score in scores],
+        )
     if isinstance(model, IncrementalModel):
         found = model.score_ids(text.ids, text.starts, threads=threads)
-        return _exact_sums(found.log_probs, found.starts)
-    return model.sentence_log_probs(batch, threads=threads)
+        return _Scored(_exact_sums(found.log_probs, found.starts), [], [])
+    return _Scored(model.sentence_log_probs(batch, threads=threads), [], [])
 
 
 def _exact_sums(values: Numbers, starts: npt.NDArray[np.int64]) -> Numbers:
@@ -125,6 +153,7 @@ def score_text(
     *,
     with_unigram: bool = False,
     threads: int = 1,
+    progress: Progress = SILENT,
 ) -> ScoreTable:
     """Return the scores of the sentences of a file.
 
@@ -133,7 +162,12 @@ def score_text(
     """
     try:
         return score_sentences(
-            model, text.sentences, with_unigram=with_unigram, name=text.name, threads=threads
+            model,
+            text.sentences,
+            with_unigram=with_unigram,
+            name=text.name,
+            threads=threads,
+            progress=progress,
         )
     except VocabularyError as error:
         ids = WordIds(model.vocabulary)

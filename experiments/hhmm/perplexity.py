@@ -1,0 +1,124 @@
+"""The part `perplexity` of the study: score what is not scored yet, then report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from corpora import TREEBANKS, TestSet, test_sets
+from perplexity_tables import PerplexityTables, figure_7
+from scored_text import Scored, ScoreFiles, joined
+from study_models import BIG, STORE, StudyModels
+
+from treelm.corpus.corpus import TextCorpus, TreeSentences
+from treelm.models.incremental import IncrementalModel
+from treelm.tasks.report.report import Report
+
+#: Narrower beams that are reported beside the full one.
+NARROW = (50, 500)
+
+
+class PerplexityStudy:
+    """Scores of all sets by all models, made once.
+
+    Args:
+        models: The models.
+        files: Where scores are kept.
+    """
+
+    def __init__(self, models: StudyModels, files: ScoreFiles) -> None:
+        self._models, self._files = models, files
+        held_out = {name: path for name, (_, path) in models.texts.items()}
+        self._sets = list(test_sets(models.data, held_out))
+        self._makers = models.makers()
+        self._narrow: dict[str, Callable[[], IncrementalModel]] = {
+            f"{STORE}, beam {width}": _narrowed(models, width) for width in NARROW
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """The sets."""
+        return [data.name for data in self._sets]
+
+    def score(self, chosen: Sequence[str]) -> None:
+        """Score some sets and the dev sets that their mixtures need."""
+        for data in self._sets:
+            if data.name in chosen:
+                self._test(data)
+                self._tuning(data)
+
+    @property
+    def missing(self) -> list[str]:
+        """The sets that are not scored yet."""
+        return [
+            data.name
+            for data in self._sets
+            if not all(
+                self._files.has(text, name)
+                for text, makers in (
+                    (data.name, self._makers | self._narrow),
+                    (f"{data.name}.dev", self._makers if data.in_domain else {}),
+                )
+                for name in makers
+            )
+        ]
+
+    def write(self, report: Report, *, seed: int, curves: Path) -> None:
+        """Add all tables to a report."""
+        for data in self._sets:
+            self._record(report, data)
+        tuning = {data.name: self._tuning(data) for data in self._sets if data.in_domain}
+        dev = {
+            name: joined([tuning[treebank][name] for treebank in TREEBANKS])
+            for name in self._makers
+        }
+        for published in figure_7():
+            report.add_published(published)
+        tables = PerplexityTables(report, self._models.vocabulary, dev, seed=seed, curves=curves)
+        for data in self._sets:
+            tables.add(data, self._test(data), tuning.get(data.name, {}))
+        tables.write()
+        self._restarts(report)
+
+    def _test(self, data: TestSet) -> dict[str, Scored]:
+        return {
+            name: self._files.scored(data.name, name, make, data.test)
+            for name, make in (self._makers | self._narrow).items()
+        }
+
+    def _tuning(self, data: TestSet) -> dict[str, Scored]:
+        if not data.in_domain:
+            return {}
+        return {
+            name: self._files.scored(f"{data.name}.dev", name, make, data.tuning)
+            for name, make in self._makers.items()
+        }
+
+    def _record(self, report: Report, data: TestSet) -> None:
+        """Name the files, and count test sentences that stand in the training text."""
+        models = self._models
+        yields = TreeSentences(models.training_trees)
+        report.check_overlap(yields, data.test, name=f"{data.name}, trees", allow_overlap=True)
+        if data.name in models.texts:
+            training, held_out = models.texts[data.name]
+            report.add_input(data.name, held_out, role="test")
+            report.add_input(f"{data.name} of the {BIG}", training, role="train")
+            report.check_overlap(
+                TextCorpus((training,)),
+                data.test,
+                name=f"{data.name}, text of the {BIG}",
+                allow_overlap=True,
+            )
+
+    def _restarts(self, report: Report) -> None:
+        rows = []
+        for name in (STORE, *self._narrow):
+            facts = [self._files.facts(data.name, name) for data in self._sets]
+            words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
+            rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
+        columns = ("model", "words and ends", "restarts", "of a thousand")
+        report.add_table("Restarts of the store model", columns, rows)
+
+
+def _narrowed(models: StudyModels, width: int) -> Callable[[], IncrementalModel]:
+    return lambda: models.beam(width)

@@ -1,0 +1,177 @@
+"""The tables of Cherry & Quirk (2008) on open data: latent machines and their rivals.
+
+    python experiments/lsvm/run.py --data FOLDER --parser PARSER --work FOLDER --output FOLDER
+
+Models, parses and scores stay in the work folder, so an interrupted run goes on where it was; see
+README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+from brackets import bracket_rows, measure_brackets
+from systems import LABELS, Systems
+from tables import (
+    classified,
+    report_not_run,
+    report_order,
+    report_pairs,
+    report_rounds,
+    report_samples,
+    with_length,
+)
+
+from published import (
+    CFG,
+    FIXED,
+    GT,
+    GX,
+    LATENT_MLE,
+    LINEAR,
+    MLE,
+    MLE_LENGTH,
+    NGRAM,
+    NO_MEMORY,
+    POLY,
+    RERANK,
+    TREELET,
+    TSG,
+)
+from treelm.corpus.corpus import TextCorpus
+from treelm.errors import TreelmWarning
+from treelm.tasks.report.report import Report
+
+DATA = Path(__file__).resolve().parents[3] / "shared/data"
+#: Short names of the systems, in the order of the tables.
+SYSTEMS = {
+    "mle": MLE,
+    "mle-length": MLE_LENGTH,
+    "linear": LINEAR,
+    "poly": POLY,
+    "gx": GX,
+    "gt": GT,
+    "lsvm-mle": LATENT_MLE,
+    "no-memory": NO_MEMORY,
+    "fixed": FIXED,
+    "cfg": CFG,
+    "tsg": TSG,
+    "rerank": RERANK,
+    "ngram": NGRAM,
+    "treelet": TREELET,
+}
+
+
+def run(arguments: argparse.Namespace) -> Path:
+    """Train what is not trained, measure, and return the folder of the report."""
+    systems = Systems(arguments)
+    names = [SYSTEMS[short] for short in arguments.systems]
+    scores = {}
+    for name in names:
+        own = systems.scores(name)
+        scores[name] = with_length(systems, own) if name == MLE_LENGTH else own
+    if arguments.output is None:
+        return systems.work
+    report = Report(
+        arguments.output,
+        "Latent support vector machines, their rivals, and features of trees",
+        seeds={"split, negatives, solvers, bootstrap": arguments.seed},
+        options={
+            "text": arguments.text,
+            "train": arguments.train,
+            "held": arguments.held,
+            "trees": " ".join(arguments.trees),
+            "h": arguments.horizontal_order,
+            "v": arguments.vertical_order,
+            "rounds": arguments.rounds,
+            "patience": arguments.patience,
+        },
+        recipe="C-SAMPLE, C-SMT, C-BRACKET, C-MEMORY, C-LENGTH, C-FIXED",
+    )
+    roles = {"train": "train", "dev": "tune", "test": "test"}
+    for part, role in roles.items():
+        for label in LABELS:
+            report.add_input(
+                f"{label}_{part}".upper(),
+                TextCorpus((systems.file(label, part),)),
+                role=role,  # type: ignore[arg-type]
+                stands_for="BLLIP",
+            )
+    report.add_input("treebank", systems.treebank(), role="train", stands_for="WSJ 2-21")
+    report.add_table(
+        "Sentences",
+        ("part", "what", "number"),
+        [
+            (part, what, str(number))
+            for part, counts in systems.counts.items()
+            for what, number in counts.items()
+        ],
+    )
+    found = {name: classified(name, scores[name], arguments.seed) for name in names}
+    report_samples(report, found, f"{arguments.text}, 5 to 40 words", arguments.seed)
+    report_order(report, found, arguments.seed)
+    report_pairs(report, scores, arguments.seed)
+    report_rounds(report, systems, names)
+    if "brackets" not in arguments.without:
+        report.add_table(
+            "Unlabelled F1 of hidden trees (Table 3)",
+            (
+                "system",
+                "at most 10 words",
+                "test, any length",
+                "without a tree",
+                "published, at most 10",
+                "published, any length",
+            ),
+            bracket_rows(measure_brackets(systems, names)),
+        )
+    report.add_table(
+        "Training",
+        ("system", "seconds"),
+        [
+            (name, f"{sum(fact.get('seconds', 0) for fact in systems.facts(name)):.0f}")
+            for name in names
+            if name != MLE_LENGTH
+        ],
+    )
+    report_not_run(report, found)
+    return report.write()
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument(
+        "--work", type=Path, help="folder of models and scores; default: OUTPUT.work"
+    )
+    parser.add_argument("--output", type=Path, help="report folder; none to train and score only")
+    parser.add_argument("--parser", help="model folder of a parser, for features of trees")
+    parser.add_argument("--text", default="reuters", help="which of the texts")
+    parser.add_argument("--train", type=int, default=20_000, help="good sentences to train on")
+    parser.add_argument("--held", type=int, default=2_000, help="good sentences of dev and of test")
+    parser.add_argument("--trees", nargs="+", default=["wsj-sample"], help="treebanks of Gt and Gx")
+    parser.add_argument("--horizontal-order", type=int, default=1)
+    parser.add_argument("--vertical-order", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=30, help="most rounds of a latent machine")
+    parser.add_argument("--patience", type=int, default=5, help="rounds without a better one")
+    parser.add_argument("--k", type=int, default=100, help="trees of a sentence, for treelets")
+    parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    if arguments.work is None:
+        if arguments.output is None:
+            parser.error("give --work or --output")
+        arguments.work = arguments.output.with_name(f"{arguments.output.name}.work")
+    with warnings.catch_warnings():
+        # What is strange in the trees is counted in the report.
+        warnings.simplefilter("ignore", TreelmWarning)
+        print(run(arguments))
+
+
+if __name__ == "__main__":
+    main()

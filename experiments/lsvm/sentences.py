@@ -1,0 +1,65 @@
+"""Good sentences of a text, and bad ones that a trigram model of other sentences makes up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_args
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.train import train_ngram
+from treelm.tasks.corrupt.data_split import split_sentences
+from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
+
+#: Words of the shortest and the longest sentence.
+LENGTHS = (5, 40)
+_COUNTS = "counts.json"
+
+
+def write_lines(path: Path, lines: object) -> None:
+    """Write sentences; the file appears only when it is complete."""
+    part = path.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in lines)  # type: ignore[attr-defined]
+    part.rename(path)
+
+
+def make_sentences(
+    source: Path, folder: Path, *, train: int, held: int, seed: int
+) -> dict[str, dict[str, object]]:
+    """Split a text and draw negatives, unless that was done before; return what was counted.
+
+    Dev and test sentences are the same for every size of the training set, and a smaller training
+    set is the first part of a larger one. All other sentences train the trigram model, so that the
+    negatives are made of text that no classifier sees.
+
+    Args:
+        source: A text, one sentence a line.
+        folder: Gets ``pos_*.txt``, ``neg_*.txt`` and ``gen.txt``.
+        train: Good sentences to train on; there will be as many bad ones.
+        held: Good sentences each to tune on and to test on.
+        seed: Seed of the split and the negatives.
+    """
+    if (folder / _COUNTS).is_file():
+        found: dict[str, dict[str, object]] = json.loads((folder / _COUNTS).read_text())
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    low, high = LENGTHS
+    short = (words for words in TextCorpus((source,)) if len(words) <= high)
+    sizes = {"test": held, "dev": held, "train": train}
+    split = split_sentences(short, sizes, seed=seed, min_words=low)
+    counts: dict[str, dict[str, object]] = {"split": {**split.summary(), "gen": len(split.rest)}}
+    write_lines(folder / "gen.txt", split.rest)
+    config = NgramConfig(order=3, smoothing="kn")
+    trigram = train_ngram(TextCorpus((folder / "gen.txt",)), config)
+    for part in get_args(Part):
+        positives = split.parts[part]
+        negatives = TrigramNegatives(trigram, seed=seed, part=part, min_words=low, max_words=high)
+        write_lines(folder / f"pos_{part}.txt", positives)
+        write_lines(folder / f"neg_{part}.txt", negatives.draw(len(positives)))
+        negatives.look_up(TextCorpus((source,)))
+        negatives.look_at_positives([line.split(" ") for line in positives])
+        counts[part] = negatives.counts.summary()
+    (folder / _COUNTS).write_text(json.dumps(counts, indent=1))
+    return counts

@@ -1,0 +1,36 @@
+"""Options of classifiers by features of trees."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from treelm.grammar.parser_options import Pruning
+from treelm.models.model import Config
+
+FeatureSet = Literal["cfg", "tsg", "rerank"]
+
+#: Regularisation weights that are tried, 10^-1 to 10^3.5 in half decades.
+GRID = tuple(10 ** (half / 2) for half in range(-2, 8))
+
+
+class TreeFeaturesConfig(Config):
+    """What is counted in a tree, and how it is weighed."""
+
+    features: FeatureSet = "rerank"
+    """cfg: rules; tsg: fragments of trees; rerank: those of Charniak and Johnson (2005)."""
+    min_sentences: int = Field(default=5, ge=1)
+    """Features in fewer training sentences are dropped."""
+    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Weight of the squared norm; None to choose it by accuracy."""
+    pruning: Pruning = "fast"
+    """How a grammar that parses prunes."""
+    sweeps: int = Field(default=20, ge=0, le=10_000)
+    """tsg: rounds of Gibbs sampling that find fragments in the trees of good sentences."""
+    concentration: float = Field(default=10.0, gt=0, allow_inf_nan=False)
+    """tsg: how readily the sampler makes new fragments."""
+    stop: float = Field(default=0.8, gt=0, lt=1)
+    """tsg: chance that a new fragment goes no further below a child."""
+    seed: int = Field(default=0, ge=0, lt=1 << 31)
+    """Seed of the sampler, of the solver, and of the sentences kept for tuning."""

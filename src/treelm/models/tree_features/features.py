@@ -1,0 +1,158 @@
+"""What is counted in a tree, as names with counts, and as rows of a sparse matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.extras import import_extra
+from treelm.grammar.parser_options import ParserOptions
+from treelm.models.parser import Parser
+from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
+from treelm.models.tree_features.rerank import rerank_features
+from treelm.models.tree_model import GivesTrees
+from treelm.parallel.progress import SILENT, Progress
+from treelm.trees.heads import find_heads_all
+from treelm.trees.tree import Tree
+
+#: Sentences that are parsed and looked at together.
+_BATCH = 512
+
+
+def length_class(words: int) -> str:
+    """Return the number of words, from 20 on in steps of five, as a feature.
+
+    Examples:
+        >>> length_class(7), length_class(23), length_class(99)
+        ('length 7', 'length 20', 'length 60')
+    """
+    return f"length {words if words < 20 else min(words - words % 5, 60)}"
+
+
+def best_trees(
+    parser: GivesTrees,
+    sentences: Iterable[Sequence[str]],
+    config: TreeFeaturesConfig,
+    *,
+    threads: int = 1,
+) -> Iterator[Tree]:
+    """Yield one tree of every sentence; a flat one where the parser finds none.
+
+    Args:
+        parser: What gives trees.
+        sentences: Each a sequence of words, at least one.
+        config: How a grammar prunes.
+        threads: Kernel threads; results do not depend on it.
+    """
+    rest = iter(sentences)
+    options = ParserOptions(pruning=config.pruning)
+    while batch := list(islice(rest, _BATCH)):
+        if isinstance(parser, Parser):
+            found = parser.parse_many(batch, options=options, threads=threads)
+        else:
+            found = [next(iter(parser.parse(words, 1)), None) for words in batch]
+        for words, parse in zip(batch, found, strict=True):
+            yield _flat(words) if parse is None else parse.tree
+
+
+def _flat(words: Sequence[str]) -> Tree:
+    return Tree("ROOT", [Tree("X", [Tree("X", word) for word in words])])
+
+
+def tree_features(
+    trees: Iterable[Tree],
+    config: TreeFeaturesConfig,
+    grammar: FragmentGrammar | None,
+    *,
+    threads: int = 1,
+) -> Iterator[Counter[str]]:
+    """Yield how often each feature occurs in each tree.
+
+    Args:
+        trees: The trees.
+        config: What is counted.
+        grammar: Fragments, if these are counted.
+        threads: Kernel threads; results do not depend on it.
+    """
+    rest = iter(trees)
+    while batch := list(islice(rest, _BATCH)):
+        if config.features == "cfg":
+            counted = [Counter(map(rule_of, tree.preorder())) for tree in batch]
+        elif config.features == "rerank":
+            counted = [rerank_features(tree) for tree in find_heads_all(batch)]
+        elif grammar is not None:
+            counted = grammar.features(batch, threads=threads)
+        else:
+            raise ValueError("there are no fragments to count")
+        for tree, counts in zip(batch, counted, strict=True):
+            counts[length_class(len(tree.words))] += 1
+            yield counts
+
+
+class FeatureMatrix:
+    """Rows of counts that grow sentence by sentence, without the names.
+
+    Args:
+        ids: Numbers of features; None to give new ones a number.
+    """
+
+    def __init__(self, ids: Mapping[str, int] | None = None) -> None:
+        self._fixed = ids
+        self.ids: dict[str, int] = {}
+        self._columns: list[npt.NDArray[np.int32]] = []
+        self._values: list[npt.NDArray[np.float64]] = []
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add the features of a sentence."""
+        if self._fixed is None:
+            own, given = self.ids, counts.items()
+            pairs = [(own.setdefault(name, len(own)), count) for name, count in given]
+        else:
+            known = self._fixed
+            pairs = [(known[name], count) for name, count in counts.items() if name in known]
+        pairs.sort()
+        self._columns.append(np.array([column for column, _ in pairs], np.int32))
+        self._values.append(np.array([value for _, value in pairs], np.float64))
+
+    def matrix(self) -> Any:
+        """Return the sparse matrix."""
+        sparse = import_extra("scipy.sparse", "Classifying by features of trees")
+        width = len(self.ids if self._fixed is None else self._fixed)
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in self._columns])])
+        return sparse.csr_matrix(
+            (
+                np.concatenate([*self._values, np.zeros(0)]),
+                np.concatenate([*self._columns, np.zeros(0, np.int32)]),
+                starts.astype(np.int64),
+            ),
+            shape=(len(self._columns), width),
+        )
+
+    def frequent(self, least: int) -> tuple[tuple[str, ...], Any]:
+        """Return the names of features in so many sentences, sorted, and the matrix of these."""
+        matrix = self.matrix()
+        sentences = np.bincount(matrix.indices, minlength=len(self.ids))
+        names = sorted(name for name, column in self.ids.items() if sentences[column] >= least)
+        return tuple(names), matrix[:, [self.ids[name] for name in names]]
+
+
+def rows_of(
+    counted: Iterable[Mapping[str, int]],
+    ids: Mapping[str, int] | None,
+    *,
+    total: int | None = None,
+    progress: Progress = SILENT,
+) -> FeatureMatrix:
+    """Return the features of sentences as rows."""
+    rows = FeatureMatrix(ids)
+    with progress.step("counting features", total=total, unit="sentences") as step:
+        for counts in counted:
+            rows.add(counts)
+            step.advance(1)
+    return rows

@@ -1,0 +1,242 @@
+"""Classifiers that weigh what one parse of a sentence shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from treelm.corpus.files import read_lines
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
+from treelm.models.calibration import Calibration
+from treelm.models.classifier import Classifier, Explanation, Floats
+from treelm.models.model import Config, LanguageModel, explain
+from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.tree_features.features import best_trees, rows_of, tree_features
+from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
+from treelm.models.tree_model import PARSER_PART, GivesTrees, TreeModel
+from treelm.models.words import Words, words_of
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+from treelm.trees.tree import Tree
+
+_TABLES, _FEATURES, _WORDS, _RULES = "tables.safetensors", "features.txt", "words.txt", "rules.txt"
+_OWN = ("weights", "offset", "accuracy", "calibration")
+_FRAGMENTS: dict[str, type[np.generic]] = {
+    "fragments.starts": np.int64,
+    "fragments.tokens": np.int32,
+    "fragments.counts": np.uint64,
+}
+
+
+class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
+    """Weighs counts of rules, fragments or other features of a sentence's best tree.
+
+    Args:
+        names: The features, sorted.
+        weights: One a feature.
+        offset: What is added to their sum.
+        config: What is counted.
+        calibration: The curve from margins to probabilities.
+        vocabulary: Words of the training sentences.
+        grammar: Fragments, if these are counted.
+        parser: What gives sentences their trees.
+        accuracy: On the sentences of tuning.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "tree_features"
+    config_class: ClassVar[type[Config]] = TreeFeaturesConfig
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        weights: Floats,
+        offset: float,
+        config: TreeFeaturesConfig,
+        *,
+        calibration: Calibration,
+        vocabulary: Vocabulary,
+        grammar: FragmentGrammar | None = None,
+        parser: GivesTrees | None = None,
+        accuracy: float = 0.0,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        self.names, self.weights, self.offset = tuple(names), weights, offset
+        self.grammar, self.parser, self.accuracy = grammar, parser, accuracy
+        self._config, self._calibration, self._corpora = config, calibration, tuple(corpora)
+        self._vocabulary = vocabulary
+
+    def __repr__(self) -> str:
+        return f"TreeFeaturesModel({self._config.features}, features={len(self.names)})"
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of its training sentences."""
+        return self._vocabulary
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def with_parser(self, parser: GivesTrees | None) -> Self:
+        """Return the model with another parser, or without one."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.parser = parser
+        return made
+
+    def _needed_parser(self) -> GivesTrees:
+        if self.parser is None:
+            raise UnsupportedTask(
+                "this model judges trees and has no parser to find those of a sentence. Give one, "
+                "with `model.with_parser(parser)` or --parser.",
+                code="E_NO_PARSER",
+            )
+        return self.parser
+
+    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+        """Return the margin of every sentence.
+
+        Raises:
+            UnsupportedTask: ``E_NO_PARSER`` without a parser.
+        """
+        trees = best_trees(self._needed_parser(), sentences, self._config, threads=threads)
+        return self.tree_margins(list(trees), threads=threads)
+
+    def tree_margins(self, trees: Sequence[Tree], *, threads: int = 1) -> Floats:
+        """Return the margin of each tree."""
+        counted = tree_features(trees, self._config, self.grammar, threads=threads)
+        margins: Floats = rows_of(counted, self._ids).matrix() @ self.weights + self.offset
+        return margins
+
+    def weight_of(self, tree: Tree) -> dict[str, float]:
+        """Return the features of a tree with what each adds to the margin, the largest first."""
+        counts = next(tree_features([tree], self._config, self.grammar))
+        found = {
+            name: count * float(self.weights[self._ids[name]])
+            for name, count in counts.items()
+            if name in self._ids
+        }
+        return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
+
+    def explain(self, sentence: Words) -> Explanation | None:
+        """Return the tree of a sentence with the weight of each of its rules.
+
+        Raises:
+            UnsupportedTask: if it is not rules that are counted.
+        """
+        if self._config.features != "cfg":
+            return super().explain(sentence)
+        tree = next(best_trees(self._needed_parser(), [words_of(sentence)], self._config))
+        names = (self._ids.get(rule_of(node)) for node in tree.preorder())
+        weights = (0.0 if name is None else float(self.weights[name]) for name in names)
+        return Explanation(tree, tuple(weights))
+
+    # -- files ------------------------------------------------------------------------------
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="margin",
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self._corpora,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write features and weights, and the parser, if it is a model."""
+        tensors: dict[str, npt.NDArray[Any]] = {
+            "weights": self.weights,
+            "offset": np.array([self.offset]),
+            "accuracy": np.array([self.accuracy]),
+            "calibration": np.array(self._calibration),
+        }
+        if self.grammar is not None:
+            tensors["fragments.starts"] = self.grammar.starts
+            tensors["fragments.tokens"] = self.grammar.tokens
+            tensors["fragments.counts"] = self.grammar.counts
+            writer.text(_RULES, "".join(f"{rule}\n" for rule in self.grammar.rules))
+        writer.tables(_TABLES, tensors)
+        writer.text(_FEATURES, "".join(f"{name}\n" for name in self.names))
+        save_vocabulary(self.vocabulary, writer.file(_WORDS))
+        parser: object = self.parser
+        if isinstance(parser, LanguageModel):
+            parser.save(writer.part(PARSER_PART))
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder.
+
+        Raises:
+            ModelFileError: if something is missing, or the parts do not fit together.
+        """
+        try:
+            config = TreeFeaturesConfig.model_validate(folder.manifest.config)
+        except ValidationError as error:
+            raise ModelFileError(
+                f"{folder.path}: this is no configuration of a classifier by trees "
+                f"({explain(error)})",
+                code="E_MANIFEST",
+            ) from error
+        vocabulary = load_vocabulary(folder.file(_WORDS))
+        names = tuple(read_lines(folder.file(_FEATURES)))
+        stored = folder.tables(_TABLES)
+        tables = {name: stored[name] for name in stored}
+        if vocabulary.fingerprint != folder.manifest.vocabulary or not _fits(tables, len(names)):
+            raise _damaged(folder)
+        grammar = None
+        if config.features == "tsg":
+            grammar = _read_fragments(folder, tables)
+        return cls(
+            names,
+            tables["weights"],
+            float(tables["offset"][0]),
+            config,
+            calibration=Calibration(*tables["calibration"].tolist()),
+            vocabulary=vocabulary,
+            grammar=grammar,
+            parser=TreeModel.read_parser(folder),
+            accuracy=float(tables["accuracy"][0]),
+            corpora=folder.manifest.corpora,
+        )
+
+
+def _fits(tables: dict[str, npt.NDArray[Any]], size: int) -> bool:
+    """Return whether tables of a file are those of a model with so many features."""
+    lengths = dict(zip(_OWN, (size, 1, 1, 2), strict=True))
+    return all(
+        name in tables
+        and tables[name].dtype == np.float64
+        and tables[name].shape == (length,)
+        and bool(np.isfinite(tables[name]).all())
+        for name, length in lengths.items()
+    )
+
+
+def _read_fragments(folder: ModelFolder, tables: dict[str, npt.NDArray[Any]]) -> FragmentGrammar:
+    for name, kind in _FRAGMENTS.items():
+        if name not in tables or tables[name].dtype != kind or tables[name].ndim != 1:
+            raise _damaged(folder)
+    rules = tuple(read_lines(folder.file(_RULES)))
+    grammar = FragmentGrammar(rules, *(np.array(tables[name]) for name in _FRAGMENTS))
+    try:
+        grammar.check()
+    except EstimationError as error:
+        raise _damaged(folder) from error
+    return grammar
+
+
+def _damaged(folder: ModelFolder) -> ModelFileError:
+    return ModelFileError(
+        f"{folder.path}: the tables are not those of this classifier by trees; files of another "
+        "model may have been copied in. Train the model again.",
+        code="E_MODEL_TABLES",
+    )

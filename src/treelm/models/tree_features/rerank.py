@@ -1,0 +1,160 @@
+"""Features of trees in the manner of Charniak and Johnson (2005)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from treelm.models.tree_features.spans import Node, nodes_of
+from treelm.trees.tree import Tree
+
+#: Tags that end a sentence without being its last word.
+_PUNCTUATION = frozenset({".", ",", ":", "``", "''", "-RRB-", "-LRB-"})
+_COORDINATION = frozenset({"CC", "CONJP"})
+#: Depths to which the sisters of a coordination are compared.
+_DEPTHS = 4
+#: Ancestors of a word that are looked at.
+_ANCESTORS = 3
+
+
+def size_class(size: int) -> str:
+    """Return a number as one of a few classes.
+
+    Examples:
+        >>> [size_class(size) for size in (0, 2, 3, 5, 9, 40)]
+        ['0', '2', '3', '4-5', '6-10', '21+']
+    """
+    if size <= 3:
+        return str(size)
+    for largest, name in ((5, "4-5"), (10, "6-10"), (20, "11-20")):
+        if size <= largest:
+            return name
+    return "21+"
+
+
+def rerank_features(tree: Tree) -> Counter[str]:
+    """Return how often each feature occurs in a tree whose heads are known.
+
+    Args:
+        tree: Below ROOT, with head children.
+    """
+    nodes = nodes_of(tree)
+    found: Counter[str] = Counter()
+    length = nodes[0].end
+    for node in nodes:
+        if node.word is not None:
+            found.update(_word(nodes, node))
+        else:
+            found.update(_rule(nodes, node))
+            found.update(_dependencies(nodes, node))
+            found.update(_edges(nodes, node))
+            found.update(_coordination(nodes, node))
+        left = size_class(length - node.end)
+        found[f"heavy {node.label} {size_class(node.end - node.start)} {left}"] += 1
+    found.update(_right_branch(nodes))
+    return found
+
+
+def _above(nodes: list[Node], node: Node) -> str:
+    return nodes[node.parent].label if node.parent >= 0 else "^"
+
+
+def _rule(nodes: list[Node], node: Node) -> Iterator[str]:
+    """Yield rules with what stands above them, and sequences of children."""
+    labels = [nodes[child].label for child in node.children]
+    rule = f"{node.label} -> {' '.join(labels)}"
+    parent = _above(nodes, node)
+    higher = _above(nodes, nodes[node.parent]) if node.parent >= 0 else "^"
+    head = nodes[node.head]
+    yield f"rule {rule}"
+    yield f"rule^1 {parent} {rule}"
+    yield f"rule^2 {higher} {parent} {rule}"
+    yield f"rule-tag {head.label} {rule}"
+    yield f"rule-word {head.word} {rule}"
+    padded = ["[", *labels, "]"]
+    for size in (2, 3):
+        for first in range(len(padded) - size + 1):
+            part = " ".join(padded[first : first + size])
+            place = first - 1 - node.head_child
+            yield f"children {node.label} {part}"
+            yield f"children-head {node.label} {place + size > 0}{place > 0} {part}"
+
+
+def _dependencies(nodes: list[Node], node: Node) -> Iterator[str]:
+    """Yield pairs of a lexical head and those of the other children, by words and by tags."""
+    head = nodes[node.head]
+    for place, child in enumerate(node.children):
+        other = nodes[nodes[child].head]
+        if other is head:
+            continue
+        side = "L" if place < node.head_child else "R"
+        yield f"tags {node.label} {side} {head.label} {other.label}"
+        yield f"tag-word {node.label} {side} {head.label} {other.word}"
+        yield f"word-tag {node.label} {side} {head.word} {other.label}"
+        yield f"words {side} {head.word} {other.word}"
+    heads = [nodes[nodes[child].head] for child in node.children]
+    for one, two in pairwise(heads):
+        yield f"sisters {node.label} {one.label} {two.label}"
+        yield f"sister-words {one.word} {two.word}"
+
+
+def _edges(nodes: list[Node], node: Node) -> Iterator[str]:
+    """Yield the tags at both edges of a phrase."""
+    first, last = node.children[0], node.children[-1]
+    while nodes[first].word is None:
+        first = nodes[first].children[0]
+    while nodes[last].word is None:
+        last = nodes[last].children[-1]
+    size = size_class(node.end - node.start)
+    yield f"edges {node.label} {size} {nodes[first].label} {nodes[last].label}"
+    yield f"edge-words {node.label} {nodes[first].word} {nodes[last].word}"
+
+
+def _shape(nodes: list[Node], number: int, depth: int) -> str:
+    node = nodes[number]
+    if depth == 0 or node.word is not None:
+        return node.label
+    below = " ".join(_shape(nodes, child, depth - 1) for child in node.children)
+    return f"({node.label} {below})"
+
+
+def _coordination(nodes: list[Node], node: Node) -> Iterator[str]:
+    """Yield to which depths the two sides of a conjunction are alike, and how long they are."""
+    for place in range(1, len(node.children) - 1):
+        if nodes[node.children[place]].label not in _COORDINATION:
+            continue
+        one, two = node.children[place - 1], node.children[place + 1]
+        for depth in range(_DEPTHS):
+            same = _shape(nodes, one, depth) == _shape(nodes, two, depth)
+            yield f"parallel {depth} {same}"
+            if not same:
+                break
+        lengths = [nodes[number].end - nodes[number].start for number in (one, two)]
+        yield f"parallel-length {node.label} {size_class(lengths[0])} {size_class(lengths[1])}"
+
+
+def _word(nodes: list[Node], node: Node) -> Iterator[str]:
+    """Yield a word and its tag, with more and more of what stands above."""
+    path = node.label
+    yield f"word {node.word}"
+    yield f"word+0 {node.word} {path}"
+    at = node
+    for number in range(1, _ANCESTORS + 1):
+        if at.parent < 0:
+            break
+        at = nodes[at.parent]
+        path = f"{path} {at.label}"
+        yield f"word+{number} {node.word} {path}"
+        yield f"path {path}"
+
+
+def _right_branch(nodes: list[Node]) -> dict[str, int]:
+    """Return how many phrases stand on the way to the last word that is no punctuation."""
+    last = max(
+        (node.start for node in nodes if node.word is not None and node.label not in _PUNCTUATION),
+        default=0,
+    )
+    phrases = [node for node in nodes if node.word is None]
+    on_path = sum(node.start <= last < node.end for node in phrases)
+    return {"right-branch": on_path, "off-right-branch": len(phrases) - on_path}

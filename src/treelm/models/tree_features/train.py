@@ -1,0 +1,77 @@
+"""From good and bad sentences with one tree each to a classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.models.calibration import fit_calibration, training_records
+from treelm.models.linear_svm import Floats, choose, fit_linear, with_tuning
+from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
+from treelm.models.tree_features.features import best_trees, rows_of, tree_features
+from treelm.models.tree_features.fragments import FragmentGrammar
+from treelm.models.tree_features.model import TreeFeaturesModel
+from treelm.models.tree_model import GivesTrees
+from treelm.parallel.progress import SILENT, Progress
+
+
+def train_tree_features(
+    data: LabelledSentences,
+    tuning: LabelledSentences | None,
+    parser: GivesTrees,
+    config: TreeFeaturesConfig,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> TreeFeaturesModel:
+    """Return a classifier by features of trees.
+
+    Args:
+        data: Good and bad sentences.
+        tuning: Sentences that choose the regularization and fit the probabilities; None to keep a
+            tenth of the training sentences for that.
+        parser: What gives sentences their trees.
+        config: Options.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+
+    Raises:
+        MissingExtra: without scikit-learn.
+    """
+    sentences, labels, held, held_labels = with_tuning(data, tuning, config.seed)
+    trees = list(best_trees(parser, sentences, config, threads=threads))
+    grammar = None
+    if config.features == "tsg":
+        good = [tree for tree, label in zip(trees, labels, strict=True) if label > 0]
+        grammar = FragmentGrammar.sample(good, config, progress)
+    counted = tree_features(trees, config, grammar, threads=threads)
+    rows = rows_of(counted, None, total=len(trees), progress=progress)
+    names, points = rows.frequent(config.min_sentences)
+    del rows, trees
+    held_trees = best_trees(parser, held, config, threads=threads)
+    held_rows = rows_of(
+        tree_features(held_trees, config, grammar, threads=threads),
+        {name: number for number, name in enumerate(names)},
+    ).matrix()
+
+    def attempt(value: float) -> tuple[tuple[Floats, float], Floats]:
+        weights, offset = fit_linear(points, labels, value, config.seed)
+        return (weights, offset), held_rows @ weights + offset
+
+    grid = GRID if config.regularization is None else (config.regularization,)
+    best = choose(grid, attempt, held_labels)
+    weights, offset = best.machine
+    words = dict.fromkeys((word for words in sentences for word in words), 1)
+    return TreeFeaturesModel(
+        names,
+        np.ascontiguousarray(weights),
+        offset,
+        config.model_copy(update={"regularization": best.regularization}),
+        calibration=fit_calibration(best.margins, held_labels),
+        vocabulary=Vocabulary.from_counts(words),
+        grammar=grammar,
+        parser=parser,
+        accuracy=best.accuracy,
+        corpora=training_records(data),
+    )

@@ -1,0 +1,291 @@
+"""Any judge of sentences as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import Source
+from treelm.corpus.labelled import LabelledSentences
+from treelm.errors import UsageError
+from treelm.extras import import_extra
+from treelm.models.calibration import Calibration, fit_calibration
+from treelm.models.classifier import Classifier
+from treelm.models.linear_svm import choose, fit_linear
+from treelm.models.lsvm.config import GRID, LatentSvmConfig
+from treelm.models.lsvm.model import LatentSvmModel
+from treelm.models.lsvm.train import train_lsvm
+from treelm.models.model import LanguageModel
+from treelm.models.registry import load
+from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.tree_features.model import TreeFeaturesModel
+from treelm.models.tree_features.train import train_tree_features
+from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel, train_trigram_svm
+from treelm.models.words import words_of
+from treelm.tasks.evaluate.classification import tune_threshold
+from treelm.tasks.evaluate.slr import score_sentences, slr
+from treelm.tasks.scoring_model import open_parser
+
+_base = import_extra("sklearn.base", "A classifier of scikit-learn")
+_ClassifierMixin: Any = _base.ClassifierMixin
+_BaseEstimator: Any = _base.BaseEstimator
+_validation = import_extra("sklearn.utils.validation", "A classifier of scikit-learn")
+_multiclass = import_extra("sklearn.utils.multiclass", "A classifier of scikit-learn")
+
+Floats = npt.NDArray[np.float64]
+Sentence = tuple[str, ...]
+#: The first three are trained on sentences; the others judge by what a given model says.
+Judge = Literal["lsvm", "trigram_svm", "tree_features", "slr", "score", "score+length"]
+_TRAINED = ("lsvm", "trigram_svm", "tree_features")
+_GIVEN = ("slr", "score", "score+length")
+
+
+class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignore[misc]
+    """Tells good sentences from bad ones, as an estimator of scikit-learn.
+
+    Sentences are strings, split at white space, or sequences of words. Of the two classes the
+    larger one is that of good sentences.
+
+    Args:
+        judge: ``lsvm``, ``trigram_svm`` and ``tree_features`` are trained on the sentences;
+            ``slr``, ``score`` and ``score+length`` fit a threshold to what `model` says: its
+            log-odds ratio, its score, or a linear machine over its score and the length.
+        model: For the last three: a model, or its folder.
+        trees: For ``lsvm``: the treebank.
+        parser: For ``tree_features``: what parses, or its folder.
+        options: Options of the system that is trained, such as ``{"kernel": "poly"}``.
+        tuning: Share of the sentences on which what is trained is tuned.
+        threads: Kernel threads; results do not depend on it.
+        seed: Seed of which sentences those are, and of the solver.
+
+    Examples:
+        >>> judge = GrammaticalityClassifier("trigram_svm", options={"regularization": 0.01})
+        >>> _ = judge.fit(["the cat sat", "a dog ran"] * 9, [1, 1] * 9)
+        Traceback (most recent call last):
+        ...
+        ValueError: sentences of two classes are needed, and there are those of 1.
+    """
+
+    def __init__(
+        self,
+        judge: Judge = "trigram_svm",
+        *,
+        model: LanguageModel | Source | None = None,
+        trees: TreeCorpus | None = None,
+        parser: Any = None,
+        options: Mapping[str, object] | None = None,
+        tuning: float = 0.1,
+        threads: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.judge = judge
+        self.model = model
+        self.trees = trees
+        self.parser = parser
+        self.options = options
+        self.tuning = tuning
+        self.threads = threads
+        self.seed = seed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_class = False
+        tags.no_validation = True
+        return tags
+
+    # -- training ---------------------------------------------------------------------------
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any]) -> GrammaticalityClassifier:  # noqa: N803
+        """Learn to tell sentences apart.
+
+        Args:
+            X: Sentences.
+            y: Two different labels; the larger one is that of good sentences.
+
+        Raises:
+            ValueError: for other than two classes, or sentences without words.
+            UsageError: if something that the judge needs is not given.
+        """
+        sentences = _sentences(X)
+        given = np.asarray(y)
+        if given.shape != (len(sentences),):
+            raise ValueError(f"{len(sentences)} sentences and labels of shape {given.shape}.")
+        _multiclass.check_classification_targets(given)
+        self.classes_ = np.unique(given)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"sentences of two classes are needed, and there are those of {len(self.classes_)}."
+            )
+        labels = np.where(given == self.classes_[1], 1, -1).astype(np.int8)
+        self.fitted_: LanguageModel
+        self.calibration_: Calibration
+        if self.judge in _TRAINED:
+            self._fit_trained(sentences, labels)
+        elif self.judge in _GIVEN:
+            self._fit_given(sentences, labels)
+        else:
+            raise UsageError(
+                f'there is no judge "{self.judge}"; choose one of {", ".join(_TRAINED + _GIVEN)}.'
+            )
+        return self
+
+    def _fit_trained(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
+        held = _stratified(labels, self.tuning, self.seed)
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [
+                _labelled(Path(folder) / name, sentences, labels, chosen)
+                for name, chosen in (("train", ~held), ("tune", held))
+            ]
+            fitted = self._train(*parts)
+        fitted._corpora = tuple(
+            record.model_copy(update={"name": Path(record.name).name}) for record in fitted.corpora
+        )
+        self.fitted_, self.calibration_ = fitted, fitted.calibration
+
+    def _train(
+        self, data: LabelledSentences, tuning: LabelledSentences
+    ) -> (
+        Classifier[LatentSvmConfig] | Classifier[TrigramSvmConfig] | Classifier[TreeFeaturesConfig]
+    ):
+        options = {"seed": self.seed, **(self.options or {})}
+        if self.judge == "trigram_svm":
+            trigram = TrigramSvmModel.make_config(options)
+            assert isinstance(trigram, TrigramSvmConfig)  # what this model makes of options
+            return train_trigram_svm(data, tuning, trigram)
+        if self.judge == "lsvm":
+            if self.trees is None:
+                raise UsageError("a latent machine needs a treebank: give trees.")
+            latent = LatentSvmModel.make_config(options)
+            assert isinstance(latent, LatentSvmConfig)
+            return train_lsvm(data, tuning, self.trees, latent, threads=self.threads)
+        if self.parser is None:
+            raise UsageError("features of trees need a parser: give one.")
+        parser = open_parser(self.parser) if isinstance(self.parser, str | Path) else self.parser
+        counted = TreeFeaturesModel.make_config(options)
+        assert isinstance(counted, TreeFeaturesConfig)
+        return train_tree_features(data, tuning, parser, counted, threads=self.threads)
+
+    def _fit_given(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
+        if self.model is None:
+            raise UsageError(f"{self.judge} is what a model says: give one.")
+        held = self.model
+        self.fitted_ = held if isinstance(held, LanguageModel) else load(held)
+        values = self._values(sentences)
+        usable = np.isfinite(values).all(axis=1)
+        if self.judge == "score+length":
+            points = values[usable]
+            centre, spread = points.mean(axis=0), points.std(axis=0)
+            spread[spread == 0] = 1.0
+            scaled, own = (points - centre) / spread, labels[usable]
+
+            def attempt(value: float) -> tuple[tuple[Floats, float], Floats]:
+                weights, offset = fit_linear(scaled, own, value, self.seed)
+                return (weights, offset), scaled @ weights + offset
+
+            weights, offset = choose(GRID, attempt, own).machine
+            self.weights_: Floats = weights / spread
+            self.offset_ = float(offset - self.weights_ @ centre)
+        else:
+            column = values[:, 0]
+            found = tune_threshold(column[labels > 0], column[labels < 0])
+            # A margin above zero is good, and so is a score at the threshold.
+            self.weights_ = np.ones(1)
+            self.offset_ = -float(np.nextafter(found.value, -np.inf))
+        self.calibration_ = fit_calibration(self._given_margins(values), labels)
+
+    # -- judging ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Sequence[Any]) -> Floats:  # noqa: N803
+        """Return the margins of sentences: good above zero; minus infinity for none at all."""
+        _validation.check_is_fitted(self, "fitted_")
+        sentences = _sentences(X)
+        if self.judge in _TRAINED:
+            assert isinstance(self.fitted_, Classifier)
+            return self.fitted_.margins(sentences, threads=self.threads)
+        return self._given_margins(self._values(sentences))
+
+    def predict(self, X: Sequence[Any]) -> npt.NDArray[Any]:  # noqa: N803
+        """Return the class of each sentence."""
+        margins = self.decision_function(X)
+        found: npt.NDArray[Any] = self.classes_[(margins > 0).astype(np.intp)]
+        return found
+
+    def predict_proba(self, X: Sequence[Any]) -> Floats:  # noqa: N803
+        """Return the calibrated probabilities of both classes, a row a sentence."""
+        good = self.decision_function(X)
+        chances = self.calibration_.probabilities(good)
+        return np.column_stack([1.0 - chances, chances])
+
+    def _values(self, sentences: list[Sentence]) -> Floats:
+        """Return what the model says about each sentence: one column, or two with the length."""
+        table = score_sentences(
+            self.fitted_, sentences, with_unigram=self.judge == "slr", threads=self.threads
+        )
+        if self.judge == "slr":
+            return slr(table)[:, np.newaxis]
+        if self.judge == "score":
+            return table.scores[:, np.newaxis]
+        return np.column_stack([table.scores, [float(len(words)) for words in sentences]])
+
+    def _given_margins(self, values: Floats) -> Floats:
+        usable = np.logical_and.reduce(np.isfinite(values), axis=1)
+        if not np.isfinite(self.offset_):  # a threshold that calls all of them the same
+            return np.where(usable, np.sign(self.offset_), -np.inf)
+        sums = np.where(usable[:, np.newaxis], values, 0.0) @ self.weights_ + self.offset_
+        return np.where(usable, sums, -np.inf)
+
+
+def _sentences(given: Sequence[Any]) -> list[Sentence]:
+    if isinstance(given, str) or getattr(given, "ndim", 1) != 1:
+        raise ValueError("sentences are a list of strings, or of sequences of words.")
+    found: list[Sentence] = []
+    for number, sentence in enumerate(given):
+        is_text = isinstance(sentence, str)
+        if not is_text and not all(isinstance(word, str) for word in sentence):
+            raise ValueError(f"sentence {number} is neither a string nor a sequence of words.")
+        words = words_of(str(sentence) if is_text else [str(word) for word in sentence])
+        if not words:
+            raise ValueError(f"sentence {number} has no words.")
+        found.append(words)
+    if not found:
+        raise ValueError("there are no sentences.")
+    return found
+
+
+def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Return which sentences are kept for tuning: a share of each class, at least one."""
+    if not 0 < share < 1:
+        raise UsageError(f"a share of {share} cannot be kept for tuning; it lies between 0 and 1.")
+    held = np.zeros(len(labels), np.bool_)
+    order = np.random.default_rng(seed).permutation(len(labels))
+    for label in (1, -1):
+        own = order[labels[order] == label]
+        if len(own) < 2:
+            raise ValueError("each class needs two sentences, one of them to tune on.")
+        held[own[: min(max(1, round(share * len(own))), len(own) - 1)]] = True
+    return held
+
+
+def _labelled(
+    base: Path,
+    sentences: list[Sentence],
+    labels: npt.NDArray[np.int8],
+    chosen: npt.NDArray[np.bool_],
+) -> LabelledSentences:
+    files = []
+    for label, name in ((1, "good"), (-1, "bad")):
+        files.append(base.with_name(f"{base.name}-{name}.txt"))
+        places = np.flatnonzero(chosen & (labels == label))
+        lines = (" ".join(sentences[place]) for place in places)
+        files[-1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = LabelledSentences(TextCorpus((files[0],)), TextCorpus((files[1],)))
+    assert len(found.sentences) == int(chosen.sum())  # read while the files are there
+    return found
