@@ -51,9 +51,8 @@ def main() -> None:
                 bits = float(searched.score_batch(sentences).bits().mean())
                 best = min(best, time.process_time() - start)
             merged = "merged" if merge else "not merged"
-            print(
-                f"stacks of {size}, {merged}: {tokens / best:,.0f} words/s, {bits:.4f} bits  {target}"
-            )
+            speed = f"{tokens / best:,.0f} words/s"
+            print(f"stacks of {size}, {merged}: {speed}, {bits:.4f} bits  {target}")
     for threads in (1, 2):
         start = time.perf_counter()
         model.score_batch(sentences, threads=threads)
