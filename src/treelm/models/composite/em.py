@@ -29,6 +29,8 @@ from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 #: Rounds in which the weights of the predictor and the shares of partial parses follow each other.
 _CHECK_ROUNDS = 3
+#: Held-out contexts with a smaller share of their word do not move weights, and cost most time.
+_LEAST_SHARE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +309,7 @@ def fit_predictor(
     """Return the predictor with weights under which held-out words are likelier."""
     for _ in range(_CHECK_ROUNDS):
         columns, outcomes, weights, _, _ = frontier_weights(model, seen, mixtures)
-        kept = weights > 0
+        kept = weights > _LEAST_SHARE
         events = CheckEvents(
             np.ascontiguousarray(columns[kept]), outcomes[kept], np.ascontiguousarray(weights[kept])
         )
