@@ -27,6 +27,10 @@ from treelm.models.composite.topic_config import TopicConfig
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
 from treelm.models.mixture_weights import fit_weights
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.counts import NgramCounts
+from treelm.models.ngram.events import WordSpace, count_ngrams
+from treelm.models.ngram.train import train_on_counts
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
@@ -77,7 +81,7 @@ class Experiment:
         """Return all models, those needed first."""
         names = []
         for size in SIZES:
-            names += [f"ngram-{size}", f"plsa-{size}", f"composite-5-{size}"]
+            names += [f"{kind}-{size}" for kind in ("ngram", "kn", "plsa", "composite-5")]
         names += [f"composite-{kept}-16" for kept in KEPT[1:]]
         return [*names, "composite-10-1"]
 
@@ -88,6 +92,9 @@ class Experiment:
             return
         kind, *numbers = name.split("-")
         size = int(numbers[-1])
+        if kind == "kn":
+            self.write(name, self.kneser_ney(name, size))
+            return
         config = TopicConfig(
             order=1 if kind == "plsa" else ORDER,
             topics=0 if kind == "ngram" else TOPICS,
@@ -101,8 +108,33 @@ class Experiment:
         record |= {"name": name, **self.describe(trainer)}
         record["seconds_here"] = time.monotonic() - start
         record |= self.measure(trainer, name)
+        self.write(name, record)
+
+    def write(self, name: str, record: dict[str, object]) -> None:
+        """Write the results of a model."""
+        target = self.work / f"{name}.json"
         target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(name, record["test_perplexity"], flush=True)
+
+    def kneser_ney(self, name: str, size: int) -> dict[str, object]:
+        """Return the perplexity of the n-gram with modified Kneser-Ney smoothing."""
+        text, vocabulary = self.corpus.part(size), self.corpus.vocabulary
+        space = WordSpace.of(vocabulary)
+        events = count_ngrams(text, ORDER, space, threads=self.threads)
+        unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+        unigrams[space.end] = len(text)
+        counts = NgramCounts(ORDER, vocabulary, events, unigrams, ())
+        model = train_on_counts(counts, NgramConfig(order=ORDER, smoothing="mkn"))
+        held_out, test = (
+            model.score_ids(part.ids, part.starts, threads=self.threads).log_probs
+            for part in (self.corpus.held_out, self.corpus.test)
+        )
+        np.savez(self.work / f"scores-{name}.npz", held_out=held_out, test=test)
+        return {
+            "name": name,
+            "held_out_perplexity": perplexity(held_out),
+            "test_perplexity": perplexity(test),
+        }
 
     def train(
         self, name: str, size: int, config: TopicConfig
@@ -150,14 +182,11 @@ class Experiment:
 
     def write_start(self, trainer: TopicTrainer, name: str, record: dict[str, object]) -> None:
         """Write what the model reaches before the first iteration of its EM."""
-        found = {
-            **record,
-            **self.describe(trainer),
-            "test_perplexity": perplexity(self.scores(self.model(trainer), self.corpus.test)),
-        }
+        found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
         target = self.work / f"start-{name}.json"
         target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
+        self.check_time()
 
     def describe(self, trainer: TopicTrainer) -> dict[str, object]:
         """Return how large a predictor is."""

@@ -67,6 +67,7 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
     topics = []
     for number in np.argsort(-model.prior, kind="stable").tolist():
         best = np.argsort(-telling[:, number], kind="stable")[:words]
+        best = best[telling[best, number] > 0]
         found = zip(
             model.vocabulary.decode(best.tolist()), in_topic[best, number].tolist(), strict=True
         )
