@@ -38,7 +38,7 @@ from treelm.models.ngram.model import NgramModel
 Floats = npt.NDArray[np.float64]
 
 ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
-#: How fast topics follow a document; chosen on the held-out documents.
+#: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
 
 #: Rounds of EM of models without parses, whatever the others have.
