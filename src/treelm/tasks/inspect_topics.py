@@ -11,6 +11,7 @@ import numpy as np
 from treelm.corpus.encoder import sizes_between
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask
+from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.registry import load
 from treelm.view.bar_charts import draw_bar_chart
@@ -53,10 +54,10 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
         UnsupportedTask: if the model has no topics.
     """
     model = load(Path(path))
-    if not isinstance(model, TopicModel) or not model.config.topics:
+    if not isinstance(model, TopicModel | CompositeModel) or not model.config.topics:
         raise UnsupportedTask(
             f"a model of the system {model.system} without topics has none to show. Train one with "
-            "`treelm train plsa`."
+            "`treelm train plsa` or `treelm train composite --topics 200`."
         )
     counts = word_topic_counts(model)
     by_topic = np.maximum(counts.sum(axis=0), 1e-300)
@@ -76,7 +77,9 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
     return topics
 
 
-def word_topic_counts(model: TopicModel) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def word_topic_counts(
+    model: TopicModel | CompositeModel,
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Return the expected counts of words and the sentence end (rows) in topics (columns)."""
     arrays = model.predictor.tables.native.stem_arrays(0)
     counts = np.zeros((len(model.vocabulary) + 1, model.config.topics))

@@ -15,6 +15,7 @@ from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
+from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.config import SEARCH, CompositeConfig
 from treelm.models.composite.files import are_shares, read_files, write_files
@@ -76,7 +77,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         self._config = config
         self._vocabulary = vocabulary
         self._unigram_counts = unigram_counts
-        self.topic_prior = prior
+        self.prior = prior
         self._corpora = tuple(corpora)
         self._search: _native.SlmSearch = parts.search
 
@@ -138,9 +139,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         assert isinstance(config, CompositeConfig)  # what a CompositeModel makes of options
         shape = CompositeShape(config, self.parts.shape.words, self.parts.shape.codes)
         parts = CompositeParts(shape, self.parts.models)
-        return type(self)(
-            parts, self._vocabulary, self._unigram_counts, self.topic_prior, self._corpora
-        )
+        return type(self)(parts, self._vocabulary, self._unigram_counts, self.prior, self._corpora)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -166,8 +165,13 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         labels = "\n".join((*codes.tags, "", *codes.phrases))
         return model_fingerprint(
             (self.system, own, self._vocabulary.fingerprint, labels),
-            {**self.parts.to_tensors(), "topic_prior": self.topic_prior},
+            {**self.parts.to_tensors(), "topic_prior": self.prior},
         )
+
+    @property
+    def predictor(self) -> LatticeModel:
+        """Probabilities of words by words before, heads and topic."""
+        return self.parts.models["predictor"]
 
     @property
     def remembers_documents(self) -> bool:
@@ -175,14 +179,14 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         return self._config.topics > 0 and self._config.adapt
 
     def __repr__(self) -> str:
-        types = self.parts.models["predictor"].tables.types()
+        types = self.predictor.tables.types()
         return f"CompositeModel({self._config.name}, types={types})"
 
     # -- word by word -----------------------------------------------------------------------
 
     def initial(self, context: Context | None = None) -> CompositeState:
         """Return the state before any word; a context carries the topics of its document."""
-        mixture = TopicMixture.from_context(context, self.topic_prior)
+        mixture = TopicMixture.from_context(context, self.prior)
         return CompositeState(self._search.initial(), self.fingerprint, mixture)
 
     def advance(self, state: State, word: Word) -> Step:
@@ -294,7 +298,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
                 ids,
                 starts,
                 documents,
-                self.topic_prior,
+                self.prior,
                 rate=self._config.rate,
                 keep=self._config.predicting,
                 threads=threads,
@@ -317,7 +321,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write lattices, labels and words."""
-        write_files(writer, self.parts, self._vocabulary, self._unigram_counts, self.topic_prior)
+        write_files(writer, self.parts, self._vocabulary, self._unigram_counts, self.prior)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
@@ -327,7 +331,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def __reduce__(self) -> tuple[Any, ...]:
         shape = self.parts.shape
         parts = (shape, self.parts.to_tensors(), portable(self._vocabulary))
-        rest = (self._unigram_counts, self.topic_prior, self._corpora)
+        rest = (self._unigram_counts, self.prior, self._corpora)
         return _unpickled, (type(self), *parts, *rest)
 
 

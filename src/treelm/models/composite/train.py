@@ -16,14 +16,8 @@ from treelm.errors import TreelmWarning
 from treelm.models.composite.check_text import check_overlap as check_text_overlap
 from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
 from treelm.models.composite.config import CompositeConfig
-from treelm.models.composite.em import (
-    Data,
-    first_parts,
-    fit_predictor,
-    follow_up_step,
-    frontiers,
-    n_best_step,
-)
+from treelm.models.composite.em import Data, first_parts, n_best_step
+from treelm.models.composite.follow_up import fit_predictor, follow_up_step, frontiers
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
 from treelm.models.composite.parts import CompositeShape, Counts

@@ -1,0 +1,149 @@
+"""Follow-up EM: the predictor learns from all partial parses that are alive at each word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from treelm.estimation.lattice import Floats, fixed_point
+from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
+from treelm.kernel_errors import kernel_errors
+from treelm.models.composite.em import Data, cut
+from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
+from treelm.parallel.progress import SILENT, Progress, kernel_report
+
+#: Rounds in which the weights of the predictor and the shares of partial parses follow each other.
+_CHECK_ROUNDS = 3
+#: Held-out contexts with a smaller share of their word do not move weights, and cost most time.
+_LEAST_SHARE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Frontiers:
+    """What the predictor sees before every word and end, for all partial parses that are alive.
+
+    Args:
+        starts: The first row of every position, and the number of rows.
+        columns: Columns of the predictor without the topic, one row a context.
+        outcomes: The word that follows, by row.
+        shares: Share of the context among those of its position.
+        sentence: The sentence of every row.
+    """
+
+    starts: np.ndarray
+    columns: np.ndarray
+    outcomes: np.ndarray
+    shares: Floats
+    sentence: np.ndarray
+
+
+def frontiers(
+    parts: CompositeParts, data: Data, *, threads: int = 1, progress: Progress = SILENT
+) -> Frontiers:
+    """Return all contexts of the predictor in sentences, weighed by the partial parses."""
+    text = data.text
+    with (
+        kernel_errors("searching partial parses"),
+        progress.step("searching partial parses", total=len(text), unit="sentences") as step,
+    ):
+        starts, columns, shares = parts.search.frontiers(
+            text.ids,
+            text.starts,
+            *data.mixtures.arrays,
+            threads=threads,
+            progress=kernel_report(step),
+        )
+    sizes = np.diff(starts).astype(np.int64)
+    ends = text.starts[1:].astype(np.int64)
+    following = np.insert(text.ids, ends, parts.shape.words).astype(np.uint32)
+    lengths = np.diff(text.starts).astype(np.int64) + 1
+    sentences = np.repeat(np.arange(len(text)), lengths)
+    return Frontiers(
+        starts, columns, np.repeat(following, sizes), shares, np.repeat(sentences, sizes)
+    )
+
+
+def frontier_weights(
+    model: LatticeModel, seen: Frontiers, mixtures: Mixtures
+) -> tuple[np.ndarray, np.ndarray, Floats, float, np.ndarray]:
+    """Return columns, outcomes and posterior weights of predictor events, and the log-likelihood.
+
+    With topics every context becomes one row for each topic of its sentence; the last array says
+    which topic of which mixture a row belongs to.
+    """
+    starts = seen.starts[:-1].astype(np.int64)
+    if not len(mixtures.topics):
+        columns, outcomes, place = seen.columns, seen.outcomes, np.zeros(0, np.int64)
+        joint = seen.shares * model.probs(columns, outcomes)
+    else:
+        first = mixtures.starts[seen.sentence].astype(np.int64)
+        sizes = mixtures.starts[seen.sentence + 1].astype(np.int64) - first
+        ends = np.cumsum(sizes)
+        place = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes) + np.repeat(first, sizes)
+        columns = np.column_stack([np.repeat(seen.columns, sizes, axis=0), mixtures.topics[place]])
+        columns = np.ascontiguousarray(columns, np.uint32)
+        outcomes = np.repeat(seen.outcomes, sizes)
+        joint = np.repeat(seen.shares, sizes) * mixtures.shares[place]
+        joint *= model.probs(columns, outcomes)
+        starts = np.concatenate([[0], ends])[starts]
+    totals = np.add.reduceat(joint, starts)
+    sizes = np.diff(np.append(starts, len(joint)))
+    weights = joint / np.repeat(np.maximum(totals, 1e-300), sizes)
+    return columns, outcomes, weights, float(np.sum(np.log(totals))), place
+
+
+def fit_predictor(
+    model: LatticeModel, seen: Frontiers, mixtures: Mixtures, *, threads: int = 1
+) -> LatticeModel:
+    """Return the predictor with weights under which held-out words are likelier."""
+    for _ in range(_CHECK_ROUNDS):
+        columns, outcomes, weights, _, _ = frontier_weights(model, seen, mixtures)
+        kept = weights > _LEAST_SHARE
+        events = CheckEvents(
+            np.ascontiguousarray(columns[kept]), outcomes[kept], np.ascontiguousarray(weights[kept])
+        )
+        model = LatticeModel(model.tables, fit_weights(model.tables, events, threads=threads))
+    return model
+
+
+def follow_up_step(
+    frozen: CompositeParts,
+    model: LatticeModel,
+    train: Data,
+    check: tuple[Frontiers, Mixtures] | None,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> tuple[LatticeModel, float, Counts]:
+    """Return the predictor after one round of the follow-up EM, and the log-likelihood before it.
+
+    Args:
+        frozen: The parts at the end of N-best EM, which say which partial parses there are.
+        model: The predictor now.
+        train: Sentences.
+        check: Contexts of held-out sentences on which weights are found; None keeps the weights.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+    """
+    shape = frozen.shape
+    collector = shape.collectors(threads)["predictor"]
+    topic_counts = np.zeros(len(train.mixtures.topics), np.int64)
+    log_likelihood = []
+    for first, last in pieces(train.text):
+        data = Data(train.text.part(first, last), train.mixtures.part(first, last))
+        seen = frontiers(frozen, data, threads=threads, progress=progress)
+        columns, outcomes, weights, likelihood, place = frontier_weights(model, seen, data.mixtures)
+        counts = fixed_point(weights)
+        log_likelihood.append(likelihood)
+        if len(place):
+            before = int(train.mixtures.starts[first])
+            np.add.at(topic_counts, place + before, counts)
+        kept = counts > 0
+        collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
+    tables = cut(collector.tables(), "predictor", shape)
+    made = LatticeModel(tables, model.weights)
+    if check is not None:
+        made = fit_predictor(made, *check, threads=threads)
+    return made, math.fsum(log_likelihood), topic_counts
