@@ -77,7 +77,7 @@ def _prepare(data: Path, target: Path, words: int) -> None:
     vocabulary = Vocabulary.from_counts(dict(zip(symbols, counts[chosen].tolist(), strict=True)))
     new_ids = np.zeros(len(everything), dtype=np.uint32)
     new_ids[chosen] = vocabulary.ids_of(list(symbols))
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, Any] = {}
     parts = {
         "train": train,
         "held_out": part_of(text, place == 0),

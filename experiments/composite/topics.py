@@ -21,19 +21,26 @@ import numpy.typing as npt
 from topic_corpus import SIZES, TopicCorpus, read_corpus
 
 from treelm.corpus.encoder import EncodedText
-from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.composite.plsa import PlsaState, document_words, fit_plsa, start_plsa
 from treelm.models.composite.topic_checkpoint import TopicCheckpoint
 from treelm.models.composite.topic_config import TopicConfig
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
 from treelm.models.mixture_weights import fit_weights
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.counts import NgramCounts
+from treelm.models.ngram.events import WordSpace, count_ngrams
+from treelm.models.ngram.train import train_on_counts
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
 TOPICS = 200
 KEPT = (5, 10, 20, 50, 100, 200)
 ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
+#: What was best on held-out documents of a small part of the text.
+ETA = 0.05
+#: Models whose eta, adaptation and number of predicting topics are varied.
+GRID = ("plsa-1", "composite-5-1")
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,10 +57,20 @@ class Experiment:
         work: Folder of results and of what is not finished.
         threads: Kernel threads; results do not depend on it.
         minutes: A training stops after so long.
+        plsa_iterations: Most iterations of PLSA.
     """
 
-    def __init__(self, corpus: TopicCorpus, work: Path, *, threads: int, minutes: float) -> None:
+    def __init__(
+        self,
+        corpus: TopicCorpus,
+        work: Path,
+        *,
+        threads: int,
+        minutes: float,
+        plsa_iterations: int,
+    ) -> None:
         self.corpus = corpus
+        self.plsa_iterations = plsa_iterations
         self.work = work
         self.threads = threads
         self.end = time.monotonic() + 60 * minutes
@@ -64,7 +81,7 @@ class Experiment:
         """Return all models, those needed first."""
         names = []
         for size in SIZES:
-            names += [f"ngram-{size}", f"plsa-{size}", f"composite-5-{size}"]
+            names += [f"{kind}-{size}" for kind in ("ngram", "kn", "plsa", "composite-5")]
         names += [f"composite-{kept}-16" for kept in KEPT[1:]]
         return [*names, "composite-10-1"]
 
@@ -75,29 +92,49 @@ class Experiment:
             return
         kind, *numbers = name.split("-")
         size = int(numbers[-1])
+        if kind == "kn":
+            self.write(name, self.kneser_ney(name, size))
+            return
         config = TopicConfig(
             order=1 if kind == "plsa" else ORDER,
             topics=0 if kind == "ngram" else TOPICS,
             keep_topics=int(numbers[0]) if kind == "composite" else None,
+            eta=ETA,
+            plsa_iterations=self.plsa_iterations,
             seed=1,
         )
         start = time.monotonic()
         trainer, record = self.train(name, size, config)
-        model = LatticeModel(trainer.used, trainer.weights)
-        record |= {
-            "name": name,
-            "tokens": trainer.events,
-            "documents": len(trainer.text.document_starts) - 1,
-            "types": [trainer.used.types(node) for node in range(len(trainer.lattice.nodes))],
-            "bytes": trainer.used.bytes,
-            "held_out_perplexity": trainer.held_out_perplexity,
-            "kept_mass": None if trainer.kept is None else trainer.kept.mass,
-            "seconds_here": time.monotonic() - start,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
-        record |= self.measure(trainer, model, name)
+        record |= {"name": name, **self.describe(trainer)}
+        record["seconds_here"] = time.monotonic() - start
+        record |= self.measure(trainer, name)
+        self.write(name, record)
+
+    def write(self, name: str, record: dict[str, object]) -> None:
+        """Write the results of a model."""
+        target = self.work / f"{name}.json"
         target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(name, record["test_perplexity"], flush=True)
+
+    def kneser_ney(self, name: str, size: int) -> dict[str, object]:
+        """Return the perplexity of the n-gram with modified Kneser-Ney smoothing."""
+        text, vocabulary = self.corpus.part(size), self.corpus.vocabulary
+        space = WordSpace.of(vocabulary)
+        events = count_ngrams(text, ORDER, space, threads=self.threads)
+        unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+        unigrams[space.end] = len(text)
+        counts = NgramCounts(ORDER, vocabulary, events, unigrams, ())
+        model = train_on_counts(counts, NgramConfig(order=ORDER, smoothing="mkn"))
+        held_out, test = (
+            model.score_ids(part.ids, part.starts, threads=self.threads).log_probs
+            for part in (self.corpus.held_out, self.corpus.test)
+        )
+        np.savez(self.work / f"scores-{name}.npz", held_out=held_out, test=test)
+        return {
+            "name": name,
+            "held_out_perplexity": perplexity(held_out),
+            "test_perplexity": perplexity(test),
+        }
 
     def train(
         self, name: str, size: int, config: TopicConfig
@@ -122,6 +159,7 @@ class Experiment:
         checkpoint.begin(trainer, self.corpus.vocabulary, resume=True)
         if not checkpoint.restore(trainer):
             trainer.refit(rounds=2)
+            self.write_start(trainer, name, record)
         seconds: list[float] = []
         last = time.monotonic()
 
@@ -141,6 +179,30 @@ class Experiment:
         record |= {"history": trainer.history, "iteration_seconds": seconds}
         checkpoint.remove()
         return trainer, record
+
+    def write_start(self, trainer: TopicTrainer, name: str, record: dict[str, object]) -> None:
+        """Write what the model reaches before the first iteration of its EM."""
+        found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
+        target = self.work / f"start-{name}.json"
+        target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
+        self.check_time()
+
+    def describe(self, trainer: TopicTrainer) -> dict[str, object]:
+        """Return how large a predictor is."""
+        return {
+            "tokens": trainer.events,
+            "documents": len(trainer.text.document_starts) - 1,
+            "types": [trainer.used.types(node) for node in range(len(trainer.lattice.nodes))],
+            "bytes": trainer.used.bytes,
+            "held_out_perplexity": trainer.held_out_perplexity,
+            "kept_mass": None if trainer.kept is None else trainer.kept.mass,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+
+    def model(self, trainer: TopicTrainer) -> TopicModel:
+        """Return a predictor as a model."""
+        return trainer.model(self.corpus.vocabulary, ())
 
     def topics(self, text: EncodedText, size: int, config: TopicConfig) -> PlsaState:
         """Return PLSA of a part of the text; all models of that part share it."""
@@ -196,40 +258,29 @@ class Experiment:
 
     # -- measures ---------------------------------------------------------------------------
 
-    def measure(self, trainer: TopicTrainer, lattice: LatticeModel, name: str) -> dict[str, object]:
+    def measure(self, trainer: TopicTrainer, name: str) -> dict[str, object]:
         """Return perplexities of the test documents, and keep every probability for mixtures.
 
-        eta and the number of topics that predict are chosen on the held-out documents.
+        eta is chosen on the held-out documents.
         """
-        config = trainer.config
-        unigrams = np.zeros(trainer.words + 1, dtype=np.uint64)
-        model = TopicModel(lattice, trainer.prior, self.corpus.vocabulary, unigrams, config)
-        record: dict[str, object] = {}
-        if config.topics:
-            rows = []
-            variants = [{"eta": eta} for eta in ETAS] + [{"adapt": False}, {"test_topics": 0}]
-            for options in variants if config.kept == 5 or config.order == 1 else [{}]:
-                changed = model.with_options(**options)
-                rows.append(
-                    {
-                        **options,
-                        "held_out": perplexity(self.scores(changed, self.corpus.held_out)),
-                        "test": perplexity(self.scores(changed, self.corpus.test)),
-                    }
-                )
-            record["variants"] = rows
-            best = min((row for row in rows if "adapt" not in row), key=lambda row: row["held_out"])
-            chosen = {key: best[key] for key in ("eta", "test_topics") if key in best}
-            record["chosen"] = chosen
-            record["default_test_perplexity"] = next(
-                row["test"] for row in rows if row.get("eta", 0.01) == 0.01
-            )
-            model = model.with_options(**chosen)
-        held_out = self.scores(model, self.corpus.held_out)
-        test = self.scores(model, self.corpus.test)
+        model = self.model(trainer)
+        variants: list[dict[str, object]] = [{}]
+        if name in GRID:
+            variants = [{"adapt": False}, {"test_topics": 0}]
+            variants += [{"eta": eta} for eta in ETAS]
+        rows: list[dict[str, object]] = []
+        found: list[tuple[float, Floats, Floats]] = []
+        for options in variants:
+            changed = model.with_options(**options)
+            held_out = self.scores(changed, self.corpus.held_out)
+            test = self.scores(changed, self.corpus.test)
+            rows.append({**options, "held_out": perplexity(held_out), "test": perplexity(test)})
+            if "eta" in options or not options:
+                found.append((perplexity(held_out), held_out, test))
+        _, held_out, test = min(found, key=lambda item: item[0])
         np.savez(self.work / f"scores-{name}.npz", held_out=held_out, test=test)
-        record["test_perplexity"] = perplexity(test)
-        if not config.topics:
+        record: dict[str, object] = {"variants": rows, "test_perplexity": perplexity(test)}
+        if not trainer.config.topics:
             record["cache"] = self.cache_control(held_out, test)
         return record
 
@@ -301,11 +352,16 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of results")
     parser.add_argument("--models", nargs="*", help="names such as composite-5-16; default: all")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop a training after so long")
+    parser.add_argument("--plsa-iterations", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     corpus = read_corpus(arguments.data, arguments.work)
     experiment = Experiment(
-        corpus, arguments.work, threads=arguments.threads, minutes=arguments.minutes
+        corpus,
+        arguments.work,
+        threads=arguments.threads,
+        minutes=arguments.minutes,
+        plsa_iterations=arguments.plsa_iterations,
     )
     try:
         for name in arguments.models or experiment.names():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from corpora import TREEBANKS, TestSet, test_sets
+from corpora import TestSet, test_sets
 from perplexity_tables import PerplexityTables, figure_7
 from scored_text import Scored, ScoreFiles, joined
 from study_models import BIG, STORE, StudyModels
@@ -24,12 +25,13 @@ class PerplexityStudy:
     Args:
         models: The models.
         files: Where scores are kept.
+        chosen: Names of the sets.
     """
 
-    def __init__(self, models: StudyModels, files: ScoreFiles) -> None:
+    def __init__(self, models: StudyModels, files: ScoreFiles, chosen: Sequence[str]) -> None:
         self._models, self._files = models, files
         held_out = {name: path for name, (_, path) in models.texts.items()}
-        self._sets = list(test_sets(models.data, held_out))
+        self._sets = [each for each in test_sets(models.data, held_out) if each.name in chosen]
         self._makers = models.makers()
         self._narrow: dict[str, Callable[[], IncrementalModel]] = {
             f"{STORE}, beam {width}": _narrowed(models, width) for width in NARROW
@@ -40,23 +42,34 @@ class PerplexityStudy:
         """The sets."""
         return [data.name for data in self._sets]
 
-    def score(self, chosen: Sequence[str]) -> None:
-        """Score some sets and the dev sets that their mixtures need."""
-        for data in self._sets:
-            if data.name in chosen:
-                self._test(data)
-                self._tuning(data)
+    def score(self, minutes: float) -> None:
+        """Score the sets, the dev sets that their mixtures need, and then narrower beams.
+
+        Args:
+            minutes: Begin nothing new after so long.
+        """
+        end = time.monotonic() + 60 * minutes
+        sets = sorted(self._sets, key=lambda data: sum(map(len, data.test)))
+        for makers in (self._makers, self._narrow):
+            for data in sets:
+                with_dev = data.in_domain and makers is self._makers
+                texts = {f"{data.name}.dev": data.tuning} if with_dev else {}
+                texts[data.name] = data.test
+                for text, sentences in texts.items():
+                    for name, make in makers.items():
+                        if time.monotonic() < end:
+                            self._files.scored(text, name, make, sentences)
 
     @property
     def missing(self) -> list[str]:
-        """The sets that are not scored yet."""
+        """The sets that are not scored yet; narrower beams need not be."""
         return [
             data.name
             for data in self._sets
             if not all(
                 self._files.has(text, name)
                 for text, makers in (
-                    (data.name, self._makers | self._narrow),
+                    (data.name, self._makers),
                     (f"{data.name}.dev", self._makers if data.in_domain else {}),
                 )
                 for name in makers
@@ -69,8 +82,8 @@ class PerplexityStudy:
             self._record(report, data)
         tuning = {data.name: self._tuning(data) for data in self._sets if data.in_domain}
         dev = {
-            name: joined([tuning[treebank][name] for treebank in TREEBANKS])
-            for name in self._makers
+            name: joined([scored[name] for scored in tuning.values()])
+            for name in (self._makers if tuning else ())
         }
         for published in figure_7():
             report.add_published(published)
@@ -84,6 +97,7 @@ class PerplexityStudy:
         return {
             name: self._files.scored(data.name, name, make, data.test)
             for name, make in (self._makers | self._narrow).items()
+            if name in self._makers or self._files.has(data.name, name)
         }
 
     def _tuning(self, data: TestSet) -> dict[str, Scored]:
@@ -113,7 +127,13 @@ class PerplexityStudy:
     def _restarts(self, report: Report) -> None:
         rows = []
         for name in (STORE, *self._narrow):
-            facts = [self._files.facts(data.name, name) for data in self._sets]
+            facts = [
+                self._files.facts(data.name, name)
+                for data in self._sets
+                if self._files.has(data.name, name)
+            ]
+            if not facts:
+                continue
             words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
             rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
         columns = ("model", "words and ends", "restarts", "of a thousand")

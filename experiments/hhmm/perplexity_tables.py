@@ -33,7 +33,7 @@ class PerplexityTables:
     Args:
         report: Where results go.
         vocabulary: The one vocabulary.
-        dev: What each model says about the dev sentences of all treebanks.
+        dev: What each model says about the dev sentences of the treebanks; perhaps nothing.
         seed: Seed of intervals.
         curves: Folder for tables of perplexity by weight, ``SET.csv``.
     """
@@ -113,20 +113,20 @@ class PerplexityTables:
     ) -> None:
         name = f"{one} + {two}"
         better = min((one, two), key=lambda each: test[each].perplexity)
-        on_dev = best_weight(self._dev[one], self._dev[two])
         if data.in_domain:
             weight = best_weight(tuning[one], tuning[two])
             mixtures = {name: test[one].mixed(test[two], weight)}
             self._weights.append((name, data.name, f"{weight:.4f}", "dev set of the treebank"))
         else:
             weights, halves = crossed_weights(test[one], test[two], data.half)
-            mixtures = {
-                name: test[one].mixed(test[two], weights),
-                f"{name}, weight of the treebanks": test[one].mixed(test[two], on_dev),
-            }
+            mixtures = {name: test[one].mixed(test[two], weights)}
             for half, found in zip(("first", "second"), halves, strict=True):
                 self._weights.append((name, data.name, f"{found:.4f}", f"{half} half"))
-            self._weights.append((name, data.name, f"{on_dev:.4f}", "dev sets of all treebanks"))
+            if self._dev:
+                on_dev = best_weight(self._dev[one], self._dev[two])
+                mixed = test[one].mixed(test[two], on_dev)
+                mixtures[f"{name}, weight of the treebanks"] = mixed
+                self._weights.append((name, data.name, f"{on_dev:.4f}", "dev sets of treebanks"))
         for title, mixed in mixtures.items():
             compared = self._compared(data, mixed, test[better])
             self._result(data, title, mixed, compared, better)

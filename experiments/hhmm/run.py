@@ -9,6 +9,7 @@ sweeps are kept in FOLDER/work, so that a run that was stopped goes on where it 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -52,12 +53,14 @@ class Study:
     def perplexity(self) -> Path | None:
         """Single models and mixtures on all sets: figure 7 of Schwartz et al. (2011)."""
         files = ScoreFiles(self._output / "work/scores", self._threads)
-        study = PerplexityStudy(self._models, files)
-        study.score(self._arguments.sets)
+        study = PerplexityStudy(self._models, files, self._arguments.sets)
+        study.score(self._arguments.minutes)
         if study.missing:
             print(f"no table of perplexities yet; not scored: {', '.join(study.missing)}")
             return None
         report = self._report("perplexity", "Incremental right-corner model: perplexities")
+        if len(study.names) < len(SETS):
+            report.warn(f"Only these sets: {', '.join(study.names)}.")
         for name, make in self._models.makers().items():
             model = make()
             report.add_model(name, system=model.system, vocabulary=model.vocabulary.fingerprint)
@@ -121,7 +124,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
     parser.add_argument("--output", type=Path, required=True, help="folder of report folders")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="sets to score")
+    parser.add_argument(
+        "--sets", nargs="+", choices=SETS, default=list(SETS), help="sets to score and report"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="perplexity: begin nothing after so long",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="seed of the intervals")
     parser.add_argument("--depth", type=int, default=4)

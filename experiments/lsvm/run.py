@@ -85,6 +85,7 @@ def run(arguments: argparse.Namespace) -> Path:
             "trees": " ".join(arguments.trees),
             "h": arguments.horizontal_order,
             "v": arguments.vertical_order,
+            "regularization": arguments.regularization or "grid",
             "rounds": arguments.rounds,
             "patience": arguments.patience,
         },
@@ -155,6 +156,7 @@ def main() -> None:
     parser.add_argument("--trees", nargs="+", default=["wsj-sample"], help="treebanks of Gt and Gx")
     parser.add_argument("--horizontal-order", type=int, default=1)
     parser.add_argument("--vertical-order", type=int, default=2)
+    parser.add_argument("--regularization", type=float, help="default: best of the first round")
     parser.add_argument("--rounds", type=int, default=30, help="most rounds of a latent machine")
     parser.add_argument("--patience", type=int, default=5, help="rounds without a better one")
     parser.add_argument("--k", type=int, default=100, help="trees of a sentence, for treelets")

@@ -95,6 +95,7 @@ class Systems:
         self.parser: str | None = arguments.parser
         self.trees: list[str] = arguments.trees
         self.latent: dict[str, object] = {
+            "regularization": arguments.regularization,
             "rounds": arguments.rounds,
             "patience": arguments.patience,
             "horizontal_order": arguments.horizontal_order,

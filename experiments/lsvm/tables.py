@@ -278,7 +278,11 @@ def report_rounds(report: Report, systems: Systems, names: Sequence[str]) -> Non
 
 def report_not_run(report: Report, found: Mapping[str, Classification]) -> None:
     """Say which published rows are not run here, and why."""
-    rows = [(f"Table 1: {name}", "this run left it out") for name in TABLE_1 if name not in found]
+    rows = [
+        (f"Table 1: {name}", "not run: left out of --systems")
+        for name in TABLE_1
+        if name not in found
+    ]
     rows += [
         (f"Table 2: {name}, published BLEU {value}", "not run: no tuner of list weights here")
         for name, value in TABLE_2.items()

@@ -111,7 +111,7 @@ void bind_plsa(nb::module_& module) {
             new (self) DocumentWords(count_documents(span_of(ids), span_of(starts), words));
           },
           nb::arg("ids"), nb::arg("starts"), nb::arg("words"))
-      .def("__len__", &DocumentWords::documents)
+      .def("__len__", [](const DocumentWords& self) { return self.documents; })
       .def_prop_ro("pairs", [](const DocumentWords& self) { return self.words.size(); })
       .def("counts", &counts, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(), nb::arg("threads"),
            nb::arg("progress").none() = nb::none())

@@ -86,9 +86,9 @@ class HhmmSearch::Workspace {
   std::vector<std::pair<std::uint32_t, std::int32_t>> pairs_;  // and the row below the right child, negative for tags
   std::vector<std::uint32_t> rights_, tops_;
   std::vector<double> share_;
-  std::vector<std::uint32_t> child_start_, store_start_, plan_of_;
+  std::vector<std::uint32_t> child_start_, store_start_, plan_of_, cross_of_;
   std::vector<std::pair<double, std::uint32_t>> order_;
-  std::vector<double> weight_of_node_;
+  std::vector<double> weight_of_node_, group_reach_;
   std::vector<Candidate> candidates_;
 };
 

@@ -54,6 +54,7 @@ void StoreExpansion::place_stores() {
     work_.store_start_[node] = std::min(work_.store_start_[node], work_.store_start_[node + 1]);
   }
   work_.share_.resize(beam_.stores.size());
+  work_.cross_of_.resize(beam_.stores.size());
   work_.plan_of_.resize(beam_.stores.size());
   for (std::size_t i = 0; i < beam_.stores.size(); ++i) {
     const auto [node, active] = beam_.stores[i];
@@ -116,74 +117,78 @@ void StoreExpansion::sum_within(std::uint32_t node, std::uint32_t level) {
   }
 }
 
-// Adds up what comes from one element deeper. No store that comes next weighs more than the value returned.
+// Adds up what comes from one element deeper. No store that comes next weighs more than the value returned; the same
+// is kept for each group of children with one active symbol.
 double StoreExpansion::reach_across(std::uint32_t node, std::uint32_t level, double within) {
-  double reach = within, group = within;
+  work_.group_reach_.clear();
+  double reach = within;
   const std::uint32_t first = work_.child_start_[node], last = work_.child_start_[node + 1];
   for (std::uint32_t child = first; child < last; ++child) {
-    if (child > first && beam_.nodes[child].active != beam_.nodes[child - 1].active) group = within;
+    if (child == first || beam_.nodes[child].active != beam_.nodes[child - 1].active)
+      work_.group_reach_.push_back(within);
     for (std::uint32_t i = work_.store_start_[child]; i < work_.store_start_[child + 1]; ++i) {
-      const CrossPlan& plan = plans_.cross(level, beam_.nodes[child].awaited, beam_.stores[i].active);
+      work_.cross_of_[i] = plans_.find_cross(level, beam_.nodes[child].awaited, beam_.stores[i].active);
+      const CrossPlan& plan = plans_.cross(work_.cross_of_[i]);
       total_ += work_.share_[i] * plan.total;
-      group += work_.share_[i] * plan.largest;
+      work_.group_reach_.back() += work_.share_[i] * plan.largest;
     }
-    reach = std::max(reach, group);
+    reach = std::max(reach, work_.group_reach_.back());
   }
   return reach;
-}
-
-void StoreExpansion::sum_across(std::uint32_t level, std::uint32_t child) {
-  for (std::uint32_t i = work_.store_start_[child]; i < work_.store_start_[child + 1]; ++i) {
-    const double share = work_.share_[i];
-    if (share == 0) continue;
-    const CrossPlan& plan = plans_.cross(level, beam_.nodes[child].awaited, beam_.stores[i].active);
-    for (const WordPlans::Right& right : plans_.rights(plan)) {
-      double& sum = work_.right_sum_[right.symbol];
-      if (sum == 0) work_.rights_.push_back(right.symbol);
-      sum += share * right.value;
-    }
-  }
 }
 
 void StoreExpansion::reduce_across(std::uint32_t node, std::uint32_t level, double within) {
   const bool single = work_.store_start_[node + 1] - work_.store_start_[node] == 1;
   const std::int32_t row = grammar_.row(level, beam_.nodes[node].awaited);
   const std::uint32_t last_child = work_.child_start_[node + 1];
-  for (std::uint32_t child = work_.child_start_[node]; child < last_child;) {
-    const std::uint32_t first = child, active = beam_.nodes[child].active;
+  auto reach = work_.group_reach_.begin();
+  for (std::uint32_t child = work_.child_start_[node]; child < last_child; ++reach) {
+    const std::uint32_t first = work_.store_start_[child], active = beam_.nodes[child].active;
     while (child < last_child && beam_.nodes[child].active == active) ++child;
-    const std::uint32_t store = work_.store_start_[first], stores = work_.store_start_[child] - store;
-    if (stores == 0) continue;
-    Above above{node, active, single, grammar_.progeny(row, active), {}};
+    const std::uint32_t last = work_.store_start_[child];
+    if (first == last || *reach < careful * threshold_) continue;
+    Above above{node, active, single, grammar_.progeny(row, active), {}, 0.0};
     if (single && above.parents > 0)
       above.rules = rules_of(level, beam_.stores[work_.store_start_[node]].active, active);
-    if (stores == 1) {
-      cross_one(above, level, store, within);
-      continue;
-    }
-    for (std::uint32_t each = first; each < child; ++each) sum_across(level, each);
-    for (const std::uint32_t right : work_.rights_) {
-      const double value = work_.right_sum_[right];
-      work_.right_sum_[right] = 0;
-      const std::int32_t below = grammar_.is_tag(right) ? -1 : grammar_.row(level + 1, right);
-      // Nor will what the stores of the node bring be enough.
-      if (below >= 0 && within + value * word_.largest_emission(below) < careful * threshold_) continue;
-      settle(above, right, below, value);
-    }
-    work_.rights_.clear();
+    const bool joined =
+        single ? !above.rules.empty() : above.parents > 0 && work_.parent_mark_[active] == work_.node_stamp_;
+    if (joined) above.within = within;
+    if (last - first == 1)
+      cross_one(above, first);
+    else
+      cross_several(above, level, first, last);
   }
   if (!work_.pairs_.empty()) emit_pairs(node, row);
 }
 
 // Only one store reduces to an element: what it reaches comes in falling order.
-void StoreExpansion::cross_one(const Above& above, std::uint32_t level, std::uint32_t store, double within) {
+void StoreExpansion::cross_one(const Above& above, std::uint32_t store) {
   const double share = work_.share_[store];
   if (share == 0) return;
-  const auto [node, active] = beam_.stores[store];
-  for (const WordPlans::Right& right : plans_.rights(plans_.cross(level, beam_.nodes[node].awaited, active))) {
-    if (within + share * right.reach < careful * threshold_) return;
+  for (const WordPlans::Right& right : plans_.rights(plans_.cross(work_.cross_of_[store]))) {
+    if (above.within + share * right.reach < careful * threshold_) return;
     settle(above, right.symbol, right.row, share * right.value);
   }
+}
+
+void StoreExpansion::cross_several(const Above& above, std::uint32_t level, std::uint32_t first, std::uint32_t last) {
+  for (std::uint32_t store = first; store < last; ++store) {
+    const double share = work_.share_[store];
+    if (share == 0) continue;
+    for (const WordPlans::Right& right : plans_.rights(plans_.cross(work_.cross_of_[store]))) {
+      double& sum = work_.right_sum_[right.symbol];
+      if (sum == 0) work_.rights_.push_back(right.symbol);
+      sum += share * right.value;
+    }
+  }
+  for (const std::uint32_t right : work_.rights_) {
+    const double value = work_.right_sum_[right];
+    work_.right_sum_[right] = 0;
+    const std::int32_t row = grammar_.is_tag(right) ? -1 : grammar_.row(level + 1, right);
+    if (row >= 0 && above.within + value * word_.largest_emission(row) < careful * threshold_) continue;
+    settle(above, right, row, value);
+  }
+  work_.rights_.clear();
 }
 
 // The rules by which a left child makes a parent at a level.
@@ -202,7 +207,7 @@ void StoreExpansion::settle(const Above& above, std::uint32_t right, std::int32_
       value += above.parents * (work_.share_[work_.store_start_[above.node]] * rule->value);
       work_.pair_mark_[rule->pair] = work_.node_stamp_;
     }
-  } else if (!above.single && above.parents > 0 && work_.parent_mark_[above.active] == work_.node_stamp_) {
+  } else if (!above.single && above.within > 0) {
     const std::uint32_t pair = grammar_.find_pair(above.active, right);
     if (pair != no_symbol) {
       value += above.parents * work_.pair_sum_[pair];

@@ -31,16 +31,17 @@ class StoreExpansion {
   void sum_within(std::uint32_t node, std::uint32_t level);
   double reach_across(std::uint32_t node, std::uint32_t level, double within);
   void reduce_across(std::uint32_t node, std::uint32_t level, double within);
-  void sum_across(std::uint32_t level, std::uint32_t child);
   // An element that a completed constituent below it goes on with.
   struct Above {
     std::uint32_t node, active;
     bool single;                            // whether the node has one store
     double parents;                         // expected number of the active symbol
     std::span<const WordView::Rule> rules;  // by which the one store makes the active symbol
+    double within;                          // what the stores of the node bring at most
   };
   std::span<const WordView::Rule> rules_of(std::uint32_t level, std::uint32_t left, std::uint32_t parent);
-  void cross_one(const Above& above, std::uint32_t level, std::uint32_t store, double within);
+  void cross_one(const Above& above, std::uint32_t store);
+  void cross_several(const Above& above, std::uint32_t level, std::uint32_t first, std::uint32_t last);
   void settle(const Above& above, std::uint32_t right, std::int32_t row, double value);
   void emit_pairs(std::uint32_t node, std::int32_t row);
   void emit_tag(std::uint32_t active, std::uint32_t tag, double value);

@@ -124,22 +124,23 @@ void WordPlans::make(Plan& plan, double cut) {
   if (plan.tops > 0) plan.largest = std::max(plan.largest, tops_[plan.first_top].value);
 }
 
-const WordPlans::CrossPlan& WordPlans::cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active) {
+std::uint32_t WordPlans::find_cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active) {
   const std::uint32_t known = cross_places_.find(cross_hash(level, awaited, active), [&](std::uint32_t each) {
     const CrossPlan& plan = cross_plans_[each];
     return plan.awaited == awaited && plan.active == active && plan.level == level;
   });
-  if (known != HashedPlaces::none) return cross_plans_[known];
+  if (known != HashedPlaces::none) return known;
   CrossPlan made;
   made.awaited = awaited;
   made.active = active;
   made.level = level;
   make(made);
   cross_plans_.push_back(made);
-  cross_places_.add(static_cast<std::uint32_t>(cross_plans_.size()) - 1, [&](std::uint32_t each) {
+  const auto place = static_cast<std::uint32_t>(cross_plans_.size()) - 1;
+  cross_places_.add(place, [&](std::uint32_t each) {
     return cross_hash(cross_plans_[each].level, cross_plans_[each].awaited, cross_plans_[each].active);
   });
-  return cross_plans_.back();
+  return place;
 }
 
 void WordPlans::make(CrossPlan& plan) {

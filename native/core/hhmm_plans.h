@@ -75,7 +75,8 @@ class WordPlans {
     double total = 0, largest = 0;
     std::uint32_t first = 0, size = 0;
   };
-  const CrossPlan& cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
+  std::uint32_t find_cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
+  const CrossPlan& cross(std::uint32_t place) const { return cross_plans_[place]; }
   // What is awaited next, with the probability of the rule: tags first, then those by which most is reached.
   struct Right {
     double reach;  // the probability of the likeliest outcome; of tags without end

@@ -2,6 +2,7 @@
 // which smaller nodes it is smoothed with. A chain is a lattice with one parent a node.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,6 +15,15 @@ inline constexpr std::size_t max_lattice_columns = 32;
 // Counts are whole multiples of 2^-30, so that sums do not depend on their order.
 inline constexpr int count_bits = 30;
 inline constexpr double count_unit = 0x1.0p-30;
+
+// At this size a float64 has no binary places: adding it rounds to a whole number, half to even.
+inline constexpr double whole_numbers = 6755399441055744.0;  // 1.5 * 2^52
+
+// A count below 2^20 in fixed point.
+inline std::int64_t fixed_count(double count) {
+  return std::bit_cast<std::int64_t>(count * (1 << count_bits) + whole_numbers) -
+         std::bit_cast<std::int64_t>(whole_numbers);
+}
 
 struct LatticeNode {
   std::vector<std::uint32_t> columns;  // the context, most important first; a topic stands last

@@ -13,8 +13,6 @@ namespace treelm {
 
 namespace {
 
-// Documents that one task takes.
-constexpr std::size_t block_size = 64;
 // A larger count of one word in one document could not be rounded exactly.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 20;
 
@@ -32,47 +30,45 @@ struct Expected {
 Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<const double> word_topics,
                      std::span<const double> document_topics, double* changed, ThreadPool& pool,
                      const ProgressCallback& progress) {
-  const std::size_t documents = text.documents();
+  constexpr std::size_t block_size = DocumentWords::block_size;
+  const std::size_t documents = text.documents, blocks = text.blocks();
   if (topics == 0 || word_topics.size() % topics != 0 || document_topics.size() != documents * topics)
     throw Error(ErrorCode::argument, "there must be one number for each word, document and topic");
   const std::size_t words = word_topics.size() / topics;
   if (!text.words.empty() && *std::max_element(text.words.begin(), text.words.end()) >= words)
     throw Error(ErrorCode::argument, "a text holds a word that does not exist");
-  const std::size_t blocks = (documents + block_size - 1) / block_size;
   std::vector<std::vector<std::int64_t>> counts(std::max<std::size_t>(1, pool.size()));
-  std::vector<double> likelihoods(documents, 0.0);
+  std::vector<double> likelihoods(blocks, 0.0);
   const auto one_block = [&](std::size_t block, std::size_t worker) {
     std::vector<std::int64_t>& own = counts[worker];
     if (own.empty()) own.assign(words * topics, 0);
-    std::vector<std::int64_t> shares(topics);
-    for (std::size_t d = block * block_size; d < std::min(documents, (block + 1) * block_size); ++d) {
-      const double* const mixture = document_topics.data() + d * topics;
-      std::fill(shares.begin(), shares.end(), 0);
-      double sum = 0;
-      for (std::uint64_t i = text.begin[d]; i < text.begin[d + 1]; ++i) {
-        const double* row = word_topics.data() + std::size_t{text.words[i]} * topics;
-        const double prob = dot_product(row, mixture, topics);
-        if (!(prob > 0)) {
-          // None of the topics that the document keeps knows the word.
-          if (changed != nullptr) throw Error(ErrorCode::not_a_number, "a word of a document has no topic");
-          for (std::size_t g = 0; g < topics; ++g)
-            own[std::size_t{text.words[i]} * topics + g] +=
-                static_cast<std::int64_t>(std::nearbyint(text.counts[i] * mixture[g] * (1 << count_bits)));
-          continue;
-        }
-        const double times = text.counts[i];
-        sum += times * std::log(prob);
-        add_rounded_products(row, mixture, times / prob * (1 << count_bits), topics,
-                             own.data() + std::size_t{text.words[i]} * topics, shares.data());
+    const std::size_t first = block * block_size, here = std::min(block_size, documents - first);
+    std::vector<std::int64_t> shares(here * topics, 0);
+    for (std::uint64_t i = text.begin[block]; i < text.begin[block + 1]; ++i) {
+      const std::size_t word = std::size_t{text.words[i]} * topics, document = text.places[i] * topics;
+      const double* const row = word_topics.data() + word;
+      const double* const mixture = document_topics.data() + first * topics + document;
+      const double prob = dot_product(row, mixture, topics), times = text.counts[i];
+      if (prob > 0) {
+        likelihoods[block] += times * std::log(prob);
+        add_rounded_products(row, mixture, times / prob * (1 << count_bits), topics, own.data() + word,
+                             shares.data() + document);
+      } else if (changed != nullptr) {
+        throw Error(ErrorCode::not_a_number, "a word of a document has no topic");
+      } else {
+        // None of the topics that the document keeps knows the word.
+        for (std::size_t g = 0; g < topics; ++g) own[word + g] += fixed_count(times * mixture[g]);
       }
-      likelihoods[d] = sum;
-      const auto total = static_cast<double>(std::accumulate(shares.begin(), shares.end(), std::int64_t{0}));
-      if (changed != nullptr && total > 0)
-        for (std::size_t g = 0; g < topics; ++g) changed[d * topics + g] = static_cast<double>(shares[g]) / total;
+    }
+    for (std::size_t d = 0; changed != nullptr && d < here; ++d) {
+      const std::int64_t* sums = shares.data() + d * topics;
+      const auto total = static_cast<double>(std::accumulate(sums, sums + topics, std::int64_t{0}));
+      for (std::size_t g = 0; total > 0 && g < topics; ++g)
+        changed[(first + d) * topics + g] = static_cast<double>(sums[g]) / total;
     }
   };
   // In pieces, so that somebody can be told, and can stop it.
-  const std::size_t piece = std::max<std::size_t>(16, blocks / 64);
+  const std::size_t piece = std::max<std::size_t>(8, blocks / 64);
   for (std::size_t first = 0; first < blocks; first += piece) {
     progress(std::min(documents, first * block_size), documents);
     pool.map(std::min(piece, blocks - first), [&](std::size_t i, std::size_t worker) { one_block(first + i, worker); });
@@ -90,22 +86,31 @@ DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<cons
                               std::uint32_t words) {
   check_starts(ids.size(), starts);
   DocumentWords text;
-  text.begin.reserve(starts.size());
+  text.documents = starts.size() - 1;
   text.begin.push_back(0);
-  std::vector<std::uint32_t> counts(words, 0), seen;
-  for (std::size_t d = 0; d + 1 < starts.size(); ++d) {
-    seen.clear();
-    for (std::uint64_t i = starts[d]; i < starts[d + 1]; ++i) {
-      if (ids[i] >= words) throw Error(ErrorCode::argument, "a text holds a word that does not exist");
-      if (counts[ids[i]]++ == 0) seen.push_back(ids[i]);
-    }
-    std::sort(seen.begin(), seen.end());
-    for (const std::uint32_t word : seen) {
-      if (counts[word] > largest_count)
-        throw Error(ErrorCode::too_large, "document " + std::to_string(d) + " holds one word more than 2^20 times");
-      text.words.push_back(word);
-      text.counts.push_back(counts[word]);
-      counts[word] = 0;
+  struct Pair {
+    std::uint32_t word, place;
+    auto operator<=>(const Pair&) const = default;
+  };
+  std::vector<Pair> pairs;
+  for (std::size_t first = 0; first < text.documents; first += DocumentWords::block_size) {
+    pairs.clear();
+    for (std::size_t d = first; d < std::min(text.documents, first + DocumentWords::block_size); ++d)
+      for (std::uint64_t i = starts[d]; i < starts[d + 1]; ++i) {
+        if (ids[i] >= words) throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+        pairs.push_back({ids[i], static_cast<std::uint32_t>(d - first)});
+      }
+    std::sort(pairs.begin(), pairs.end());
+    for (std::size_t i = 0; i < pairs.size();) {
+      std::size_t next = i;
+      while (next < pairs.size() && pairs[next] == pairs[i]) ++next;
+      if (next - i > largest_count)
+        throw Error(ErrorCode::too_large,
+                    "document " + std::to_string(first + pairs[i].place) + " holds one word more than 2^20 times");
+      text.words.push_back(pairs[i].word);
+      text.places.push_back(static_cast<std::uint16_t>(pairs[i].place));
+      text.counts.push_back(static_cast<std::uint32_t>(next - i));
+      i = next;
     }
     text.begin.push_back(text.words.size());
   }
@@ -135,10 +140,10 @@ double plsa_step(const DocumentWords& text, std::size_t topics, std::span<double
   std::vector<std::int64_t> totals(topics, 0);
   for (std::size_t w = 0; w < words; ++w)
     for (std::size_t g = 0; g < topics; ++g) totals[g] += found.counts[w * topics + g];
-  for (std::size_t i = 0; i < word_topics.size(); ++i) {
-    const std::int64_t total = totals[i % topics];
-    word_topics[i] = total == 0 ? 0.0 : static_cast<double>(found.counts[i]) / static_cast<double>(total);
-  }
+  for (std::size_t w = 0; w < words; ++w)
+    for (std::size_t g = 0; g < topics; ++g)
+      word_topics[w * topics + g] =
+          totals[g] == 0 ? 0.0 : static_cast<double>(found.counts[w * topics + g]) / static_cast<double>(totals[g]);
   return found.log_likelihood;
 }
 

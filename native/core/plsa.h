@@ -11,12 +11,18 @@
 
 namespace treelm {
 
-// How often each document has each of its words, in ascending order of the word.
+// How often each document has each of its words: blocks of documents whose topics fit into the cache,
+// and in each block the pairs of a word and a document in ascending order of the word, so that the
+// topics of a word are fetched once for all of them.
 struct DocumentWords {
-  std::vector<std::uint64_t> begin;  // documents + 1
-  std::vector<std::uint32_t> words, counts;
+  static constexpr std::size_t block_size = 256;
 
-  std::size_t documents() const { return begin.size() - 1; }
+  std::size_t documents = 0;
+  std::vector<std::uint64_t> begin;  // of every block, and the number of pairs at the end
+  std::vector<std::uint32_t> words, counts;
+  std::vector<std::uint16_t> places;  // of the document in its block
+
+  std::size_t blocks() const { return begin.size() - 1; }
 };
 
 // Counts words; document d is ids[starts[d]..starts[d + 1]), and all ids are below `words`.

@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "lattice.h"
 #include "plsa.h"
 
 // Resolvers of such functions run before a sanitizer is ready, so its builds go without.
@@ -15,8 +16,6 @@ namespace treelm {
 namespace {
 
 constexpr std::size_t lanes = 8;
-// Numbers of a size at which a float64 has no binary places: adding it rounds, half to even.
-constexpr double whole = 6755399441055744.0;  // 1.5 * 2^52
 
 }  // namespace
 
@@ -32,9 +31,9 @@ TREELM_CLONES double dot_product(const double* a, const double* b, std::size_t n
 
 TREELM_CLONES void add_rounded_products(const double* a, const double* b, double scale, std::size_t n,
                                         std::int64_t* first, std::int64_t* second) {
-  const auto zero = std::bit_cast<std::int64_t>(whole);
+  const auto zero = std::bit_cast<std::int64_t>(whole_numbers);
   for (std::size_t i = 0; i < n; ++i) {
-    const double value = a[i] * b[i] * scale + whole;
+    const double value = a[i] * b[i] * scale + whole_numbers;
     const std::int64_t rounded = std::bit_cast<std::int64_t>(value) - zero;
     first[i] += rounded;
     second[i] += rounded;

@@ -102,6 +102,9 @@ std::uint32_t StemTable::find(const std::uint32_t* key) const {
 std::uint64_t StemTable::find(std::uint32_t context, std::uint32_t outcome) const {
   const std::uint32_t* outcomes = stored_.outcomes.data();
   const std::uint32_t* last = outcomes + end(context);
+  // A context that has been followed by everything holds each outcome at its own place.
+  const std::uint64_t own = begin(context) + outcome;
+  if (own < end(context) && outcomes[own] == outcome) return own;
   const std::uint32_t* found = std::lower_bound(outcomes + begin(context), last, outcome);
   return found != last && *found == outcome ? static_cast<std::uint64_t>(found - outcomes) : no_entry;
 }

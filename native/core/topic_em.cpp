@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t piece_documents = 256;
 
-std::int64_t rounded(double share) { return static_cast<std::int64_t>(std::nearbyint(share * (1 << count_bits))); }
-
 bool covers(std::span<const std::uint64_t> starts, std::size_t size) {
   return !starts.empty() && starts.front() == 0 && starts.back() == size &&
          std::is_sorted(starts.begin(), starts.end());
@@ -103,7 +101,7 @@ void add_topic_events(const TopicText& text, const KeptTopics& kept, std::span<c
         columns.push_back(own[i]);
         outcomes.push_back(outcome);
         // None of the kept topics knows the word: they share it as they share the document.
-        counts.push_back(rounded(sum > 0 ? shares[i] / sum : mixture[i]));
+        counts.push_back(fixed_count(sum > 0 ? shares[i] / sum : mixture[i]));
       }
     });
     if (counts.size() >= (std::size_t{1} << 20)) flush();
@@ -150,7 +148,7 @@ double expect_topics(const LatticeModel& model, const LatticeTables& tables, con
         place = std::lower_bound(place, last, own[i]);
         if (place == last || *place != own[i])
           throw Error(ErrorCode::argument, "a text has an event that was not counted");
-        const std::int64_t share = rounded(probs[i] / total);
+        const std::int64_t share = fixed_count(probs[i] / total);
         sums[i] += share;
         std::int64_t& count = counts[top.topic_place(entry) + static_cast<std::size_t>(place - stored.topics)];
         if (pool.size() > 1)

@@ -6,7 +6,6 @@
 #include "harness.h"
 #include "inside_scorer.h"
 #include "prefix_scorer.h"
-#include "weighted_cky.h"
 
 using namespace treelm;
 using treelm::test::default_recipe;

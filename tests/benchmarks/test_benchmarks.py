@@ -113,3 +113,19 @@ def test_latent_benchmark_compares_two_charts(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert [row["words"] for row in rows] == ["5-10"] * 3
+
+
+def test_topic_benchmark_prints_every_figure(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    documents = [f"the dog {word} a cat\nthe cat {word}\n" for word in ("sees", "hears", "likes")]
+    text.write_text("\n".join(documents * 10))
+    done = subprocess.run(
+        [sys.executable, SCRIPT.with_name("topics.py"), "--text", text, "--topics", "6"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for figure in ("PLSA, one iteration", "E-step (events)", "planned", "agree: True", "reading"):
+        assert figure in done.stdout

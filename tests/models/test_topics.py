@@ -27,7 +27,7 @@ from treelm.models.composite.topic_config import TopicConfig
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.composite.topic_trainer import TopicTrainer
 from treelm.models.interpolated import interpolate
-from treelm.models.states import Context
+from treelm.models.states import Context, State
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.inspect_topics import draw_topics, inspect_topics, word_topic_counts
 from treelm.tasks.surprisal import surprisal_rows
@@ -91,7 +91,7 @@ def test_topics_of_a_document_predict_its_words(tmp_path: Path) -> None:
     fast = model.with_options(eta=0.2)
     context = Context()
     for _ in range(3):
-        state = fast.initial(context)
+        state: State = fast.initial(context)
         for word in ["the", "moon", "rises", "sun", "."]:
             state = fast.advance(state, word).state
         context = fast.end_sentence(state)

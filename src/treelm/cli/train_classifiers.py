@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from treelm.cli.corpus_options import trees_of
-from treelm.cli.options import CommonOptions, TreeOptions, thread_count
+from treelm.cli.options import CommonOptions, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import UsageError
@@ -188,15 +188,17 @@ def tree_features(
     dev_good: list[str] | None = None,
     dev_bad: list[str] | None = None,
     parser: str,
+    trees: list[str] | None = None,
     output: NewModel,
     features: FeatureSet = "rerank",
     min_sentences: int = 5,
     regularization: float | None = None,
     pruning: Pruning = "fast",
     sweeps: int = 20,
+    min_fragment: int = 5,
     seed: int = 0,
-    threads: int | None = None,
     json: bool = False,
+    reading: TreeOptions | None = None,
     common: CommonOptions | None = None,
 ) -> None:
     """Train a classifier by features of one parse of each sentence.
@@ -209,18 +211,21 @@ def tree_features(
         dev_bad: Bad ones.
         parser: Model folder of a parser, which is saved with the model, or a file of parses
             (`treelm parse -o FILE.forest`), which is not.
+        trees: For tsg: treebank in which fragments are found. Default: every other good sentence,
+            which then trains nothing else.
         output: Model folder to write.
         features: cfg (rules), tsg (fragments of trees) or rerank (those of Charniak and Johnson).
         min_sentences: Features in fewer training sentences are dropped.
         regularization: Weight of the squared norm. Default: the best of a grid.
         pruning: How a grammar prunes when it parses.
         sweeps: For tsg: rounds of Gibbs sampling that find fragments.
+        min_fragment: For tsg: larger fragments that were seen less often are dropped.
         seed: Seed of the sampler and the solver.
-        threads: Threads; default: the cores available. Results do not depend on it.
         json: One JSON object instead of lines.
+        reading: Reading.
         common: Common.
     """
-    common = common or CommonOptions()
+    reading, common = reading or TreeOptions(), common or CommonOptions()
     config = TreeFeaturesModel.make_config(
         {
             "features": features,
@@ -228,6 +233,7 @@ def tree_features(
             "regularization": regularization,
             "pruning": pruning,
             "sweeps": sweeps,
+            "min_fragment": min_fragment,
             "seed": seed,
         }
     )
@@ -238,7 +244,8 @@ def tree_features(
         parser,
         output,
         config,
-        threads=thread_count(threads),
+        treebank=None if trees is None else trees_of(trees, reading, common),
+        threads=reading.thread_count,
         progress=common.progress,
     )
     write_record(

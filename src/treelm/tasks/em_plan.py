@@ -117,6 +117,7 @@ def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
         "em_seconds_an_iteration": plan.em_seconds / threads,
         "memory": plan.memory,
         "fits": plan.fits,
+        "most_topics_that_fit": plan.keep_topics,
         "smallest_cutoff_that_fits": plan.cutoff,
     }
 

@@ -18,6 +18,8 @@ from treelm.view.chart_data import Bar
 
 #: Words of a topic that are shown.
 WORDS_SHOWN = 10
+#: Words that say less about their topic, in nats, are not shown.
+LEAST_TELLING = 1e-4
 #: Topics in a picture.
 TOPICS_DRAWN = 40
 
@@ -66,6 +68,7 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
     topics = []
     for number in np.argsort(-model.prior, kind="stable").tolist():
         best = np.argsort(-telling[:, number], kind="stable")[:words]
+        best = best[telling[best, number] > LEAST_TELLING]
         found = zip(
             model.vocabulary.decode(best.tolist()), in_topic[best, number].tolist(), strict=True
         )

@@ -101,6 +101,7 @@ def train_tree_features_model(
     target: Source,
     config: TreeFeaturesConfig,
     *,
+    treebank: TreeCorpus | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> TreeFeaturesModel:
@@ -113,12 +114,19 @@ def train_tree_features_model(
         parser: Folder of a model that parses, or a file of parses.
         target: Model folder to write; looked at before the work begins.
         config: Options.
+        treebank: Trees in which fragments are found, by default every other good sentence.
         threads: Kernel threads; results do not depend on it.
         progress: Told how far it is.
     """
     check_target(target)
     model = train_tree_features(
-        data, tuning, open_parser(parser), config, threads=threads, progress=progress
+        data,
+        tuning,
+        open_parser(parser),
+        config,
+        treebank=treebank,
+        threads=threads,
+        progress=progress,
     )
     model.save(target)
     return model

@@ -13,27 +13,30 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, sizes_between
-from treelm.models.composite.topic_config import TopicConfig
+from treelm.models.composite.topic_config import KEPT_TOPICS, TopicConfig
 
 #: One n-gram in so many is looked at.
 SAMPLE = 16
 #: How much of its topics another document of an n-gram brings that those before did not have by
 #: chance: documents with the same n-grams have the same topics more often than others. Measured.
 NEW_TOPICS = 0.75
-#: Share of the types that a cut-off keeps where a document keeps five topics. Measured.
+#: Share of the types that a cut-off keeps: 3-grams, 200 topics of which a document keeps five, one
+#: document in 64 of the experiment with topics. Measured.
 KEPT_BY_CUTOFF = (
     (0.0, 1.0),
-    (0.002, 0.62),
-    (0.005, 0.56),
-    (0.01, 0.52),
-    (0.05, 0.40),
-    (0.1, 0.34),
+    (0.002, 0.61),
+    (0.005, 0.57),
+    (0.01, 0.53),
+    (0.05, 0.39),
+    (0.1, 0.32),
     (0.2, 0.27),
-    (0.5, 0.17),
-    (1.0, 0.08),
+    (0.5, 0.21),
+    (1.0, 0.05),
 )
+#: Numbers of topics that a document may keep, for the question which fit.
+COMPARED = (1, 2, 5, 10, 20, 50, 100, 200)
 #: Events a second and core: PLSA (of one word in one document, for 200 topics) and one E-step.
-PLSA_PAIRS_A_SECOND = 2.0e6
+PLSA_PAIRS_A_SECOND = 4.0e6
 EM_EVENTS_A_SECOND = 2.0e5
 
 
@@ -57,8 +60,10 @@ class MemoryPlan:
         peak_bytes: Most that is held at once: while events are sorted, or in EM.
         plsa_seconds: One iteration of PLSA, on one core.
         em_seconds: One iteration of EM, on one core.
-        cutoff: Smallest cut-off with which the peak fits into the memory there is; None if none
-            does.
+        cutoff: Smallest cut-off with which the tables of the model fit into the memory there is;
+            None if none does. Training holds what is cut, too.
+        keep_topics: Most topics that documents can keep so that the training fits; None if not even
+            one.
         memory: The memory there is; None if it is not known.
     """
 
@@ -69,6 +74,7 @@ class MemoryPlan:
     plsa_seconds: float
     em_seconds: float
     cutoff: float | None
+    keep_topics: int | None
     memory: int | None
 
     @property
@@ -105,52 +111,58 @@ def plan_topics(
         config: Options.
         memory: Memory that there is, in bytes.
     """
-    events = [_ngrams(text, words, width, with_outcome=True) for width in range(config.order)]
-    contexts = [_ngrams(text, words, width, with_outcome=False) for width in range(config.order)]
-    nodes = []
-    table = 0
-    for width, (event, context) in enumerate(zip(events, contexts, strict=True)):
-        topics, context_topics = event.topics(config), context.topics(config)
-        nodes.append(NodePlan(width, topics=False, types=event.types))
-        if config.topics:
-            nodes.append(NodePlan(width, topics=True, types=topics))
-        table += _bytes(width, event.types, context.types, topics, context_topics)
+    found = [
+        (
+            _ngrams(text, words, width, with_outcome=True),
+            _ngrams(text, words, width, with_outcome=False),
+        )
+        for width in range(config.order)
+    ]
+    nodes, table, peak = _sizes(text, words, config, found)
     tokens = len(text.ids) + len(text)
-    held = 4 * len(text.ids) + 12 * len(text)
-    full = nodes[-1].types
-    record = 8 + 8 * max(1, -(-_key_bits(words, config) // 64))
-    # Events are sorted in runs; two runs and their union are held when they are merged.
-    sorting = 2 * record * full + record * min(full, 1 << 24)
-    top = _bytes(
-        config.order - 1,
-        events[-1].types,
-        contexts[-1].types,
-        full if config.topics else 0,
-        contexts[-1].topics(config),
-    )
-    plsa_bytes = 8 * config.topics * (3 * words + 2 * (len(text.document_starts) - 1))
-    in_em = table + (3 * 8 * full if config.topics else 0)
-    peak = held + plsa_bytes + max(sorting, record * full + top, in_em)
-    pairs = int(events[0].documents.sum())
-    plsa_seconds = pairs * config.topics / 200 / PLSA_PAIRS_A_SECOND
-    em_seconds = tokens / EM_EVENTS_A_SECOND * max(1, config.kept) / 5 if config.topics else 0.0
+    pairs = int(found[0][0].documents.sum())
+    share = max(1, config.kept) / KEPT_TOPICS
+    fitting = [
+        keep
+        for keep in sorted({keep for keep in COMPARED if keep <= config.topics})
+        if memory is None
+        or _sizes(text, words, config.model_copy(update={"keep_topics": keep}), found)[2] <= memory
+    ]
+    cutoffs = [cut for cut, kept in KEPT_BY_CUTOFF if memory is None or table * kept <= memory]
     return MemoryPlan(
         tokens,
         tuple(nodes),
         table,
         peak,
-        plsa_seconds,
-        em_seconds,
-        _smallest_cutoff(peak - held, held, memory),
-        memory,
+        plsa_seconds=pairs * config.topics / 200 / PLSA_PAIRS_A_SECOND,
+        em_seconds=tokens / EM_EVENTS_A_SECOND * share if config.topics else 0.0,
+        cutoff=cutoffs[0] if cutoffs else None,
+        keep_topics=fitting[-1] if fitting else None,
+        memory=memory,
     )
 
 
-def _smallest_cutoff(tables: int, held: int, memory: int | None) -> float | None:
-    for cutoff, kept in KEPT_BY_CUTOFF:
-        if memory is None or held + tables * kept <= memory:
-            return cutoff
-    return None
+def _sizes(
+    text: EncodedText, words: int, config: TopicConfig, found: list[tuple[_Sampled, _Sampled]]
+) -> tuple[list[NodePlan], int, int]:
+    """Return types by node, bytes of all tables, and the most bytes that are held at once."""
+    nodes, stems = [], []
+    for width, (event, context) in enumerate(found):
+        topics = event.topics(config)
+        nodes.append(NodePlan(width, topics=False, types=event.types))
+        if config.topics:
+            nodes.append(NodePlan(width, topics=True, types=topics))
+        sizes = event.types, context.types, topics, context.topics(config)
+        stems.append(_bytes(width, *sizes))
+    full = nodes[-1].types
+    record = 8 + 8 * max(1, -(-_key_bits(words, config) // 64))
+    # Two runs of sorted events and their union are held when they are merged, then the events and
+    # the tables of the last node, then all tables and in EM three sets of counts.
+    sorting = 2 * record * full + record * min(full, 1 << 24)
+    in_em = sum(stems) + (3 * 8 * full if config.topics else 0)
+    held = 4 * len(text.ids) + 12 * len(text)
+    held += 8 * config.topics * (3 * words + 2 * (len(text.document_starts) - 1))
+    return nodes, sum(stems), held + max(sorting, record * full + stems[-1], in_em)
 
 
 def _key_bits(words: int, config: TopicConfig) -> int:

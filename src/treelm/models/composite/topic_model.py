@@ -9,22 +9,29 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm import _native
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, UsageError
+from treelm.corpus.vocabulary_file import save_vocabulary
+from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.topic_config import TopicConfig
+from treelm.models.composite.topic_files import (
+    COUNTS,
+    PREDICTOR,
+    PRIOR,
+    TABLES,
+    WORDS,
+    read_topic_files,
+)
 from treelm.models.composite.topic_lattice import predictor_lattice, topic_text
 from treelm.models.composite.topic_state import TopicMixture, TopicState
 from treelm.models.incremental import IncrementalModel
-from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.model import Config, ModelInfo, Task
 from treelm.models.scores import BatchScores
 from treelm.models.states import (
     Context,
@@ -40,10 +47,6 @@ from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
-
-#: File of the vocabulary, and names in the file of tables.
-WORDS, TABLES, PREDICTOR = "words.txt", "tables.safetensors", "predictor"
-PRIOR, COUNTS = "topics", "unigram_counts"
 
 
 class TopicModel(TrainedModel[TopicConfig], IncrementalModel):
@@ -307,40 +310,14 @@ class TopicModel(TrainedModel[TopicConfig], IncrementalModel):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder."""
-        try:
-            config = TopicConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a PLSA model ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
-        vocabulary = load_vocabulary(folder.file(WORDS))
-        tables = folder.tables(TABLES)
-        prior, counts = tables.get(PRIOR), tables.get(COUNTS)
-        if (
-            vocabulary.fingerprint != folder.manifest.vocabulary
-            or counts is None
-            or counts.dtype != np.uint64
-            or counts.shape != (len(vocabulary) + 1,)
-            or prior is None
-            or prior.dtype != np.float64
-            or prior.shape != (config.topics,)
-            or not np.all(prior >= 0)
-            or (config.topics and not abs(float(prior.sum()) - 1) < 1e-6)
-        ):
-            raise ModelFileError(
-                f"{folder.path}: {WORDS}, {TABLES} and the manifest do not fit together; files of "
-                "another model may have been copied in. Train the model again.",
-                code="E_MODEL_TABLES",
-            )
-        lattice = predictor_lattice(len(vocabulary) + 1, config)
-        predictor = LatticeModel.from_tensors(lattice, tables, PREDICTOR)
+        stored = read_topic_files(folder)
+        lattice = predictor_lattice(len(stored.vocabulary) + 1, stored.config)
         return cls(
-            predictor,
-            np.array(prior),
-            vocabulary,
-            np.array(counts),
-            config,
+            LatticeModel.from_tensors(lattice, stored.tables, PREDICTOR),
+            stored.prior,
+            stored.vocabulary,
+            stored.counts,
+            stored.config,
             corpora=folder.manifest.corpora,
         )
 

@@ -27,7 +27,9 @@ class TreeFeaturesConfig(Config):
     pruning: Pruning = "fast"
     """How a grammar that parses prunes."""
     sweeps: int = Field(default=20, ge=0, le=10_000)
-    """tsg: rounds of Gibbs sampling that find fragments in the trees of good sentences."""
+    """tsg: rounds of Gibbs sampling that find fragments."""
+    min_fragment: int = Field(default=5, ge=1)
+    """tsg: larger fragments that were seen less often are dropped: they are learned by heart."""
     concentration: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     """tsg: how readily the sampler makes new fragments."""
     stop: float = Field(default=0.8, gt=0, lt=1)

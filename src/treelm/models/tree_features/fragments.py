@@ -121,7 +121,19 @@ class FragmentGrammar:
                 seed=config.seed,
                 progress=kernel_report(step),
             )
-        return cls(rules, starts, tokens, found)
+        return cls(rules, starts, tokens, found)._frequent(config.min_fragment)
+
+    def _frequent(self, least: int) -> FragmentGrammar:
+        """Return the grammar without rarer fragments; single rules stay, however rare."""
+        sizes = np.add.reduceat((self.tokens >= 0).astype(np.int64), self.starts[:-1])
+        kept = (self.counts >= least) | (sizes == 1)
+        lengths = np.diff(self.starts)
+        return FragmentGrammar(
+            self.rules,
+            np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64),
+            self.tokens[np.repeat(kept, lengths)],
+            self.counts[kept],
+        )
 
     def _arrays(self, trees: Sequence[Tree]) -> dict[str, Any]:
         rules: list[int] = []

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.calibration import fit_calibration, training_records
-from treelm.models.linear_svm import Floats, choose, fit_linear, with_tuning
+from treelm.models.linear_svm import Floats, Labels, choose, fit_linear, with_tuning
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_trees, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.tree_model import GivesTrees
 from treelm.parallel.progress import SILENT, Progress
+from treelm.trees.tree import Tree
 
 
 def train_tree_features(
@@ -22,6 +25,7 @@ def train_tree_features(
     parser: GivesTrees,
     config: TreeFeaturesConfig,
     *,
+    treebank: Iterable[Tree] | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> TreeFeaturesModel:
@@ -33,6 +37,9 @@ def train_tree_features(
             tenth of the training sentences for that.
         parser: What gives sentences their trees.
         config: Options.
+        treebank: Trees in which fragments are found. None to find them in every other good
+            sentence, which then train nothing else (nor does every other bad one): sentences whose
+            own fragments are known look more familiar than others.
         threads: Kernel threads; results do not depend on it.
         progress: Told how far it is.
 
@@ -43,8 +50,9 @@ def train_tree_features(
     trees = list(best_trees(parser, sentences, config, threads=threads))
     grammar = None
     if config.features == "tsg":
-        good = [tree for tree, label in zip(trees, labels, strict=True) if label > 0]
-        grammar = FragmentGrammar.sample(good, config, progress)
+        if treebank is None:
+            treebank, trees, labels = _apart(trees, labels)
+        grammar = FragmentGrammar.sample(treebank, config, progress)
     counted = tree_features(trees, config, grammar, threads=threads)
     rows = rows_of(counted, None, total=len(trees), progress=progress)
     names, points = rows.frequent(config.min_sentences)
@@ -75,3 +83,12 @@ def train_tree_features(
         accuracy=best.accuracy,
         corpora=training_records(data),
     )
+
+
+def _apart(trees: list[Tree], labels: Labels) -> tuple[list[Tree], list[Tree], Labels]:
+    """Return trees for fragments, every other good one, and those left to train on."""
+    ranks = np.where(labels > 0, np.cumsum(labels > 0), np.cumsum(labels < 0))
+    first = ranks % 2 == 1
+    kept = np.flatnonzero(~first)
+    source = [trees[place] for place in np.flatnonzero(first & (labels > 0))]
+    return source, [trees[place] for place in kept], labels[kept]
