@@ -112,6 +112,7 @@ def test_sentences_are_scored_with_a_parser(run: Runner) -> None:
         loaded = load(system)
         table = score_text(loaded, read_measured_text("test.txt"), with_unigram=True)
         assert table.unigram is not None
+        assert table.lengths is not None
         expected = ((table.scores - table.unigram) / table.lengths).tolist()
         assert odds == pytest.approx(expected, abs=1e-9)
     assert isinstance(load("headlex"), HeadlexModel)
