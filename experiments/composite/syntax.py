@@ -41,7 +41,7 @@ ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
 #: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
 
-#: Rounds of EM of models without parses, whatever the others have.
+#: Rounds of EM of models without parses, unless told otherwise.
 CHEAP_ROUNDS = 5
 
 #: Options of every model that is trained here.
@@ -130,8 +130,11 @@ class Study:
         self.corpus = corpus
         self.size: int = arguments.size
         self.rounds: tuple[int, int] = (arguments.iterations, arguments.follow_up)
+        self.cheap_rounds: int = arguments.cheap_rounds
         self.threads: int = arguments.threads
         name = f"size-{self.size}" + ("-em{}-{}".format(*self.rounds) if any(self.rounds) else "")
+        if self.cheap_rounds != CHEAP_ROUNDS:
+            name += f"-cheap{self.cheap_rounds}"
         self.folder: Path = arguments.work / name
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -151,7 +154,7 @@ class Study:
         else:
             iterations, follow_up = self.rounds
             if not MODELS[name]["heads"]:
-                iterations = CHEAP_ROUNDS
+                iterations = self.cheap_rounds
             config = CompositeConfig(
                 **MODELS[name],  # type: ignore[arg-type]
                 iterations=iterations,
@@ -255,6 +258,12 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=["3-gram", "3-gram Kneser-Ney", *MODELS])
     parser.add_argument("--iterations", type=int, default=0, help="rounds of N-best EM")
     parser.add_argument("--follow-up", type=int, default=0, help="rounds of the follow-up EM")
+    parser.add_argument(
+        "--cheap-rounds",
+        type=int,
+        default=CHEAP_ROUNDS,
+        help="rounds of EM of models without parses",
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
