@@ -16,6 +16,7 @@ import pickle
 import resource
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_text
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.models.composite.check_text import sentence_hashes
 from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
@@ -40,6 +42,9 @@ Floats = npt.NDArray[np.float64]
 ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
 #: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
+
+#: Words of the shortest sentence that should not stand in training and test texts alike.
+SHORTEST = 5
 
 #: Rounds of EM of models without parses, unless told otherwise.
 CHEAP_ROUNDS = 5
@@ -93,6 +98,17 @@ class ParsedCorpus:
         chosen = np.flatnonzero(mix64(documents) % np.uint64(size) == 0)
         return PreparedTrees(text.chosen(chosen), self.vocabulary, self.train.codes)
 
+    @cached_property
+    def is_new(self) -> npt.NDArray[np.bool_]:
+        """For every test word and sentence end: whether the training text lacks the sentence.
+
+        Sentences of fewer than five words, which any text may share, count as new.
+        """
+        known = sentence_hashes(self.train.text.encoded, shortest=1)
+        asked = sentence_hashes(self.test, shortest=1)
+        sizes = np.diff(self.test.starts.astype(np.int64))
+        return np.repeat(~np.isin(asked, known) | (sizes < SHORTEST), sizes + 1)
+
 
 def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return numbers that look random, the same on every machine."""
@@ -145,6 +161,7 @@ class Study:
     def measure(self, name: str) -> None:
         """Train a model and keep what it says about held-out and test documents."""
         if self.file(name, ".npz").exists():
+            self.repeat(name)
             return
         began = time.process_time()
         train = self.corpus.part(self.size)
@@ -192,6 +209,7 @@ class Study:
             "tokens": train.text.tokens,
             "held_out": perplexity(scores["held_out"]),
             "test": perplexity(scores["test"]),
+            "test_new_sentences": perplexity(scores["test"][self.corpus.is_new]),
             "training_seconds": trained - began,
             "tokens_per_second": tokens / (ended - trained),
             "largest_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -203,6 +221,13 @@ class Study:
             )
         np.savez(self.file(name, ".npz"), **scores)  # type: ignore[arg-type]
         self.file(name, ".json").write_text(json.dumps(record, indent=1) + "\n")
+        print(json.dumps(record), flush=True)
+
+    def repeat(self, name: str) -> None:
+        """Print again what an earlier run found for a model."""
+        record = json.loads(self.file(name, ".json").read_text())
+        scores = np.load(self.file(name, ".npz"))["test"]
+        record["test_new_sentences"] = perplexity(scores[self.corpus.is_new])
         print(json.dumps(record), flush=True)
 
     def kneser_ney(self, train: PreparedTrees) -> NgramModel:
@@ -239,6 +264,7 @@ class Study:
                 "weights": weights.tolist(),
                 "held_out": perplexity(checked),
                 "test": perplexity(mixed),
+                "test_new_sentences": perplexity(mixed[self.corpus.is_new]),
             }
             self.file(" + ".join(parts), ".json").write_text(json.dumps(record, indent=1) + "\n")
             print(json.dumps(record), flush=True)
