@@ -111,11 +111,9 @@ def plan_topics(
         config: Options.
         memory: Memory that there is, in bytes.
     """
+    places = _Positions.of(text, words)
     found = [
-        (
-            _ngrams(text, words, width, with_outcome=True),
-            _ngrams(text, words, width, with_outcome=False),
-        )
+        (places.ngrams(width, with_outcome=True), places.ngrams(width, with_outcome=False))
         for width in range(config.order)
     ]
     nodes, table, peak = _sizes(text, words, config, found)
@@ -179,29 +177,62 @@ def _bytes(width: int, entries: int, contexts: int, topics: int, context_topics:
     return size
 
 
-def _ngrams(text: EncodedText, words: int, width: int, *, with_outcome: bool) -> _Sampled:
-    """Look at one in `SAMPLE` contexts of so many words, with what follows or without."""
-    starts = text.starts.astype(np.int64)
-    sizes = sizes_between(text.starts) + 1
-    end = words
-    ids = np.insert(text.ids, starts[1:], end).astype(np.uint64)
-    place = np.arange(len(ids)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    document_sizes = sizes_between(text.document_starts)
-    by_sentence = np.repeat(np.arange(len(document_sizes)), document_sizes)
-    document = np.repeat(by_sentence, sizes)
-    hashes = np.zeros(len(ids), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for back in range(0 if with_outcome else 1, width + 1):
-            shifted = np.full(len(ids), words + 1, dtype=np.uint64)
-            shifted[back:] = np.where(place[back:] >= back, ids[: len(ids) - back], words + 1)
-            hashes = (hashes ^ shifted) + np.uint64(0x9E3779B97F4A7C15)
-            hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            hashes ^= hashes >> np.uint64(27)
-    # Single words are all looked at: the few frequent ones meet most topics.
-    scale = 1 if width + with_outcome <= 1 else SAMPLE
-    chosen = hashes % np.uint64(scale) == 0
-    numbers = np.unique(hashes[chosen], return_inverse=True)[1].astype(np.int64)
-    size = len(document_sizes)
-    pairs = np.unique(numbers * size + document[chosen])
-    documents = np.bincount(pairs // max(1, size)).astype(np.int64)
-    return _Sampled(len(documents) * scale, documents, scale)
+@dataclass(frozen=True)
+class _Positions:
+    """Every word and sentence end of a text: its id, its place in the sentence, its document."""
+
+    ids: npt.NDArray[np.uint32]
+    place: npt.NDArray[np.int32]
+    document: npt.NDArray[np.int32]
+    documents: int
+    start: int
+
+    @classmethod
+    def of(cls, text: EncodedText, words: int) -> _Positions:
+        starts = text.starts.astype(np.int64)
+        sizes = sizes_between(text.starts) + 1
+        document_sizes = sizes_between(text.document_starts)
+        by_sentence = np.repeat(np.arange(len(document_sizes), dtype=np.int32), document_sizes)
+        firsts = np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+        return cls(
+            np.insert(text.ids, starts[1:], np.uint32(words)),
+            np.arange(len(firsts), dtype=np.int32) - firsts,
+            np.repeat(by_sentence, sizes),
+            len(document_sizes),
+            words + 1,
+        )
+
+    def back(self, steps: int) -> npt.NDArray[np.uint32]:
+        """Return the id so many words back at every position."""
+        if not steps:
+            return self.ids
+        ids = np.full(len(self.ids), self.start, dtype=np.uint32)
+        ids[steps:] = np.where(self.place[steps:] >= steps, self.ids[:-steps], self.start)
+        return ids
+
+    def ngrams(self, width: int, *, with_outcome: bool) -> _Sampled:
+        """Look at contexts of so many words, with what follows or without; one in `SAMPLE`."""
+        columns = range(0 if with_outcome else 1, width + 1)
+        if not columns:  # the context without words is one, and stands everywhere
+            return _Sampled(1, np.array([self.documents]), 1)
+        if len(columns) == 1:  # single words are all looked at: the frequent ones meet most topics
+            return self._count(self.back(columns[0]).astype(np.int64), self.document, 1)
+        hashes = np.zeros(len(self.ids), dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            for steps in columns:
+                hashes ^= self.back(steps)
+                hashes += np.uint64(0x9E3779B97F4A7C15)
+                hashes ^= hashes >> np.uint64(30)
+                hashes *= np.uint64(0xBF58476D1CE4E5B9)
+                hashes ^= hashes >> np.uint64(27)
+        chosen = hashes % np.uint64(SAMPLE) == 0
+        numbers = np.unique(hashes[chosen], return_inverse=True)[1].astype(np.int64)
+        return self._count(numbers, self.document[chosen], SAMPLE)
+
+    def _count(
+        self, numbers: npt.NDArray[np.int64], document: npt.NDArray[np.int32], scale: int
+    ) -> _Sampled:
+        pairs = np.unique(numbers * self.documents + document)
+        documents = np.bincount(pairs // max(1, self.documents)).astype(np.int64)
+        documents = documents[documents > 0]
+        return _Sampled(len(documents) * scale, documents, scale)
