@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from topic_corpus import mix64
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_text
@@ -108,15 +109,6 @@ class ParsedCorpus:
         asked = sentence_hashes(self.test, shortest=1)
         sizes = np.diff(self.test.starts.astype(np.int64))
         return np.repeat(~np.isin(asked, known) | (sizes < SHORTEST), sizes + 1)
-
-
-def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return numbers that look random, the same on every machine."""
-    with np.errstate(over="ignore"):
-        x = x + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
 
 
 def read_corpus(trees: Path, work: Path) -> ParsedCorpus:

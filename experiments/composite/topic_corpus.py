@@ -36,10 +36,11 @@ class TopicCorpus:
     def part(self, size: int) -> EncodedText:
         """Return one training document in `size`, chosen by a hash of its number."""
         documents = np.arange(len(self.train.document_starts) - 1, dtype=np.uint64)
-        return part_of(self.train, _mix64(documents) % np.uint64(size) == 0)
+        return part_of(self.train, mix64(documents) % np.uint64(size) == 0)
 
 
-def _mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return numbers that look random, the same on every machine."""
     with np.errstate(over="ignore"):
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

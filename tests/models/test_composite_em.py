@@ -15,6 +15,7 @@ from tests.models.slm_cases import example_parts, text_of, trusting
 from treelm.errors import EstimationError, UsageError
 from treelm.estimation.lattice import LatticeTables
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel
+from treelm.models.composite.check_text import check_overlap
 from treelm.models.composite.checkpoint import Checkpoint, training_key
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import (
@@ -27,7 +28,6 @@ from treelm.models.composite.em import (
 )
 from treelm.models.composite.follow_up import follow_up_step
 from treelm.models.composite.parts import CompositeShape
-from treelm.models.composite.train import check_overlap
 
 
 def trust(
@@ -151,9 +151,9 @@ def test_cutoff_drops_rare_types() -> None:
 
 def test_held_out_sentences_must_be_others() -> None:
     train, held_out = sample_parts()
-    check_overlap(train.text, held_out)
+    check_overlap(train.text.encoded, held_out.encoded)
     with pytest.raises(EstimationError, match="training text") as caught:
-        check_overlap(train.text, train.text.part(0, 50))
+        check_overlap(train.text.encoded, train.text.part(0, 50).encoded)
     assert caught.value.code == "E_OVERLAP"
 
 

@@ -7,11 +7,34 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus
+from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.model import Config, LanguageModel
 from treelm.store.manifest import TrainingCorpus
 
 OwnConfig = TypeVar("OwnConfig", bound=Config)
+
+#: Letters of the names of files that a record keeps.
+_LONGEST_NAME = 1000
+
+
+def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
+    """Return the names of the files of a corpus."""
+    return " ".join(source_name(path) for path in corpus.paths)
+
+
+def corpus_record(
+    corpus: TextCorpus | TreeCorpus, fingerprint: Fingerprint | None = None
+) -> TrainingCorpus:
+    """Return what a manifest says of a training corpus.
+
+    Args:
+        corpus: The files.
+        fingerprint: That of what was read, where it is known; else they are read for it.
+    """
+    found = fingerprint or corpus.fingerprint
+    return TrainingCorpus(name=corpus_name(corpus)[:_LONGEST_NAME], **found._asdict())
 
 
 class TrainedModel(LanguageModel, Generic[OwnConfig]):

@@ -17,6 +17,7 @@ from treelm.corpus.encoder import open_encoder, vocabulary_of_all_words
 from treelm.corpus.files import size_if_known, source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.events.counts import EventCounts, Places
+from treelm.models.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 from treelm.trees.packed import PackedTrees
@@ -69,8 +70,7 @@ class TreePass:
     @property
     def record(self) -> TrainingCorpus:
         """What the manifest of a model says about what was read."""
-        name = " ".join(source_name(path) for path in self.corpus.paths)
-        return TrainingCorpus(name=name[:1000], **self.fingerprint._asdict())
+        return corpus_record(self.corpus, self.fingerprint)
 
 
 def note_reading(target: ReadReport | None, source: ReadReport) -> None:

@@ -13,7 +13,8 @@ from treelm.models.composite.topic_checkpoint import TopicCheckpoint
 from treelm.models.composite.topic_config import TopicConfig
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
-from treelm.models.ngram.counts import corpus_record, encode_corpus
+from treelm.models.ngram.counts import encode_corpus
+from treelm.models.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
 
 
@@ -47,7 +48,7 @@ def train_topics(
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
     vocabulary, text = encode_corpus(corpus, vocabulary, threads=threads, progress=progress)
-    record = corpus_record(corpus, text)
+    record = corpus_record(corpus, text.fingerprint)
     if held_out is None:
         text, check = split_text(text)
     else:

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
-from treelm.models.composite.check_text import check_overlap as check_text_overlap
+from treelm.models.composite.check_text import check_overlap
 from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import Data, first_parts, n_best_step
@@ -28,6 +27,7 @@ from treelm.models.composite.sentence_topics import (
     topics_so_far,
     word_shares,
 )
+from treelm.models.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 
@@ -97,25 +97,18 @@ def train_composite(
     check = None
     if held_out is not None:
         check = prepare(held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes).text
-        check_overlap(prepared.text, check)
+        check_overlap(prepared.text.encoded, check.encoded)
     else:
         warnings.warn(
             "without held-out trees all interpolation weights are equal. Give some with held_out.",
             TreelmWarning,
             stacklevel=2,
         )
-    fingerprint = corpus.fingerprint
-    record = TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
-        sha256=fingerprint.sha256,
-        sentences=fingerprint.sentences,
-        tokens=fingerprint.tokens,
-    )
     return train_on_parses(
         prepared,
         check,
         config,
-        record=record,
+        record=corpus_record(corpus),
         checkpoint=checkpoint,
         resume=resume,
         threads=threads,
@@ -288,12 +281,3 @@ def unigram_counts(text: ParsedText, words: int) -> npt.NDArray[np.uint64]:
     counts[:-1] = np.bincount(text.ids, minlength=words)
     counts[-1] = len(text)
     return counts
-
-
-def check_overlap(train: ParsedText, held_out: ParsedText) -> None:
-    """Refuse held-out sentences that stand in the training text.
-
-    Raises:
-        EstimationError: ``E_OVERLAP`` if more than one in a hundred does.
-    """
-    check_text_overlap(train.encoded, held_out.encoded)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.encoder import encode_trees
-from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning
@@ -22,7 +21,7 @@ from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffixes, observe
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.tables import StoreTables
-from treelm.store.manifest import TrainingCorpus
+from treelm.models.trained_model import corpus_record
 
 
 def train_hhmm(
@@ -46,15 +45,8 @@ def train_hhmm(
     _warn_about_depth(counts.depth_of_tree, config)
     vocabulary = vocabulary or _own_vocabulary(corpus, config)
     words, unigrams, suffixes = _observed(trees, corpus, vocabulary, config)
-    fingerprint = corpus.fingerprint
-    record = TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
-        sha256=fingerprint.sha256,
-        sentences=fingerprint.sentences,
-        tokens=fingerprint.tokens,
-    )
     tables = StoreTables.of(bounded, words, suffixes)
-    return HhmmModel(tables, vocabulary, unigrams, config, [record])
+    return HhmmModel(tables, vocabulary, unigrams, config, [corpus_record(corpus)])
 
 
 def model_from_grammar(lines: Iterable[str], config: HhmmConfig) -> HhmmModel:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_open, encode_text, encode_trees
-from treelm.corpus.files import Source, source_name
+from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import (
@@ -24,6 +24,7 @@ from treelm.errors import (
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.ngram.events import WordSpace, count_ngrams
+from treelm.models.trained_model import corpus_name, corpus_record
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, open_folder, save_folder
@@ -80,7 +81,7 @@ class NgramCounts:
         events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
         unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
         unigrams[space.end] = len(text)
-        return cls(order, vocabulary, events, unigrams, (corpus_record(corpus, text),))
+        return cls(order, vocabulary, events, unigrams, (corpus_record(corpus, text.fingerprint),))
 
     @property
     def space(self) -> WordSpace:
@@ -275,19 +276,3 @@ def encode_measured(
             f"{corpus_name(measure)}: holds no sentence to measure on. Is it the right file?",
             code="E_NO_DATA",
         ) from error
-
-
-def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
-    """Return the names of the files of a corpus."""
-    return " ".join(source_name(path) for path in corpus.paths)
-
-
-def corpus_record(corpus: TextCorpus | TreeCorpus, text: EncodedText) -> TrainingCorpus:
-    """Return what a manifest says of a training text."""
-    fingerprint = text.fingerprint or corpus.fingerprint
-    return TrainingCorpus(
-        name=corpus_name(corpus)[:1000],
-        sha256=fingerprint.sha256,
-        sentences=fingerprint.sentences,
-        tokens=fingerprint.tokens,
-    )

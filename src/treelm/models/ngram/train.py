@@ -25,10 +25,11 @@ from treelm.estimation.estimate import (
 from treelm.estimation.jelinek_mercer import jelinek_mercer_weights
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.counts import NgramCounts, corpus_name, encode_measured
+from treelm.models.ngram.counts import NgramCounts, encode_measured
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
 from treelm.models.reduction import reduction_loss, text_bits_per_word
+from treelm.models.trained_model import corpus_name
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 

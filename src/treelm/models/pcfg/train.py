@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_trees
-from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
 from treelm.grammar.binary_trees import BinaryTrees
@@ -19,7 +18,7 @@ from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
-from treelm.store.manifest import TrainingCorpus
+from treelm.models.trained_model import corpus_record
 
 
 def train_pcfg(
@@ -40,13 +39,7 @@ def train_pcfg(
     grammar = extract_grammar(trees)
     grammar.check_normalized()
     lexicon, counts = _lexicon(trees, grammar, corpus, config, vocabulary)
-    record = TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
-        sha256=corpus.fingerprint.sha256,
-        sentences=corpus.fingerprint.sentences,
-        tokens=corpus.fingerprint.tokens,
-    )
-    return PcfgModel(grammar, lexicon, counts, config, [record])
+    return PcfgModel(grammar, lexicon, counts, config, [corpus_record(corpus)])
 
 
 def warn_about_skipped(trees: BinaryTrees) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
@@ -23,8 +22,8 @@ from treelm.models.pcfg.train import encoded_words
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.manifest import TrainingCorpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,11 +201,4 @@ def _model(
     ids = words.vocabulary.ids_of(tagged.words)[tagged.pairs[:, 0]]
     np.add.at(unigrams, ids, tagged.tokens.astype(np.uint64))
     unigrams[-1] = len(trees)
-    fingerprint = corpus.fingerprint
-    record = TrainingCorpus(
-        name=" ".join(source_name(path) for path in corpus.paths)[:1000],
-        sha256=fingerprint.sha256,
-        sentences=fingerprint.sentences,
-        tokens=fingerprint.tokens,
-    )
-    return PcfgLaModel(grammar, lexicon, unigrams, config, [record])
+    return PcfgLaModel(grammar, lexicon, unigrams, config, [corpus_record(corpus)])
