@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -16,9 +16,6 @@ from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
 from treelm.models.model import LanguageModel
 from treelm.tasks.search import with_search
-
-if TYPE_CHECKING:
-    from treelm.models.model import LanguageModel
 
 T = TypeVar("T")
 

@@ -36,6 +36,8 @@ _FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options)
 InputFile = Annotated[str, _FILE]
 #: Input files; none means standard input.
 InputFiles = Annotated[list[str] | None, _FILE]
+#: The folder of the model that is made.
+NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
 _OUTPUT = Parameter(name=["--output", "-o"], allow_leading_hyphen=True, validator=_refuse_options)
 #: A file to write, or ``-`` for standard output.
 OutputFile = Annotated[str, _OUTPUT]

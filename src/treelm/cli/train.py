@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from cyclopts import App, Parameter
 
 from treelm.cli.corpus_options import corpus_of, trees_of
-from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
 from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
@@ -24,9 +24,6 @@ from treelm.tasks.train import (
     train_mixture,
     train_ngram_model,
 )
-
-#: The folder of the model that is made.
-NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
 
 train = App(
     name="train",

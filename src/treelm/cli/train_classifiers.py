@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from treelm.cli.corpus_options import trees_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import UsageError
@@ -24,9 +22,6 @@ from treelm.tasks.train_classifiers import (
     train_tree_features_model,
     train_trigram_model,
 )
-
-#: The folder of the model that is made.
-NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
 
 
 def lsvm(

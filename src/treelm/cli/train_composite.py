@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from cyclopts import Parameter
 
 from treelm.cli.corpus_options import trees_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.train import EmStep, TrainingLog
 from treelm.tasks.train_composite import train_composite_model
-
-#: The folder of the model that is made.
-NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
 
 
 @Parameter(name="*")

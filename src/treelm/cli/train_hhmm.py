@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from treelm.cli.corpus_options import trees_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.models.hhmm.model import HhmmModel
 from treelm.tasks.train import train_store_model
@@ -16,7 +14,7 @@ from treelm.tasks.train import train_store_model
 def hhmm(
     *,
     trees: list[str],
-    output: Annotated[str, Parameter(name=["--output", "-o"])],
+    output: NewModel,
     depth: int = 4,
     vocabulary: str | None = None,
     binarization: Literal["right", "left", "head"] = "right",

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from treelm.cli.corpus_options import corpus_of
-from treelm.cli.options import CommonOptions, TreeOptions
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.models.composite.topic_model import TopicModel
 from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
@@ -18,7 +14,7 @@ def plsa(
     *,
     text: list[str] | None = None,
     trees: list[str] | None = None,
-    output: Annotated[str, Parameter(name=["--output", "-o"])],
+    output: NewModel,
     topics: int = 200,
     order: int = 1,
     keep_topics: int | None = None,

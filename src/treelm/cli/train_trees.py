@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, settle_reading
+from treelm.cli.options import CommonOptions, NewModel, TreeOptions, memory_limit, settle_reading
 from treelm.cli.terminal import write_record
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
@@ -25,8 +25,6 @@ from treelm.tasks.train_trees import (
 )
 from treelm.transforms.treelet import TREELET_TRANSFORMS
 
-#: The folder of the model that is made.
-NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
 #: Trees of a sentence.
 TreesOfSentence = Annotated[int, Parameter(name=["--k", "-k"])]
 
