@@ -35,7 +35,7 @@ from treelm.models.ngram.train import train_on_counts
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
 TOPICS = 200
-KEPT = (5, 10, 20, 50, 100, 200)
+KEPT = (5, 2, 10, 20, 50, 100, 200)
 ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
 #: What was best on held-out documents of a small part of the text.
 ETA = 0.05
@@ -58,6 +58,7 @@ class Experiment:
         threads: Kernel threads; results do not depend on it.
         minutes: A training stops after so long.
         plsa_iterations: Most iterations of PLSA.
+        iterations: Most iterations of EM of the predictor.
     """
 
     def __init__(
@@ -68,9 +69,11 @@ class Experiment:
         threads: int,
         minutes: float,
         plsa_iterations: int,
+        iterations: int,
     ) -> None:
         self.corpus = corpus
         self.plsa_iterations = plsa_iterations
+        self.iterations = iterations
         self.work = work
         self.threads = threads
         self.end = time.monotonic() + 60 * minutes
@@ -101,6 +104,7 @@ class Experiment:
             keep_topics=int(numbers[0]) if kind == "composite" else None,
             eta=ETA,
             plsa_iterations=self.plsa_iterations,
+            iterations=self.iterations,
             seed=1,
         )
         start = time.monotonic()
@@ -161,6 +165,7 @@ class Experiment:
             trainer.refit(rounds=2)
             self.write_start(trainer, name, record)
         seconds: list[float] = []
+        held_out = [trainer.held_out_perplexity]
         last = time.monotonic()
 
         def after(trainer: TopicTrainer, report: TopicReport) -> None:
@@ -171,12 +176,14 @@ class Experiment:
                 flush=True,
             )
             seconds.append(time.monotonic() - last)
+            held_out.append(report.held_out_perplexity)
             checkpoint.save(trainer)
             last = time.monotonic()
             self.check_time()
 
         trainer.fit(after)
         record |= {"history": trainer.history, "iteration_seconds": seconds}
+        record["held_out_by_iteration"] = held_out
         checkpoint.remove()
         return trainer, record
 
@@ -353,6 +360,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", help="names such as composite-5-16; default: all")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop a training after so long")
     parser.add_argument("--plsa-iterations", type=int, default=50)
+    parser.add_argument(
+        "--iterations", type=int, default=10, help="most iterations of EM of the predictor"
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     corpus = read_corpus(arguments.data, arguments.work)
@@ -362,6 +372,7 @@ def main() -> None:
         threads=arguments.threads,
         minutes=arguments.minutes,
         plsa_iterations=arguments.plsa_iterations,
+        iterations=arguments.iterations,
     )
     try:
         for name in arguments.models or experiment.names():

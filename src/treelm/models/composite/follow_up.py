@@ -10,7 +10,7 @@ import numpy as np
 from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
-from treelm.models.composite.em import Data, cut
+from treelm.models.composite.em import Data, tables_of
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
@@ -142,8 +142,7 @@ def follow_up_step(
             np.add.at(topic_counts, place + before, counts)
         kept = counts > 0
         collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
-    tables = cut(collector.tables(), "predictor", shape)
-    made = LatticeModel(tables, model.weights)
+    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
     if check is not None:
         made = fit_predictor(made, *check, threads=threads)
     return made, math.fsum(log_likelihood), topic_counts

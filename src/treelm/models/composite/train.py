@@ -180,7 +180,9 @@ class _Training:
             mixtures = topics.mixtures(self.text)
             train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
             if self.held_out is not None:
-                mixtures = topics_so_far(self.held_out, topics.prior, words, config)
+                mixtures = topics_so_far(
+                    self.held_out, topics.prior, words, config, threads=self.threads
+                )
                 shares = word_shares(self.held_out, mixtures, words)
                 check = Data(self.held_out, mixtures, shares)
         parts, _ = first_parts(self.shape, train, check, threads=self.threads)
