@@ -182,7 +182,7 @@ class LatticeEvents:
         """Return the counts of all nodes; the collection is empty then.
 
         Args:
-            cutoff: Types that a node counts less often are dropped, as `LatticeTables.cut` does, but
+            cutoff: Types that a node counts less often are dropped, as by `LatticeTables.cut`, but
                 with less memory.
             progress: Told how far it is.
 
