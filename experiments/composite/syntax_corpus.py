@@ -62,11 +62,11 @@ class ParsedCorpus:
         sizes = np.diff(self.test.starts.astype(np.int64))
         return np.repeat(new_sentences(self.train.text.encoded, self.test), sizes + 1)
 
-    @cached_property
-    def test_documents(self) -> npt.NDArray[np.int64]:
-        """The document of every test word and sentence end."""
-        sizes = np.diff(self.test.starts.astype(np.int64))
-        return np.repeat(self.test.documents.astype(np.int64), sizes + 1)
+
+def documents_of(text: EncodedText) -> npt.NDArray[np.int64]:
+    """Return the document of every word and sentence end of a text."""
+    sizes = np.diff(text.starts.astype(np.int64))
+    return np.repeat(text.documents.astype(np.int64), sizes + 1)
 
 
 def new_sentences(train: EncodedText, text: EncodedText) -> npt.NDArray[np.bool_]:

@@ -171,6 +171,7 @@ def _train(
         common.note(
             f"{step.kind} {step.number}: log likelihood {step.log_likelihood:.1f}, perplexity "
             f"{step.perplexity:.2f} before"
+            + (": it fell, so the model of the round before is kept" if step.fell else "")
         )
 
     log = TrainingLog(tell=tell)

@@ -114,15 +114,15 @@ class StemSize:
     @property
     def stored(self) -> int:
         """Bytes while smaller tables are summed up from it."""
-        size = self.entries * (4 + 8) + self.contexts * (4 * len(self.columns) + 8)
-        return size + (4 * self.entries + (2 + 8) * self.topics if self.topics else 0)
+        size = self.entries * (4 + 8) + self.contexts * (4 * len(self.columns) + 8) + 8
+        return size + (4 * self.entries + 4 + (2 + 8) * self.topics if self.topics else 0)
 
     @property
     def bytes(self) -> int:
         """Bytes of the table, with its totals and its index."""
         slots = 1 << int(self.contexts + self.contexts // 2).bit_length()
         size = self.stored + 8 * self.contexts + 4 * slots
-        return size + (4 * self.contexts + (2 + 8) * self.context_topics if self.topics else 0)
+        return size + (4 * self.contexts + 4 + (2 + 8) * self.context_topics if self.topics else 0)
 
     def scaled(self, entries: float, contexts: float, topics: float = 1.0) -> StemSize:
         """Return the size with so many times as many entries, contexts, and topics of both."""
