@@ -53,7 +53,7 @@ class EmPlanFile(Config):
     system: Literal["plsa", "composite"] = "plsa"
     """The system that will be trained."""
     corpus: PlanCorpus
-    model: TopicConfig | CompositeConfig = Field(default={}, validate_default=True)  # type: ignore[assignment]
+    model: TopicConfig | CompositeConfig = Field(default={}, validate_default=True)
     """Options of the system."""
     resources: PlanResources = PlanResources()
 
