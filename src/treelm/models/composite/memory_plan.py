@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, Ids, sizes_between
 from treelm.models.composite.plan_sizes import (
-    RUN_ROWS,
     Sampled,
     StemSize,
     building_peak,
@@ -164,9 +163,8 @@ def _sizes(
         stages["plsa"] = held + plsa_bytes(words, len(text.document_starts) - 1, config.topics)
         held += 8 * config.topics * (words + len(text.document_starts) - 1)
     rows = tokens * max(1, config.kept if config.topics else 1)
-    room = record * min(rows, RUN_ROWS)  # of a run; it stays while tables are built
     stages["counting"] = held + max(
-        collecting_peak(rows, full, record), building_peak(stems, stems, record) + room
+        collecting_peak(rows, full, record), building_peak(stems, stems, record)
     )
     table = sum(stem.bytes for stem in stems)
     if config.topics and config.order > 1 and config.iterations:

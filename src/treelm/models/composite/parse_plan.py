@@ -27,7 +27,6 @@ from treelm.models.composite.memory_plan import (
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees
 from treelm.models.composite.parts import PARTS, CompositeShape, Mixtures, pieces
 from treelm.models.composite.plan_sizes import (
-    RUN_ROWS,
     Sampled,
     StemSize,
     building_peak,
@@ -264,7 +263,6 @@ class _Planned:
         most = max(whole, key=lambda size: len(size.columns)).rows
         collecting = collecting_peak(rows["predictor"], most, records["predictor"])
         building = building_peak(whole, kept, records["predictor"])
-        building += records["predictor"] * min(rows["predictor"], RUN_ROWS)  # room for a run stays
         later = sum(
             size.bytes for part in PARTS if part in parts for size in self.kept(part, stage)
         )

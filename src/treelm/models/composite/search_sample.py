@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.estimation.lattice import ONE, Floats, Ids
 from treelm.models.composite.em import Data, first_parts, posteriors
-from treelm.models.composite.follow_up import frontier_weights, frontiers
+from treelm.models.composite.follow_up import fit_predictor, frontier_weights, frontiers
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees
 from treelm.models.composite.parts import NO_TOPICS, CompositeShape
 from treelm.models.composite.plan_sizes import row_hashes
@@ -107,9 +107,11 @@ def search_sample(
     began = time.process_time()
     seen_contexts = frontiers(parts, Data(text))
     seconds = time.process_time() - began
-    columns, outcomes, weights, _, _ = frontier_weights(
-        parts.models["predictor"], seen_contexts, NO_TOPICS
-    )
+    new_contexts = frontiers(parts, Data(weighed))
+    model = parts.models["predictor"]
+    if not shape.config.iterations:  # N-best EM before it makes up for weights of partial parses
+        model = fit_predictor(model, new_contexts, NO_TOPICS)
+    columns, outcomes, weights, _, _ = frontier_weights(model, seen_contexts, NO_TOPICS)
     stages["follow-up"] = Stage(
         {
             ("predictor", seen): Kind.of(columns, outcomes, weights, seen)
@@ -118,7 +120,7 @@ def search_sample(
         given,
         {"predictor": len(outcomes) / text.tokens},
         seconds / text.tokens,
-        new_rows=len(frontiers(parts, Data(weighed)).outcomes) / weighed.tokens,
+        new_rows=len(new_contexts.outcomes) / weighed.tokens,
     )
     return stages
 
