@@ -120,6 +120,21 @@ def test_what_cannot_be_is_refused(trees: tuple[Path, Path], tmp_path: Path) -> 
     assert not out.exists()
 
 
+def test_documents_can_be_asked_for(trees: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    quick = ("--topics", "4", "--keep-topics", "2", "--iterations", "0", "--heads", "0", "-q")
+    train, dev = trees
+    assert_fine(
+        treelm("train", "composite", "--trees", train, "--held-out", dev, "-o", out, *quick), None
+    )
+    ask = ("evaluate", "perplexity", "-m", out, "--strict-docs", "--json")
+    marked = json.loads(assert_fine(treelm(*ask, stdin=TEXT), None))
+    assert marked["sentences"] == 3
+    one = TEXT.replace(b"\n\n", b"\n")
+    assert_refused(treelm(*ask, stdin=one), 3, "blank line", "3 sentences")
+    assert_fine(treelm(*ask[:4], "--json", stdin=one), None)
+
+
 def test_em_plan_of_a_model_with_heads(trees: tuple[Path, Path]) -> None:
     train, dev = trees
     config = train.with_name("em.toml")

@@ -23,6 +23,8 @@ class ParseOptions:
 
     unary_moves: bool = False
     """Moves may put a label over one constituent; without, unary chains are collapsed."""
+    strict_heads: bool = False
+    """Refuse phrases for which the profile has no rule that finds their head."""
     punctuation: Literal["keep", "remove"] = "keep"
     """Whether words with punctuation tags stay."""
     min_count: int = 2
