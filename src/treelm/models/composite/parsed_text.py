@@ -195,14 +195,13 @@ def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
         EstimationError: ``E_NO_HEAD_RULE``.
     """
     roots = {"ROOT", *profile.reading.root_labels}
-    phrases = {
-        batch.labels[i].base for i in np.unique(batch.node_label[batch.node_word == NO_WORD])
-    }
-    missing = sorted(phrases - set(profile.heads.rules) - roots)
+    used = np.unique(batch.node_label[batch.node_word == NO_WORD])
+    phrases = {batch.labels[label].base for label in used}
+    missing = ", ".join(sorted(phrases - set(profile.heads.rules) - roots))
     if missing:
         raise EstimationError(
-            f'{path}: the profile "{profile.name}" has no rule for the head of {", ".join(missing)}. '
-            "Add rules to a profile of your own, or leave out --strict-heads to take the "
+            f'{path}: the profile "{profile.name}" has no rule for the head of {missing}. Add rules '
+            "to a profile of your own, or leave out --strict-heads to take the "
             f"{profile.heads.default}most child.",
             code="E_NO_HEAD_RULE",
         )
