@@ -27,7 +27,7 @@ def document_sums(
     log_probs: npt.NDArray[np.float64], documents: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """Return the log probability of every document."""
-    return np.bincount(documents, log_probs)
+    return np.bincount(documents, log_probs).astype(np.float64)
 
 
 def compared(

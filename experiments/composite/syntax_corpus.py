@@ -16,7 +16,7 @@ from topic_corpus import mix64
 
 from treelm.corpus.brackets import read_packed
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.encoder import EncodedText, encode_text
+from treelm.corpus.encoder import EncodedText, encode_text, sizes_between
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.models.composite.check_text import sentence_hashes
@@ -59,14 +59,13 @@ class ParsedCorpus:
     @cached_property
     def is_new(self) -> npt.NDArray[np.bool_]:
         """For every test word and sentence end: whether the training text lacks the sentence."""
-        sizes = np.diff(self.test.starts.astype(np.int64))
-        return np.repeat(new_sentences(self.train.text.encoded, self.test), sizes + 1)
+        new = new_sentences(self.train.text.encoded, self.test)
+        return np.repeat(new, sizes_between(self.test.starts) + 1)
 
 
 def documents_of(text: EncodedText) -> npt.NDArray[np.int64]:
     """Return the document of every word and sentence end of a text."""
-    sizes = np.diff(text.starts.astype(np.int64))
-    return np.repeat(text.documents.astype(np.int64), sizes + 1)
+    return np.repeat(text.documents.astype(np.int64), sizes_between(text.starts) + 1)
 
 
 def new_sentences(train: EncodedText, text: EncodedText) -> npt.NDArray[np.bool_]:
@@ -75,7 +74,7 @@ def new_sentences(train: EncodedText, text: EncodedText) -> npt.NDArray[np.bool_
     Sentences of fewer than five words, which any text may share, count as new.
     """
     known = sentence_hashes(train, shortest=1)
-    sizes = np.diff(text.starts.astype(np.int64))
+    sizes = sizes_between(text.starts)
     return ~np.isin(sentence_hashes(text, shortest=1), known) | (sizes < SHORTEST)
 
 

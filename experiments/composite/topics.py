@@ -13,12 +13,11 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from topic_corpus import SIZES, TopicCorpus, read_corpus
+from topic_measures import Floats, cache_scores, mixtures, perplexity
 
 from treelm.corpus.encoder import EncodedText
 from treelm.models.composite.plsa import PlsaState, document_words, fit_plsa, start_plsa
@@ -41,8 +40,6 @@ ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
 ETA = 0.05
 #: Models whose eta, adaptation and number of predicting topics are varied.
 GRID = ("plsa-1", "composite-5-1")
-
-Floats = npt.NDArray[np.float64]
 
 
 class OutOfTime(Exception):
@@ -305,51 +302,6 @@ class Experiment:
         weights = np.array(fit_weights(columns[0]).weights)
         mixed = np.log(np.exp(columns[1]) @ weights)
         return {"weight": float(weights[1]), "test_perplexity": perplexity(mixed)}
-
-
-def cache_scores(text: EncodedText, words: int) -> Floats:
-    """Return the log of every word's share of its document so far, ends of sentences included.
-
-    Half a count of the uniform distribution is added, so that the first word has a probability.
-    """
-    log_probs = np.empty(len(text.ids) + len(text))
-    place = 0
-    documents = set(text.document_starts.tolist())
-    counts: dict[int, int] = {}
-    total = 0
-    for number, sentence in enumerate(text):
-        if number in documents:
-            counts, total = {}, 0
-        for word in (*sentence.tolist(), words):
-            share = (counts.get(word, 0) + 0.5 / (words + 1)) / (total + 0.5)
-            log_probs[place] = np.log(share)
-            place += 1
-            counts[word] = counts.get(word, 0) + 1
-            total += 1
-    return log_probs
-
-
-def perplexity(log_probs: Floats) -> float:
-    """Return the perplexity, ends of sentences included."""
-    return float(np.exp(-log_probs.mean()))
-
-
-def mixtures(work: Path, size: int) -> Iterator[tuple[str, float, list[float]]]:
-    """Yield linear mixtures of models of one part of the text; weights from held-out text."""
-    wanted = {
-        "n-gram + PLSA": (f"ngram-{size}", f"plsa-{size}"),
-        "n-gram + n-gram/PLSA": (f"ngram-{size}", f"composite-5-{size}"),
-    }
-    for name, parts in wanted.items():
-        files = [work / f"scores-{part}.npz" for part in parts]
-        if not all(file.exists() for file in files):
-            continue
-        stored = [np.load(file) for file in files]
-        weights = np.array(
-            fit_weights(np.stack([part["held_out"] for part in stored], axis=-1)).weights
-        )
-        test = np.exp(np.stack([part["test"] for part in stored], axis=-1)) @ weights
-        yield name, perplexity(np.log(test)), weights.tolist()
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ from tests.models.composite_models import logged, sample_composite, sample_parts
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import Data, n_best_step, posteriors
 from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import Mixtures
 from treelm.models.composite.sentence_topics import (
     first_topics,
     largest_of,
@@ -84,8 +86,8 @@ def test_topics_before_a_sentence_follow_the_words_before_it() -> None:
     assert again.shares.tobytes() == found.shares.tobytes()
 
 
-def topics_of(model: CompositeModel, text: object) -> object:
-    rows = np.tile(model.prior, (len(text), 1))  # type: ignore[arg-type]
+def topics_of(model: CompositeModel, text: ParsedText) -> Mixtures:
+    rows = np.tile(model.prior, (len(text), 1))
     return largest_of(rows, 3)
 
 
@@ -105,6 +107,6 @@ def test_one_round_with_topics_and_no_parses() -> None:
     model = topical(heads=0)
     train, _ = sample_parts()
     text = train.text.part(0, 60)
-    made = n_best_step(model.parts, Data(text, topics_of(model, text)), None, None)  # type: ignore[arg-type]
-    again = n_best_step(made.parts, Data(text, topics_of(model, text)), None, None)  # type: ignore[arg-type]
+    made = n_best_step(model.parts, Data(text, topics_of(model, text)), None, None)
+    again = n_best_step(made.parts, Data(text, topics_of(model, text)), None, None)
     assert again.log_likelihood > made.log_likelihood

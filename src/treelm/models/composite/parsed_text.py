@@ -200,8 +200,8 @@ def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
     missing = ", ".join(sorted(phrases - set(profile.heads.rules) - roots))
     if missing:
         raise EstimationError(
-            f'{path}: the profile "{profile.name}" has no rule for the head of {missing}. Add rules '
-            "to a profile of your own, or leave out --strict-heads to take the "
+            f'{path}: the profile "{profile.name}" has no rule for the head of {missing}. Add '
+            "rules to a profile of your own, or leave out --strict-heads to take the "
             f"{profile.heads.default}most child.",
             code="E_NO_HEAD_RULE",
         )
