@@ -241,6 +241,8 @@ class _Planned:
                 contexts = int(self.held_out * self.searched[stage].new_rows)
             check = (20 + 4 * (config.order - 1 + config.heads)) * contexts
             weighing = self._row_bytes(contexts) // 2
+            if stage == "follow-up":
+                weighing += self._tables(stage)["predictor"]
             more = held + check + tables + max(self._counting(stage), weighing)
             if stage == "n-best":
                 again = config.iterations > 1
