@@ -235,11 +235,12 @@ class _Planned:
             stages["counting"] = held + self._counting("counting")
         tables = sum(self._tables("counting").values())
         for stage in self.rounds:
-            # All contexts of the held-out sentences stay; weights are found on them.
+            # All contexts of the held-out sentences stay, as weights are found on them; what
+            # the search had of them before stays with the allocator.
             contexts = 0
             if stage == "follow-up":
                 contexts = int(self.held_out * self.searched[stage].new_rows)
-            check = (20 + 4 * (config.order - 1 + config.heads)) * contexts
+            check = 2 * (20 + 4 * (config.order - 1 + config.heads)) * contexts
             weighing = self._row_bytes(contexts) // 2
             if stage == "follow-up":
                 weighing += self._tables(stage)["predictor"]
