@@ -36,6 +36,8 @@ from treelm.models.composite.plan_sizes import (
 )
 from treelm.models.composite.search_sample import Columns, Stage, search_sample
 
+#: Events of partial parses that are weighed and sorted in a second.
+ROWS_A_SECOND = 1.0e6
 #: Bytes of a word while trees become actions. Measured.
 READ_BYTES = 330
 
@@ -306,12 +308,14 @@ class _Planned:
         if config.topics:
             pairs = int(self.found["predictor", ()][0].documents.sum())
             found["plsa"] = pairs * config.topics / 200 / PLSA_PAIRS_A_SECOND
-        counting = tokens / EM_EVENTS_A_SECOND * (config.keep_topics if config.topics else 1)
+        topics = config.keep_topics if config.topics else 1
         for stage in self.rounds:
             searched = self.searched.get(stage)
+            if searched is None:
+                found[stage] = tokens * topics / EM_EVENTS_A_SECOND
+                continue
             # Topics are summed up wherever a word is predicted, and events are counted by topic.
-            more = config.keep_topics if config.topics else 1
-            found[stage] = counting * (1 if searched is None else searched.rows["predictor"])
-            if searched is not None:
-                found[stage] += tokens * searched.seconds * (1 + 0.2 * (more - 1))
+            rows = tokens * topics * searched.rows["predictor"]
+            search = tokens * searched.seconds * (1 + 0.2 * (topics - 1))
+            found[stage] = search + rows / ROWS_A_SECOND
         return found
