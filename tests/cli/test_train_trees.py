@@ -175,12 +175,14 @@ def test_options_reach_the_model(run: Runner) -> None:
         run,
         *("train", "treelet", "--trees", "train.mrg", "-o", "model", "--without", "vp_flattening"),
         *("--smoothing", "jm", "--held-out", "test.mrg", "--bits", "8", "--memory", "128M"),
+        *("--base-counts", "types"),
     )
     assert made["bits"] == 8
     loaded = load("model")
     assert isinstance(loaded, TreeletModel)
     assert "vp_flattening" not in loaded.config.applied
     assert loaded.config.smoothing == "jm"
+    assert loaded.config.base_counts == "types"
     plain = record(
         run, "train", "treelet", "--trees", "train.mrg", "-o", "plain", "--untransformed"
     )
