@@ -12,6 +12,30 @@ namespace {
 // A mass below zero by no more than rounding is none.
 constexpr double rounding = 1e-6;
 
+// An entry of a table on its way to its context.
+struct Entry {
+  std::uint32_t context, outcome;
+  double p;
+  std::uint64_t at;
+};
+
+// Gives the entries of a level in blocks: they lie in the order of hashes, so that the memory of each context
+// has to be asked for well before it is used.
+template <class Visit>
+void each_block(const BackoffTable& table, std::size_t level, const Visit& visit) {
+  constexpr std::size_t block = 256;
+  std::vector<Entry> entries;
+  entries.reserve(block);
+  table.each_entry(level, [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t) {
+    if (std::signbit(p)) return;
+    entries.push_back({context, outcome, p, 0});
+    if (entries.size() < block) return;
+    visit(entries);
+    entries.clear();
+  });
+  visit(entries);
+}
+
 }  // namespace
 
 ChainSampler::ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<const double> base, std::uint32_t never)
@@ -20,8 +44,9 @@ ChainSampler::ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<
   const std::uint64_t contexts = table_->contexts();
   start_.assign(contexts + 1, 0);
   for (std::size_t j = 0; j < shape.levels(); ++j)
-    table_->each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t, double p, std::uint32_t) {
-      if (!std::signbit(p)) ++start_[context + 1];
+    each_block(*table_, j, [&](const std::vector<Entry>& entries) {
+      for (const Entry& entry : entries) __builtin_prefetch(&start_[entry.context + 1], 1);
+      for (const Entry& entry : entries) ++start_[entry.context + 1];
     });
   for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
   outcome_.resize(start_.back());
@@ -31,19 +56,25 @@ ChainSampler::ChainSampler(std::shared_ptr<const BackoffTable> table, std::span<
   std::size_t last_rows = 0;
   for (std::size_t j = 0; j < shape.levels(); ++j) {
     const bool last = j + 1 == shape.levels();
-    table_->each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t) {
-      if (std::signbit(p)) return;
-      const std::uint64_t at = place[context]++;
-      outcome_[at] = outcome;
-      upto_[at] = p;
-      if (!last) return;
-      // The base of an entry is known by its order only.
-      double own_base = table_->uniform_base(outcome);
-      if (!base.empty()) own_base = last_rows < base.size() ? base[last_rows] : 0.0;
-      ++last_rows;
-      const State found = set_mass(at, usable_weight(table_->backoff(context)) * own_base);
-      if (states_[context].load(std::memory_order_relaxed) != not_interpolated)
-        states_[context].store(found, std::memory_order_relaxed);
+    each_block(*table_, j, [&](std::vector<Entry>& entries) {
+      for (const Entry& entry : entries) __builtin_prefetch(&place[entry.context], 1);
+      for (Entry& entry : entries) {
+        entry.at = place[entry.context]++;
+        __builtin_prefetch(&outcome_[entry.at], 1);
+        __builtin_prefetch(&upto_[entry.at], 1);
+      }
+      for (const auto& [context, outcome, p, at] : entries) {
+        outcome_[at] = outcome;
+        upto_[at] = p;
+        if (!last) continue;
+        // The base of an entry is known by its order only.
+        double own_base = table_->uniform_base(outcome);
+        if (!base.empty()) own_base = last_rows < base.size() ? base[last_rows] : 0.0;
+        ++last_rows;
+        const State found = set_mass(at, usable_weight(table_->backoff(context)) * own_base);
+        if (states_[context].load(std::memory_order_relaxed) != not_interpolated)
+          states_[context].store(found, std::memory_order_relaxed);
+      }
     });
   }
   if (!base.empty() && last_rows != base.size())
