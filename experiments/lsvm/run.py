@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from brackets import bracket_rows, measure_brackets
+from lists import list_rows
 from systems import LABELS, Systems
 from tables import (
     classified,
@@ -41,7 +43,7 @@ from published import (
     TSG,
 )
 from treelm.corpus.corpus import TextCorpus
-from treelm.errors import TreelmWarning
+from treelm.errors import MissingExtra, TreelmWarning
 from treelm.tasks.report.report import Report
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
@@ -128,6 +130,7 @@ def run(arguments: argparse.Namespace) -> Path:
             ),
             bracket_rows(measure_brackets(systems, names)),
         )
+    lists = _report_lists(report, systems, names)
     report.add_table(
         "Training",
         ("system", "seconds"),
@@ -137,8 +140,24 @@ def run(arguments: argparse.Namespace) -> Path:
             if name != MLE_LENGTH
         ],
     )
-    report_not_run(report, found)
+    report_not_run(report, found, lists)
     return report.write()
+
+
+def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> list[str]:
+    """Report BLEU of lists in a new order; return the rows of Table 2 that this gives."""
+    try:
+        rows = list_rows(systems, names)
+    except MissingExtra as error:
+        report.warn(f"no BLEU: {error}")
+        return []
+    if rows:
+        report.add_table(
+            "Lists of translations in a new order (Table 2): multi30k, 100 best of Moses, BLEU",
+            ("score", "weight, tuned on val", "val", "test", "published"),
+            rows,
+        )
+    return [row[0] for row in rows]
 
 
 def main() -> None:
