@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> Path:
             "regularization": arguments.regularization or "grid",
             "rounds": arguments.rounds,
             "patience": arguments.patience,
+            "parts": arguments.parts,
         },
         recipe="C-SAMPLE, C-SMT, C-BRACKET, C-MEMORY, C-LENGTH, C-FIXED",
     )
@@ -178,6 +179,7 @@ def main() -> None:
     parser.add_argument("--regularization", type=float, help="default: best of the first round")
     parser.add_argument("--rounds", type=int, default=30, help="most rounds of a latent machine")
     parser.add_argument("--patience", type=int, default=5, help="rounds without a better one")
+    parser.add_argument("--parts", type=int, default=1, help="pieces, each followed by a fit")
     parser.add_argument("--k", type=int, default=100, help="trees of a sentence, for treelets")
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])

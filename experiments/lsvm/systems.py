@@ -98,6 +98,7 @@ class Systems:
             "regularization": arguments.regularization,
             "rounds": arguments.rounds,
             "patience": arguments.patience,
+            "parts": arguments.parts,
             "horizontal_order": arguments.horizontal_order,
             "vertical_order": arguments.vertical_order,
         }
