@@ -85,6 +85,7 @@ def run(arguments: argparse.Namespace) -> Path:
             "train": arguments.train,
             "held": arguments.held,
             "trees": " ".join(arguments.trees),
+            "fragments": " ".join(arguments.fragments) or "every other good sentence",
             "h": arguments.horizontal_order,
             "v": arguments.vertical_order,
             "regularization": arguments.regularization or "grid",
@@ -174,6 +175,9 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=20_000, help="good sentences to train on")
     parser.add_argument("--held", type=int, default=2_000, help="good sentences of dev and of test")
     parser.add_argument("--trees", nargs="+", default=["wsj-sample"], help="treebanks of Gt and Gx")
+    parser.add_argument(
+        "--fragments", nargs="*", default=[], help="treebanks of fragments; default: good sentences"
+    )
     parser.add_argument("--horizontal-order", type=int, default=1)
     parser.add_argument("--vertical-order", type=int, default=2)
     parser.add_argument("--regularization", type=float, help="default: best of the first round")

@@ -55,7 +55,7 @@ def with_length(systems: Systems, scores: Scores) -> Scores:
     labels = np.concatenate(
         [np.ones(len(scores["pos_dev"]), np.int8), np.full(len(scores["neg_dev"]), -1, np.int8)]
     )
-    usable = np.isfinite(dev).all(axis=1)
+    usable = np.asarray(np.isfinite(dev).all(axis=1))
     centre, spread = dev[usable].mean(axis=0), dev[usable].std(axis=0)
     scaled = (dev[usable] - centre) / spread
 
@@ -67,7 +67,7 @@ def with_length(systems: Systems, scores: Scores) -> Scores:
     found = {}
     for text in scores:
         values = features(text)
-        finite = np.isfinite(values).all(axis=1)
+        finite = np.asarray(np.isfinite(values).all(axis=1))
         safe = np.where(finite[:, np.newaxis], values, 0.0)
         found[text] = np.where(finite, ((safe - centre) / spread) @ weights + offset, -np.inf)
     return found
