@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from brackets import bracket_rows, measure_brackets
+from lists import list_rows
 from systems import LABELS, Systems
 from tables import (
     classified,
@@ -41,7 +43,7 @@ from published import (
     TSG,
 )
 from treelm.corpus.corpus import TextCorpus
-from treelm.errors import TreelmWarning
+from treelm.errors import MissingExtra, TreelmWarning
 from treelm.tasks.report.report import Report
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
@@ -83,11 +85,13 @@ def run(arguments: argparse.Namespace) -> Path:
             "train": arguments.train,
             "held": arguments.held,
             "trees": " ".join(arguments.trees),
+            "fragments": " ".join(arguments.fragments) or "every other good sentence",
             "h": arguments.horizontal_order,
             "v": arguments.vertical_order,
             "regularization": arguments.regularization or "grid",
             "rounds": arguments.rounds,
             "patience": arguments.patience,
+            "parts": arguments.parts,
         },
         recipe="C-SAMPLE, C-SMT, C-BRACKET, C-MEMORY, C-LENGTH, C-FIXED",
     )
@@ -128,6 +132,7 @@ def run(arguments: argparse.Namespace) -> Path:
             ),
             bracket_rows(measure_brackets(systems, names)),
         )
+    lists = _report_lists(report, systems, names)
     report.add_table(
         "Training",
         ("system", "seconds"),
@@ -137,8 +142,24 @@ def run(arguments: argparse.Namespace) -> Path:
             if name != MLE_LENGTH
         ],
     )
-    report_not_run(report, found)
+    report_not_run(report, found, lists)
     return report.write()
+
+
+def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> list[str]:
+    """Report BLEU of lists in a new order; return the rows of Table 2 that this gives."""
+    try:
+        rows = list_rows(systems, names)
+    except MissingExtra as error:
+        report.warn(f"no BLEU: {error}")
+        return []
+    if rows:
+        report.add_table(
+            "Lists of translations in a new order (Table 2): multi30k, 100 best of Moses, BLEU",
+            ("score", "weight, tuned on val", "val", "test", "published"),
+            rows,
+        )
+    return [row[0] for row in rows]
 
 
 def main() -> None:
@@ -153,12 +174,19 @@ def main() -> None:
     parser.add_argument("--text", default="reuters", help="which of the texts")
     parser.add_argument("--train", type=int, default=20_000, help="good sentences to train on")
     parser.add_argument("--held", type=int, default=2_000, help="good sentences of dev and of test")
+    parser.add_argument(
+        "--generator", type=int, help="sentences of the trigram model; default: all others"
+    )
     parser.add_argument("--trees", nargs="+", default=["wsj-sample"], help="treebanks of Gt and Gx")
+    parser.add_argument(
+        "--fragments", nargs="*", default=[], help="treebanks of fragments; default: good sentences"
+    )
     parser.add_argument("--horizontal-order", type=int, default=1)
     parser.add_argument("--vertical-order", type=int, default=2)
     parser.add_argument("--regularization", type=float, help="default: best of the first round")
     parser.add_argument("--rounds", type=int, default=30, help="most rounds of a latent machine")
     parser.add_argument("--patience", type=int, default=5, help="rounds without a better one")
+    parser.add_argument("--parts", type=int, default=1, help="pieces, each followed by a fit")
     parser.add_argument("--k", type=int, default=100, help="trees of a sentence, for treelets")
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])

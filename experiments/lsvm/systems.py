@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -94,10 +94,12 @@ class Systems:
         self.seed: int = arguments.seed
         self.parser: str | None = arguments.parser
         self.trees: list[str] = arguments.trees
+        self.fragments: list[str] = arguments.fragments
         self.latent: dict[str, object] = {
             "regularization": arguments.regularization,
             "rounds": arguments.rounds,
             "patience": arguments.patience,
+            "parts": arguments.parts,
             "horizontal_order": arguments.horizontal_order,
             "vertical_order": arguments.vertical_order,
         }
@@ -107,6 +109,7 @@ class Systems:
             self.work / "data",
             train=arguments.train,
             held=arguments.held,
+            generator=arguments.generator,
             seed=self.seed,
         )
         for folder in ("models", "scores", "rounds", "parses"):
@@ -147,9 +150,9 @@ class Systems:
         """Return the sentences of a text."""
         return list(TextCorpus((self.texts[text],)))
 
-    def treebank(self, part: str = "train") -> TreeCorpus:
-        """Return the trees of the grammar."""
-        files = [self.data / f"treebanks/{name}/{part}.mrg" for name in self.trees]
+    def treebank(self, part: str = "train", names: Sequence[str] = ()) -> TreeCorpus:
+        """Return the trees of the grammar, or of other treebanks."""
+        files = [self.data / f"treebanks/{name}/{part}.mrg" for name in names or self.trees]
         return TreeCorpus(tuple(files), on_error="skip", threads=self.threads)
 
     def parses(self, text: str, path: Path, k: int = 1) -> Path:
@@ -239,7 +242,13 @@ class Systems:
             model = self._once(
                 name,
                 lambda folder: train_tree_features_model(
-                    train, dev, forest, folder, trees, threads=self.threads
+                    train,
+                    dev,
+                    forest,
+                    folder,
+                    trees,
+                    treebank=self.treebank(names=self.fragments) if self.fragments else None,
+                    threads=self.threads,
                 ),
             )
             assert isinstance(model, TreeFeaturesModel)

@@ -906,6 +906,7 @@ class YieldModel:
         *,
         threads: int,
     ) -> npt.NDArray[np.float64]: ...
+    def log_probability(self, parent: int, symbols: npt.NDArray[np.uint32]) -> float: ...
 
 @final
 class YieldSampler:

@@ -18,6 +18,7 @@ from treelm.models.lsvm.checkpoint import LatentCheckpoint
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import FeatureVectors, LatentFeatures
 from treelm.models.lsvm.grammar import read_grammar
+from treelm.models.lsvm.memory import TrainingState
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.solve import objective, solve
 from treelm.models.lsvm.train import Round, train_lsvm
@@ -146,6 +147,8 @@ def toy(folder: Path) -> tuple[LabelledSentences, LabelledSentences, TreeCorpus]
         {"start": "mle"},
         {"start": "zero"},
         {"start": "zero", "memory": False},
+        {"start": "mle", "parts": 3},
+        {"start": "zero", "memory": False, "parts": 2},
         {"fixed_trees": True},
         {"grammar": "uninformed", "start": "zero"},
     ],
@@ -173,9 +176,10 @@ def test_training_tells_sentences_apart(tmp_path: Path, options: dict[str, objec
     assert added == pytest.approx(again.decision("the dog sees the cat"))
 
 
-def test_resumed_training_gives_the_same_weights(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [1, 3])
+def test_resumed_training_gives_the_same_weights(tmp_path: Path, parts: int) -> None:
     data, tuning, trees = toy(tmp_path)
-    options = {"start": "zero", "regularization": 0.1}
+    options = {"start": "zero", "regularization": 0.1, "parts": parts}
     whole = LatentSvmConfig.model_validate({**options, "rounds": 3})
     part = LatentSvmConfig.model_validate({**options, "rounds": 1})
     checkpoint = LatentCheckpoint.beside(tmp_path / "model")
@@ -186,6 +190,22 @@ def test_resumed_training_gives_the_same_weights(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         train_lsvm(data, tuning, trees, other, checkpoint=checkpoint, resume=True)
     assert caught.value.code == "E_CHECKPOINT"
+
+
+def test_the_last_tree_of_a_good_sentence_counts() -> None:
+    state = TrainingState.begin(np.zeros(2), 1.0)
+    state.take_good(vectors([[1, 0], [2, 0]]), np.array([0, 4]))
+    state.take_good(vectors([[0, 3], [0, 5]]), np.array([2, 4]))
+    assert state.good_owners.tolist() == [0, 2, 4]
+    assert state.good.times(np.array([1.0, 10.0])).tolist() == [1, 30, 50]
+    state.remember(vectors([[1, 1]]), np.array([3]), keep=True)
+    state.remember(vectors([[1, 1], [1, 1]]), np.array([3, 1]), keep=True)
+    assert state.owners.tolist() == [3, 1]  # what is known is not stored again
+    state.remember(vectors([[2, 2]]), np.array([3]), keep=False)
+    assert state.owners.tolist() == [1, 3]
+    points, labels = state.points()
+    assert points.times(np.array([1.0, 0.0])).tolist() == [1, 0, 0, 1, 2]
+    assert labels.tolist() == [1, 1, 1, -1, -1]
 
 
 def test_one_class_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.sample_treebank import sample_path, sample_treebank
 from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.registry import load, train
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import length_class, tree_features
@@ -32,13 +33,15 @@ SENTENCE = Tree.from_string(
 
 
 def test_rules_of_a_tree() -> None:
-    counts = next(tree_features([SENTENCE], TreeFeaturesConfig(features="cfg"), None))
+    counts = next(
+        tree_features([ScoredTree(SENTENCE, 0.0, 0.0)], TreeFeaturesConfig(features="cfg"), None)
+    )
     assert counts["NP -> DT NN"] == counts["DT => the"] == counts[length_class(7)] == 1
     assert counts.total() == 7 + 5 + 1
 
 
 def test_rerank_features_of_a_tree() -> None:
-    counts = rerank_features(find_heads(SENTENCE))
+    counts = rerank_features(find_heads(SENTENCE), -15.5)
     expected = {
         "rule NP -> DT NN": 1,
         "rule^1 S NP -> DT NN": 1,
@@ -52,8 +55,25 @@ def test_rerank_features_of_a_tree() -> None:
         "heavy NP 2 4-5": 1,
         "right-branch": 4,  # ROOT, S, VP and the NP at its end
         "off-right-branch": 1,
+        "tags-2 [ DT": 1,
+        "tags-5 NN VBZ NN CC NN": 1,
+        "www [ the dog": 1,
+        "w--w the - - cats": 1,
+        "tttw NN CC NN .": 1,
+        "joint NN NP / S / VBZ VP": 1,
+        "joint-left dog NN NP / S / VBZ VP": 1,
+        "joint-depth 1 NP 1": 3,
+        "heads DT NN VBZ": 1,
+        "heads-words the NN sees": 1,
+        "log-prob -12": 1,  # 15.5 / 7 = 2.2 nats a word
+        "log-prob-length -5 6-10": 1,
     }
     assert {name: counts[name] for name in expected} == expected
+
+
+def test_a_chance_that_is_not_known_is_no_feature() -> None:
+    counts = rerank_features(find_heads(SENTENCE))
+    assert not [name for name in counts if name.startswith("log-prob")]
 
 
 def brute_force(grammar: FragmentGrammar, tree: Tree) -> float:
@@ -197,7 +217,9 @@ def test_training_tells_sentences_apart(
         explained = again.explain(given[0])
         assert explained is not None
         rules = sum(explained.weights)
-        length = again.weight_of(explained.tree).get(length_class(len(given[0])), 0.0)
+        length = again.weight_of(ScoredTree(explained.tree, 0.0, 0.0)).get(
+            length_class(len(given[0])), 0.0
+        )
         assert rules + length + again.offset == pytest.approx(again.decision(given[0]))
     else:
         with pytest.raises(UnsupportedTask):

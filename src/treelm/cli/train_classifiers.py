@@ -37,6 +37,7 @@ def lsvm(
     regularization: float | None = None,
     rounds: int = 30,
     patience: int = 5,
+    parts: int = 1,
     no_memory: bool = False,
     fixed_trees: bool = False,
     horizontal_order: int = 1,
@@ -62,6 +63,8 @@ def lsvm(
         regularization: Weight of the squared norm. Default: the best of a grid in the first round.
         rounds: Most rounds; 0 leaves the first weights as they are.
         patience: Rounds without a better accuracy after which training ends.
+        parts: Pieces of the training sentences; from the second round on the weights are fitted
+            anew after each piece.
         no_memory: Forget the trees that bad sentences had in earlier rounds.
         fixed_trees: Parse once, with the treebank's weights.
         horizontal_order: Sisters that an intermediate node remembers.
@@ -80,6 +83,7 @@ def lsvm(
             "regularization": regularization,
             "rounds": rounds,
             "patience": patience,
+            "parts": parts,
             "memory": not no_memory,
             "fixed_trees": fixed_trees,
             "horizontal_order": horizontal_order,

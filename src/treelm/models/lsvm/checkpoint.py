@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
@@ -24,6 +25,10 @@ _TYPES = {
     "memory.starts": np.int64,
     "memory.features": np.int32,
     "memory.counts": np.float64,
+    "good.owners": np.int64,
+    "good.starts": np.int64,
+    "good.features": np.int32,
+    "good.counts": np.float64,
     "added.tags": np.int32,
     "added.words": np.uint8,
 }
@@ -59,9 +64,9 @@ class LatentCheckpoint(CheckpointFolder):
             "best_weights": state.best_weights,
             "accuracies": np.array(state.accuracies),
             "owners": state.owners,
-            "memory.starts": state.memory.starts,
-            "memory.features": state.memory.features,
-            "memory.counts": state.memory.counts,
+            **_tensors("memory", state.memory),
+            "good.owners": state.good_owners,
+            **_tensors("good", state.good),
             "added.tags": np.array([tag for tag, _ in features.added], np.int32),
             "added.words": np.frombuffer(words, np.uint8),
         }
@@ -87,7 +92,6 @@ class LatentCheckpoint(CheckpointFolder):
     def _state(self, tables: Tables, features: LatentFeatures) -> TrainingState:
         words = bytes(tables["added.words"]).decode("utf-8", "replace").split("\n")
         tags = tables["added.tags"].tolist()
-        starts, columns = tables["memory.starts"], tables["memory.features"]
         size = features.grammar.features + len(tags)
         fits = (
             (len(words) == len(tags) or (not tags and words == [""]))
@@ -95,11 +99,8 @@ class LatentCheckpoint(CheckpointFolder):
             and len(tables["weights"]) == size
             and features.grammar.features <= len(tables["best_weights"]) <= size
             and len(tables["accuracies"]) > 0
-            and len(starts) == len(tables["owners"]) + 1
-            and starts[0] == 0
-            and bool(np.all(np.diff(starts) >= 0))
-            and starts[-1] == len(columns) == len(tables["memory.counts"])
-            and (not len(columns) or (columns.min() >= 0 and columns.max() < size))
+            and _fits(tables, "memory", len(tables["owners"]), size)
+            and _fits(tables, "good", len(tables["good.owners"]), size)
             and bool(np.isfinite(tables["weights"]).all())
         )
         try:
@@ -115,7 +116,34 @@ class LatentCheckpoint(CheckpointFolder):
             np.array(tables["best_weights"]),
             regularization,
             tables["accuracies"].tolist(),
-            FeatureVectors(np.array(starts), np.array(columns), np.array(tables["memory.counts"])),
+            _vectors(tables, "memory"),
             np.array(tables["owners"]),
             tables.metadata.get("digest", ""),
+            _vectors(tables, "good"),
+            np.array(tables["good.owners"]),
         )
+
+
+def _tensors(name: str, vectors: FeatureVectors) -> dict[str, npt.NDArray[Any]]:
+    return {
+        f"{name}.starts": vectors.starts,
+        f"{name}.features": vectors.features,
+        f"{name}.counts": vectors.counts,
+    }
+
+
+def _vectors(tables: Tables, name: str) -> FeatureVectors:
+    parts = (np.array(tables[f"{name}.{part}"]) for part in ("starts", "features", "counts"))
+    return FeatureVectors(*parts)
+
+
+def _fits(tables: Tables, name: str, rows: int, size: int) -> bool:
+    """Return whether vectors are so many, and whole, and of no more features than there are."""
+    starts, columns = tables[f"{name}.starts"], tables[f"{name}.features"]
+    return (
+        len(starts) == rows + 1
+        and starts[0] == 0
+        and bool(np.all(np.diff(starts) >= 0))
+        and starts[-1] == len(columns) == len(tables[f"{name}.counts"])
+        and (not len(columns) or bool(columns.min() >= 0 and columns.max() < size))
+    )

@@ -29,6 +29,8 @@ class LatentSvmConfig(Config):
     """Most rounds of parsing and fitting; none at all leaves the first weights as they are."""
     patience: int = Field(default=5, ge=1)
     """Rounds without a better accuracy on the sentences of tuning after which it stops."""
+    parts: int = Field(default=1, ge=1, le=1000)
+    """Pieces of the training sentences; from the second round on weights are fitted after each."""
     memory: bool = True
     """Whether bad sentences keep the trees of all rounds."""
     fixed_trees: bool = False

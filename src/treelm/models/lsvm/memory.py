@@ -10,6 +10,7 @@ import numpy as np
 
 from treelm.models.lsvm.features import FeatureVectors, Places, joined
 from treelm.models.lsvm.grammar import Floats
+from treelm.models.lsvm.solve import Labels
 
 _NOTHING = FeatureVectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
@@ -26,6 +27,8 @@ class TrainingState:
         memory: Distinct vectors of bad sentences.
         owners: The sentence of each.
         digest: Of the points of the last round.
+        good: Vectors of the last trees of good sentences.
+        good_owners: The sentence of each, rising.
     """
 
     weights: Floats
@@ -35,6 +38,8 @@ class TrainingState:
     memory: FeatureVectors = _NOTHING
     owners: Places = field(default_factory=lambda: np.zeros(0, np.int64))
     digest: str = ""
+    good: FeatureVectors = _NOTHING
+    good_owners: Places = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def begin(cls, weights: Floats, regularization: float | None) -> TrainingState:
@@ -59,26 +64,44 @@ class TrainingState:
         """Give new features the weight zero."""
         self.weights = np.concatenate([self.weights, np.zeros(size - len(self.weights))])
 
-    def remember(self, vectors: FeatureVectors, rows: Places, *, keep: bool) -> FeatureVectors:
-        """Store vectors of bad sentences that are new, and return all that are stored.
+    def remember(self, vectors: FeatureVectors, owners: Places, *, keep: bool) -> None:
+        """Store vectors of bad sentences that are new.
 
         Args:
-            vectors: Those of all sentences.
-            rows: The bad sentences.
-            keep: Whether earlier ones stay.
+            vectors: Those of some bad sentences.
+            owners: The sentence of each.
+            keep: Whether earlier ones of these sentences stay.
         """
-        if not keep or not len(self.owners):
-            self.memory, self.owners = vectors.take(rows), rows
-            return self.memory
+        if not keep:
+            self.memory, self.owners = _replaced(self.memory, self.owners, vectors, owners)
+            return
         known: defaultdict[int, set[bytes]] = defaultdict(set)
         for place, owner in enumerate(self.owners.tolist()):
             known[owner].add(self.memory.key(place))
         new = np.array(
-            [row for row in rows.tolist() if vectors.key(row) not in known[row]], np.int64
+            [
+                row
+                for row, owner in enumerate(owners.tolist())
+                if vectors.key(row) not in known[owner]
+            ],
+            np.int64,
         )
         self.memory = joined([self.memory, vectors.take(new)])
-        self.owners = np.concatenate([self.owners, new])
-        return self.memory
+        self.owners = np.concatenate([self.owners, owners[new]])
+
+    def take_good(self, vectors: FeatureVectors, owners: Places) -> None:
+        """Let vectors of good sentences stand in the place of their earlier ones.
+
+        Args:
+            vectors: Those of some good sentences.
+            owners: The sentence of each.
+        """
+        self.good, self.good_owners = _replaced(self.good, self.good_owners, vectors, owners)
+
+    def points(self) -> tuple[FeatureVectors, Labels]:
+        """Return what the weights are fitted to, good sentences first, and the labels."""
+        labels = np.repeat(np.array([1, -1], np.int8), [len(self.good), len(self.memory)])
+        return joined([self.good, self.memory]), labels
 
     def same_points(self, vectors: FeatureVectors, before: str) -> bool:
         """Return whether the points are those of the round before, and take note of them."""
@@ -93,3 +116,13 @@ class TrainingState:
         if not self.accuracies or accuracy > max(self.accuracies):
             self.best_weights = self.weights
         self.accuracies.append(accuracy)
+
+
+def _replaced(
+    old: FeatureVectors, old_owners: Places, new: FeatureVectors, new_owners: Places
+) -> tuple[FeatureVectors, Places]:
+    """Return the new vectors, and the old ones of other sentences, in the order of sentences."""
+    kept = np.flatnonzero(~np.isin(old_owners, new_owners))
+    owners = np.concatenate([old_owners[kept], new_owners])
+    order = np.argsort(owners, kind="stable")
+    return joined([old.take(kept), new]).take(order), owners[order]

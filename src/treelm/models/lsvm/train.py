@@ -15,7 +15,12 @@ from treelm.errors import EstimationError, TreelmWarning
 from treelm.models.calibration import fit_calibration, training_records
 from treelm.models.lsvm.checkpoint import LatentCheckpoint, training_key
 from treelm.models.lsvm.config import GRID, LatentSvmConfig
-from treelm.models.lsvm.features import FeatureVectors, LatentFeatures, LatentSentences, joined
+from treelm.models.lsvm.features import (
+    FeatureVectors,
+    LatentFeatures,
+    LatentSentences,
+    Places,
+)
 from treelm.models.lsvm.grammar import Floats, read_grammar
 from treelm.models.lsvm.memory import TrainingState
 from treelm.models.lsvm.model import LatentSvmModel
@@ -55,14 +60,39 @@ def accuracy(margins: Floats, labels: Labels) -> float:
     return float(np.mean((margins > 0) == (labels > 0)))
 
 
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Training sentences that are parsed together.
+
+    Args:
+        rows: Their numbers.
+        train: The sentences.
+        labels: Their labels.
+    """
+
+    rows: Places
+    train: LatentSentences
+    labels: Labels
+
+
+def _cut(features: LatentFeatures, data: LabelledSentences, parts: int) -> list[_Piece]:
+    """Return the sentences in pieces that are all alike: each takes every so manyth sentence."""
+    sentences = list(data.sentences)
+    all_rows = [np.arange(part, len(sentences), parts) for part in range(parts)]
+    return [
+        _Piece(rows, features.sentences([sentences[row] for row in rows]), data.labels[rows])
+        for rows in all_rows
+        if len(rows)
+    ]
+
+
 @dataclass
 class _Trainer:
     """The sentences of a training, parsed again in every round."""
 
     config: LatentSvmConfig
     features: LatentFeatures
-    train: LatentSentences
-    labels: Labels
+    pieces: list[_Piece]
     dev: LatentSentences
     dev_labels: Labels
     threads: int
@@ -70,23 +100,48 @@ class _Trainer:
     fixed: Floats | None = None
     _dev_vectors: FeatureVectors | None = field(default=None, init=False)
 
-    def step_a(self, state: TrainingState) -> tuple[FeatureVectors, Labels, int, int]:
-        """Parse, add productions, remember; return the points to fit."""
+    def run_round(self, state: TrainingState) -> Round | None:
+        """Parse and fit, a piece after the other; None if there is nothing new to fit to."""
+        before, turns = state.digest, self._turns(state.round)
+        second = dropped = 0
+        for number, pieces in enumerate(turns, 1):
+            unusual = self._parse(pieces, state)
+            second, dropped = second + unusual[0], dropped + unusual[1]
+            vectors, labels = state.points()
+            if number == len(turns) and state.same_points(vectors, before):
+                return None
+            state.weights = self._fit(vectors, labels, state)
+        state.finish_round(accuracy(self.dev_margins(state.weights), self.dev_labels))
+        regularization = state.regularization or math.nan
+        value = objective(state.weights, vectors.times(state.weights), labels, regularization)
+        size = len(self.features)
+        return Round(state.round, state.accuracies[-1], value, len(labels), size, second, dropped)
+
+    def _turns(self, rounds: int) -> list[list[_Piece]]:
+        """Return what is parsed with the same weights: at first everything, later each piece."""
+        return [[piece] for piece in self.pieces] if rounds else [self.pieces]
+
+    def _parse(self, pieces: list[_Piece], state: TrainingState) -> tuple[int, int]:
+        """Step A: parse, add productions, remember.
+
+        Returns:
+            How many sentences needed the second lexicon, and how many have no tree.
+        """
         weights = state.weights if self.fixed is None else self._padded(self.fixed)
-        parses = self.train.parse(weights, threads=self.threads, progress=self.progress)
-        self.features.add(self.train.new_words(parses))
-        vectors = self.train.vectors(parses)
-        usable = np.isfinite(parses.scores)
+        found = [
+            (piece, piece.train.parse(weights, threads=self.threads, progress=self.progress))
+            for piece in pieces
+        ]
+        self.features.add(set().union(*(piece.train.new_words(parses) for piece, parses in found)))
         state.extend(len(self.features))
-        bad = np.flatnonzero(usable & (self.labels < 0))
-        kept = state.remember(vectors, bad, keep=self.config.memory)
-        good = vectors.take(np.flatnonzero(usable & (self.labels > 0)))
-        labels = np.concatenate([np.ones(len(good), np.int8), np.full(len(kept), -1, np.int8)])
+        for piece, parses in found:
+            vectors, usable = piece.train.vectors(parses), np.isfinite(parses.scores)
+            bad, good = (np.flatnonzero(usable & (piece.labels == label)) for label in (-1, 1))
+            state.remember(vectors.take(bad), piece.rows[bad], keep=self.config.memory)
+            state.take_good(vectors.take(good), piece.rows[good])
         return (
-            joined([good, kept]),
-            labels,
-            int(parses.is_second.sum()),
-            int((~usable).sum()),
+            sum(int(parses.is_second.sum()) for _, parses in found),
+            sum(int((~np.isfinite(parses.scores)).sum()) for _, parses in found),
         )
 
     def _padded(self, weights: Floats) -> Floats:
@@ -103,7 +158,7 @@ class _Trainer:
         vectors = self._dev_vectors
         return np.where(np.diff(vectors.starts) > 0, vectors.times(weights), -np.inf)
 
-    def fit(self, vectors: FeatureVectors, labels: Labels, state: TrainingState) -> Floats:
+    def _fit(self, vectors: FeatureVectors, labels: Labels, state: TrainingState) -> Floats:
         """Return the weights of step B; in the first round with the best regularization."""
         config = self.config
         if state.regularization is None:
@@ -176,8 +231,7 @@ def train_lsvm(
     trainer = _Trainer(
         config,
         features,
-        features.sentences(data.sentences),
-        data.labels,
+        _cut(features, data, config.parts),
         features.sentences(tuning.sentences),
         tuning.labels,
         threads,
@@ -186,17 +240,11 @@ def train_lsvm(
     )
     rounds = min(config.rounds, 1) if config.fixed_trees else config.rounds
     while state.round < rounds and not state.is_done(config.patience):
-        before = state.digest
-        vectors, labels, second, dropped = trainer.step_a(state)
-        if state.same_points(vectors, before):
+        done = trainer.run_round(state)
+        if done is None:
             break
-        state.weights = trainer.fit(vectors, labels, state)
-        state.finish_round(accuracy(trainer.dev_margins(state.weights), tuning.labels))
         if watch is not None:
-            regularization = state.regularization or math.nan
-            value = objective(state.weights, vectors.times(state.weights), labels, regularization)
-            found = state.accuracies[-1]
-            watch(Round(state.round, found, value, len(labels), len(features), second, dropped))
+            watch(done)
         if checkpoint is not None:
             checkpoint.save(state, features, key)
     best = state.best_weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from treelm.extras import import_extra
 from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.parser import Parser
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
@@ -35,14 +37,14 @@ def length_class(words: int) -> str:
     return f"length {words if words < 20 else min(words - words % 5, 60)}"
 
 
-def best_trees(
+def best_parses(
     parser: GivesTrees,
     sentences: Iterable[Sequence[str]],
     config: TreeFeaturesConfig,
     *,
     threads: int = 1,
-) -> Iterator[Tree]:
-    """Yield one tree of every sentence; a flat one where the parser finds none.
+) -> Iterator[ScoredTree]:
+    """Yield the best parse of every sentence; a flat tree where there is none.
 
     Args:
         parser: What gives trees.
@@ -58,15 +60,16 @@ def best_trees(
         else:
             found = [next(iter(parser.parse(words, 1)), None) for words in batch]
         for words, parse in zip(batch, found, strict=True):
-            yield _flat(words) if parse is None else parse.tree
+            yield _flat(words) if parse is None else parse
 
 
-def _flat(words: Sequence[str]) -> Tree:
-    return Tree("ROOT", [Tree("X", [Tree("X", word) for word in words])])
+def _flat(words: Sequence[str]) -> ScoredTree:
+    tree = Tree("ROOT", [Tree("X", [Tree("X", word) for word in words])])
+    return ScoredTree(tree, -math.inf, -math.inf, ParseStatus.FAILED)
 
 
 def tree_features(
-    trees: Iterable[Tree],
+    parses: Iterable[ScoredTree],
     config: TreeFeaturesConfig,
     grammar: FragmentGrammar | None,
     *,
@@ -75,17 +78,19 @@ def tree_features(
     """Yield how often each feature occurs in each tree.
 
     Args:
-        trees: The trees.
+        parses: The trees, each with the log probability of its words.
         config: What is counted.
         grammar: Fragments, if these are counted.
         threads: Kernel threads; results do not depend on it.
     """
-    rest = iter(trees)
-    while batch := list(islice(rest, _BATCH)):
+    rest = iter(parses)
+    while found := list(islice(rest, _BATCH)):
+        batch = [parse.tree for parse in found]
         if config.features == "cfg":
             counted = [Counter(map(rule_of, tree.preorder())) for tree in batch]
         elif config.features == "rerank":
-            counted = [rerank_features(tree) for tree in find_heads_all(batch)]
+            chances = [parse.log_prob for parse in found]
+            counted = list(map(rerank_features, find_heads_all(batch), chances))
         elif grammar is not None:
             counted = grammar.features(batch, threads=threads)
         else:

@@ -14,17 +14,17 @@ from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.calibration import Calibration
 from treelm.models.classifier import Classifier, Explanation, Floats
 from treelm.models.model import Config, LanguageModel, explain
 from treelm.models.tree_features.config import TreeFeaturesConfig
-from treelm.models.tree_features.features import best_trees, rows_of, tree_features
+from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
 from treelm.models.tree_model import PARSER_PART, GivesTrees, TreeModel
 from treelm.models.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
-from treelm.trees.tree import Tree
 
 _TABLES, _FEATURES, _WORDS, _RULES = "tables.safetensors", "features.txt", "words.txt", "rules.txt"
 _OWN = ("weights", "offset", "accuracy", "calibration")
@@ -107,18 +107,14 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         Raises:
             UnsupportedTask: ``E_NO_PARSER`` without a parser.
         """
-        trees = best_trees(self._needed_parser(), sentences, self._config, threads=threads)
-        return self.tree_margins(list(trees), threads=threads)
-
-    def tree_margins(self, trees: Sequence[Tree], *, threads: int = 1) -> Floats:
-        """Return the margin of each tree."""
-        counted = tree_features(trees, self._config, self.grammar, threads=threads)
+        parses = best_parses(self._needed_parser(), sentences, self._config, threads=threads)
+        counted = tree_features(parses, self._config, self.grammar, threads=threads)
         margins: Floats = rows_of(counted, self._ids).matrix() @ self.weights + self.offset
         return margins
 
-    def weight_of(self, tree: Tree) -> dict[str, float]:
-        """Return the features of a tree with what each adds to the margin, the largest first."""
-        counts = next(tree_features([tree], self._config, self.grammar))
+    def weight_of(self, parse: ScoredTree) -> dict[str, float]:
+        """Return the features of a parse with what each adds to the margin, the largest first."""
+        counts = next(tree_features([parse], self._config, self.grammar))
         found = {
             name: count * float(self.weights[self._ids[name]])
             for name, count in counts.items()
@@ -134,7 +130,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         """
         if self._config.features != "cfg":
             return super().explain(sentence)
-        tree = next(best_trees(self._needed_parser(), [words_of(sentence)], self._config))
+        tree = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config)).tree
         names = (self._ids.get(rule_of(node)) for node in tree.preorder())
         weights = (0.0 if name is None else float(self.weights[name]) for name in names)
         return Explanation(tree, tuple(weights))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from treelm.models.tree_features.neighbours import neighbour_features
 from treelm.models.tree_features.spans import Node, nodes_of
 from treelm.trees.tree import Tree
 
@@ -16,6 +18,8 @@ _COORDINATION = frozenset({"CC", "CONJP"})
 _DEPTHS = 4
 #: Ancestors of a word that are looked at.
 _ANCESTORS = 3
+#: Width of a class of log probabilities of a word, alone and with the length of the sentence.
+_NATS, _WIDE_NATS = 0.2, 0.5
 
 
 def size_class(size: int) -> str:
@@ -33,11 +37,12 @@ def size_class(size: int) -> str:
     return "21+"
 
 
-def rerank_features(tree: Tree) -> Counter[str]:
+def rerank_features(tree: Tree, log_prob: float = math.nan) -> Counter[str]:
     """Return how often each feature occurs in a tree whose heads are known.
 
     Args:
         tree: Below ROOT, with head children.
+        log_prob: What the parser makes of the words; not a number if it is not known.
     """
     nodes = nodes_of(tree)
     found: Counter[str] = Counter()
@@ -53,7 +58,17 @@ def rerank_features(tree: Tree) -> Counter[str]:
         left = size_class(length - node.end)
         found[f"heavy {node.label} {size_class(node.end - node.start)} {left}"] += 1
     found.update(_right_branch(nodes))
+    found.update(neighbour_features(nodes))
+    found.update(_chance(log_prob, length))
     return found
+
+
+def _chance(log_prob: float, words: int) -> Iterator[str]:
+    """Yield how probable the words are to the parser: of each word, and beside the length."""
+    if math.isfinite(log_prob):
+        each = log_prob / words
+        yield f"log-prob {math.floor(each / _NATS)}"
+        yield f"log-prob-length {math.floor(each / _WIDE_NATS)} {size_class(words)}"
 
 
 def _above(nodes: list[Node], node: Node) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.calibration import fit_calibration, training_records
 from treelm.models.linear_svm import Floats, Labels, choose, fit_linear, with_tuning
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
-from treelm.models.tree_features.features import best_trees, rows_of, tree_features
+from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.tree_model import GivesTrees
@@ -47,19 +48,19 @@ def train_tree_features(
         MissingExtra: without scikit-learn.
     """
     sentences, labels, held, held_labels = with_tuning(data, tuning, config.seed)
-    trees = list(best_trees(parser, sentences, config, threads=threads))
+    parses = list(best_parses(parser, sentences, config, threads=threads))
     grammar = None
     if config.features == "tsg":
         if treebank is None:
-            treebank, trees, labels = _apart(trees, labels)
+            treebank, parses, labels = _apart(parses, labels)
         grammar = FragmentGrammar.sample(treebank, config, progress)
-    counted = tree_features(trees, config, grammar, threads=threads)
-    rows = rows_of(counted, None, total=len(trees), progress=progress)
+    counted = tree_features(parses, config, grammar, threads=threads)
+    rows = rows_of(counted, None, total=len(parses), progress=progress)
     names, points = rows.frequent(config.min_sentences)
-    del rows, trees
-    held_trees = best_trees(parser, held, config, threads=threads)
+    del rows, parses
+    held_parses = best_parses(parser, held, config, threads=threads)
     held_rows = rows_of(
-        tree_features(held_trees, config, grammar, threads=threads),
+        tree_features(held_parses, config, grammar, threads=threads),
         {name: number for number, name in enumerate(names)},
     ).matrix()
 
@@ -85,10 +86,10 @@ def train_tree_features(
     )
 
 
-def _apart(trees: list[Tree], labels: Labels) -> tuple[list[Tree], list[Tree], Labels]:
-    """Return trees for fragments, every other good one, and those left to train on."""
+def _apart(parses: list[ScoredTree], labels: Labels) -> tuple[list[Tree], list[ScoredTree], Labels]:
+    """Return trees for fragments, every other good one, and parses left to train on."""
     ranks = np.where(labels > 0, np.cumsum(labels > 0), np.cumsum(labels < 0))
     first = ranks % 2 == 1
     kept = np.flatnonzero(~first)
-    source = [trees[place] for place in np.flatnonzero(first & (labels > 0))]
-    return source, [trees[place] for place in kept], labels[kept]
+    source = [parses[place].tree for place in np.flatnonzero(first & (labels > 0))]
+    return source, [parses[place] for place in kept], labels[kept]

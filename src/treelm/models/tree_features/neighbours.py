@@ -1,0 +1,71 @@
+"""Features of neighbouring words: their tags, and the smallest part of the tree that joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from treelm.models.tree_features.spans import Node
+
+#: Most tags in a row.
+_TAGS = 5
+#: Most heads on the way from a word to the top.
+_HEADS = 4
+#: What of neighbours is looked at: w for a word, t for a tag, - for nothing.
+_MIXED = ("ww", "www", "wtt", "twt", "ttw", "w-w", "wttt", "tttw", "w--w")
+
+
+def neighbour_features(nodes: list[Node]) -> Iterator[str]:
+    """Yield what stands in a row, how it is joined, and which heads stand above each word.
+
+    Args:
+        nodes: A tree's nodes in preorder.
+    """
+    leaves = [number for number, node in enumerate(nodes) if node.word is not None]
+    words = ["[", *(str(nodes[leaf].word) for leaf in leaves), "]"]
+    tags = ["[", *(nodes[leaf].label for leaf in leaves), "]"]
+    for size in range(2, _TAGS + 1):
+        for first in range(len(tags) - size + 1):
+            yield f"tags-{size} {' '.join(tags[first : first + size])}"
+    shown = {"w": words, "t": tags, "-": ["-"] * len(words)}
+    for kind in _MIXED:
+        for first in range(len(words) - len(kind) + 1):
+            row = (shown[letter][first + place] for place, letter in enumerate(kind))
+            yield f"{kind} {' '.join(row)}"
+    for left, right in pairwise(leaves):
+        yield from _joint(nodes, left, right)
+    for leaf in leaves:
+        yield from _chain(nodes, leaf)
+
+
+def _joint(nodes: list[Node], left: int, right: int) -> Iterator[str]:
+    """Yield the labels of the smallest subtree over two neighbours, with and without the words."""
+    rising, falling = [], []
+    number = left
+    while nodes[number].end <= nodes[right].start:
+        rising.append(nodes[number].label)
+        number = nodes[number].parent
+    top, number = number, right
+    while number != top:
+        falling.append(nodes[number].label)
+        number = nodes[number].parent
+    shape = f"{' '.join(rising)} / {nodes[top].label} / {' '.join(falling)}"
+    yield f"joint {shape}"
+    yield f"joint-left {nodes[left].word} {shape}"
+    yield f"joint-right {nodes[right].word} {shape}"
+    yield f"joint-depth {len(rising)} {nodes[top].label} {len(falling)}"
+
+
+def _chain(nodes: list[Node], leaf: int) -> Iterator[str]:
+    """Yield a word's head, the head of that, and so on."""
+    chain, number = [leaf], leaf
+    while nodes[number].parent >= 0 and len(chain) < _HEADS:
+        number = nodes[number].parent
+        if nodes[number].head != chain[-1]:
+            chain.append(nodes[number].head)
+    tags = [nodes[head].label for head in chain]
+    if len(chain) > 2:
+        yield f"heads {' '.join(tags[:3])}"
+        yield f"heads-words {nodes[leaf].word} {tags[1]} {nodes[chain[2]].word}"
+    if len(chain) == _HEADS:
+        yield f"heads {' '.join(tags)}"
