@@ -12,27 +12,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import resource
 import time
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from topic_corpus import mix64
+from syntax_corpus import ParsedCorpus, read_corpus
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.encoder import EncodedText, encode_text
-from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.models.composite.check_text import sentence_hashes
+from treelm.corpus.corpus import TextCorpus
 from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
-from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
+from treelm.models.composite.parsed_text import PreparedTrees
 from treelm.models.composite.train import TrainingLog, train_on_parses
 from treelm.models.mixture_weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
@@ -43,9 +36,6 @@ Floats = npt.NDArray[np.float64]
 ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
 #: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
-
-#: Words of the shortest sentence that should not stand in training and test texts alike.
-SHORTEST = 5
 
 #: Rounds of EM of models without parses, unless told otherwise.
 CHEAP_ROUNDS = 5
@@ -81,56 +71,6 @@ MIXTURES = (
 )
 
 
-@dataclass(frozen=True)
-class ParsedCorpus:
-    """Texts as ids of one vocabulary."""
-
-    vocabulary: Vocabulary
-    train: PreparedTrees
-    held_out: ParsedText
-    test: EncodedText
-
-    def part(self, size: int) -> PreparedTrees:
-        """Return one training document in `size`, chosen by a hash of its number."""
-        if size == 1:
-            return self.train
-        text = self.train.text
-        documents = text.document_numbers.astype(np.uint64)
-        chosen = np.flatnonzero(mix64(documents) % np.uint64(size) == 0)
-        return PreparedTrees(text.chosen(chosen), self.vocabulary, self.train.codes)
-
-    @cached_property
-    def is_new(self) -> npt.NDArray[np.bool_]:
-        """For every test word and sentence end: whether the training text lacks the sentence.
-
-        Sentences of fewer than five words, which any text may share, count as new.
-        """
-        known = sentence_hashes(self.train.text.encoded, shortest=1)
-        asked = sentence_hashes(self.test, shortest=1)
-        sizes = np.diff(self.test.starts.astype(np.int64))
-        return np.repeat(~np.isin(asked, known) | (sizes < SHORTEST), sizes + 1)
-
-
-def read_corpus(trees: Path, work: Path) -> ParsedCorpus:
-    """Return the corpus; what was prepared is kept in `work` for the next time."""
-    kept, words = work / "corpus.pickle", work / "words.txt"
-    if not kept.exists():
-        config = CompositeConfig(order=ORDER, heads=HEADS)
-        train = prepare(TreeCorpus((trees / "train.mrg",), on_error="skip"), config)
-        held_out = prepare(
-            TreeCorpus((trees / "held-out.mrg",), on_error="skip"),
-            config,
-            vocabulary=train.vocabulary,
-            codes=train.codes,
-        )
-        save_vocabulary(train.vocabulary, words)
-        kept.write_bytes(pickle.dumps((train.text, train.codes, held_out.text)))
-    text, codes, check = pickle.loads(kept.read_bytes())
-    vocabulary = load_vocabulary(words)
-    test = encode_text(TextCorpus((trees / "test.txt",)), vocabulary)
-    return ParsedCorpus(vocabulary, PreparedTrees(text, vocabulary, codes), check, test)
-
-
 class Study:
     """Trains and measures models, one file of results each."""
 
@@ -139,10 +79,15 @@ class Study:
         self.size: int = arguments.size
         self.rounds: tuple[int, int] = (arguments.iterations, arguments.follow_up)
         self.cheap_rounds: int = arguments.cheap_rounds
+        self.cutoff: float | None = arguments.cutoff
         self.threads: int = arguments.threads
         name = f"size-{self.size}" + ("-em{}-{}".format(*self.rounds) if any(self.rounds) else "")
         if self.cheap_rounds != CHEAP_ROUNDS:
             name += f"-cheap{self.cheap_rounds}"
+        if self.cutoff is not None:
+            name += f"-cutoff{self.cutoff:g}"
+        if arguments.punctuation == "remove":
+            name += "-without-punctuation"
         self.folder: Path = arguments.work / name
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -169,6 +114,7 @@ class Study:
                 iterations=iterations,
                 follow_up=follow_up,
                 keep_topics=KEPT,
+                cutoff=self.cutoff,
                 eta=ETA,
             )
             log = TrainingLog()
@@ -282,10 +228,21 @@ def main() -> None:
         default=CHEAP_ROUNDS,
         help="rounds of EM of models without parses",
     )
+    parser.add_argument(
+        "--cutoff", type=float, help="smallest count of the predictor; default: the paper's"
+    )
+    parser.add_argument(
+        "--punctuation",
+        choices=("keep", "remove"),
+        default="keep",
+        help="whether training, held-out and test texts have any",
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    study = Study(read_corpus(arguments.trees, arguments.work), arguments)
+    study = Study(
+        read_corpus(arguments.trees, arguments.work, punctuation=arguments.punctuation), arguments
+    )
     for name in arguments.models:
         study.measure(name)
     study.mix()

@@ -13,12 +13,11 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from topic_corpus import SIZES, TopicCorpus, read_corpus
+from topic_measures import Floats, cache_scores, mixtures, perplexity
 
 from treelm.corpus.encoder import EncodedText
 from treelm.models.composite.plsa import PlsaState, document_words, fit_plsa, start_plsa
@@ -35,14 +34,12 @@ from treelm.models.ngram.train import train_on_counts
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
 TOPICS = 200
-KEPT = (5, 10, 20, 50, 100, 200)
+KEPT = (5, 2, 10, 20, 50, 100, 200)
 ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
 #: What was best on held-out documents of a small part of the text.
 ETA = 0.05
 #: Models whose eta, adaptation and number of predicting topics are varied.
 GRID = ("plsa-1", "composite-5-1")
-
-Floats = npt.NDArray[np.float64]
 
 
 class OutOfTime(Exception):
@@ -58,6 +55,7 @@ class Experiment:
         threads: Kernel threads; results do not depend on it.
         minutes: A training stops after so long.
         plsa_iterations: Most iterations of PLSA.
+        iterations: Most iterations of EM of the predictor.
     """
 
     def __init__(
@@ -68,9 +66,11 @@ class Experiment:
         threads: int,
         minutes: float,
         plsa_iterations: int,
+        iterations: int,
     ) -> None:
         self.corpus = corpus
         self.plsa_iterations = plsa_iterations
+        self.iterations = iterations
         self.work = work
         self.threads = threads
         self.end = time.monotonic() + 60 * minutes
@@ -101,6 +101,7 @@ class Experiment:
             keep_topics=int(numbers[0]) if kind == "composite" else None,
             eta=ETA,
             plsa_iterations=self.plsa_iterations,
+            iterations=self.iterations,
             seed=1,
         )
         start = time.monotonic()
@@ -161,6 +162,7 @@ class Experiment:
             trainer.refit(rounds=2)
             self.write_start(trainer, name, record)
         seconds: list[float] = []
+        held_out = [trainer.held_out_perplexity]
         last = time.monotonic()
 
         def after(trainer: TopicTrainer, report: TopicReport) -> None:
@@ -171,12 +173,14 @@ class Experiment:
                 flush=True,
             )
             seconds.append(time.monotonic() - last)
+            held_out.append(report.held_out_perplexity)
             checkpoint.save(trainer)
             last = time.monotonic()
             self.check_time()
 
         trainer.fit(after)
         record |= {"history": trainer.history, "iteration_seconds": seconds}
+        record["held_out_by_iteration"] = held_out
         checkpoint.remove()
         return trainer, record
 
@@ -300,51 +304,6 @@ class Experiment:
         return {"weight": float(weights[1]), "test_perplexity": perplexity(mixed)}
 
 
-def cache_scores(text: EncodedText, words: int) -> Floats:
-    """Return the log of every word's share of its document so far, ends of sentences included.
-
-    Half a count of the uniform distribution is added, so that the first word has a probability.
-    """
-    log_probs = np.empty(len(text.ids) + len(text))
-    place = 0
-    documents = set(text.document_starts.tolist())
-    counts: dict[int, int] = {}
-    total = 0
-    for number, sentence in enumerate(text):
-        if number in documents:
-            counts, total = {}, 0
-        for word in (*sentence.tolist(), words):
-            share = (counts.get(word, 0) + 0.5 / (words + 1)) / (total + 0.5)
-            log_probs[place] = np.log(share)
-            place += 1
-            counts[word] = counts.get(word, 0) + 1
-            total += 1
-    return log_probs
-
-
-def perplexity(log_probs: Floats) -> float:
-    """Return the perplexity, ends of sentences included."""
-    return float(np.exp(-log_probs.mean()))
-
-
-def mixtures(work: Path, size: int) -> Iterator[tuple[str, float, list[float]]]:
-    """Yield linear mixtures of models of one part of the text; weights from held-out text."""
-    wanted = {
-        "n-gram + PLSA": (f"ngram-{size}", f"plsa-{size}"),
-        "n-gram + n-gram/PLSA": (f"ngram-{size}", f"composite-5-{size}"),
-    }
-    for name, parts in wanted.items():
-        files = [work / f"scores-{part}.npz" for part in parts]
-        if not all(file.exists() for file in files):
-            continue
-        stored = [np.load(file) for file in files]
-        weights = np.array(
-            fit_weights(np.stack([part["held_out"] for part in stored], axis=-1)).weights
-        )
-        test = np.exp(np.stack([part["test"] for part in stored], axis=-1)) @ weights
-        yield name, perplexity(np.log(test)), weights.tolist()
-
-
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -353,6 +312,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", help="names such as composite-5-16; default: all")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop a training after so long")
     parser.add_argument("--plsa-iterations", type=int, default=50)
+    parser.add_argument(
+        "--iterations", type=int, default=10, help="most iterations of EM of the predictor"
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     corpus = read_corpus(arguments.data, arguments.work)
@@ -362,6 +324,7 @@ def main() -> None:
         threads=arguments.threads,
         minutes=arguments.minutes,
         plsa_iterations=arguments.plsa_iterations,
+        iterations=arguments.iterations,
     )
     try:
         for name in arguments.models or experiment.names():

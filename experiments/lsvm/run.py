@@ -174,6 +174,9 @@ def main() -> None:
     parser.add_argument("--text", default="reuters", help="which of the texts")
     parser.add_argument("--train", type=int, default=20_000, help="good sentences to train on")
     parser.add_argument("--held", type=int, default=2_000, help="good sentences of dev and of test")
+    parser.add_argument(
+        "--generator", type=int, help="sentences of the trigram model; default: all others"
+    )
     parser.add_argument("--trees", nargs="+", default=["wsj-sample"], help="treebanks of Gt and Gx")
     parser.add_argument(
         "--fragments", nargs="*", default=[], help="treebanks of fragments; default: good sentences"

@@ -26,7 +26,7 @@ def write_lines(path: Path, lines: object) -> None:
 
 
 def make_sentences(
-    source: Path, folder: Path, *, train: int, held: int, seed: int
+    source: Path, folder: Path, *, train: int, held: int, generator: int | None, seed: int
 ) -> dict[str, dict[str, object]]:
     """Split a text and draw negatives, unless that was done before; return what was counted.
 
@@ -39,6 +39,7 @@ def make_sentences(
         folder: Gets ``pos_*.txt``, ``neg_*.txt`` and ``gen.txt``.
         train: Good sentences to train on; there will be as many bad ones.
         held: Good sentences each to tune on and to test on.
+        generator: Sentences of the trigram model, evenly from all others; None for all of them.
         seed: Seed of the split and the negatives.
     """
     if (folder / _COUNTS).is_file():
@@ -49,8 +50,10 @@ def make_sentences(
     short = (words for words in TextCorpus((source,)) if len(words) <= high)
     sizes = {"test": held, "dev": held, "train": train}
     split = split_sentences(short, sizes, seed=seed, min_words=low)
-    counts: dict[str, dict[str, object]] = {"split": {**split.summary(), "gen": len(split.rest)}}
-    write_lines(folder / "gen.txt", split.rest)
+    step = max(1, len(split.rest) // (generator or len(split.rest)))
+    rest = split.rest[::step][:generator]
+    counts: dict[str, dict[str, object]] = {"split": {**split.summary(), "gen": len(rest)}}
+    write_lines(folder / "gen.txt", rest)
     config = NgramConfig(order=3, smoothing="kn")
     trigram = train_ngram(TextCorpus((folder / "gen.txt",)), config)
     for part in get_args(Part):

@@ -109,6 +109,7 @@ class Systems:
             self.work / "data",
             train=arguments.train,
             held=arguments.held,
+            generator=arguments.generator,
             seed=self.seed,
         )
         for folder in ("models", "scores", "rounds", "parses"):

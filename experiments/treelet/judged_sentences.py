@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from training_sets import TREEBANKS, replace_text
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
 from treelm.corpus.files import read_lines
 from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
 from treelm.tasks.corrupt.data_split import PUBLISHED_SIZES, split_sentences
 from treelm.tasks.corrupt.lexicon import Lexicon
@@ -24,6 +25,7 @@ from treelm.tasks.corrupt.trigram import TrigramNegatives
 Sentence = tuple[str, ...]
 Part = Literal["dev", "test"]
 PARTS: tuple[Part, ...] = ("dev", "test")
+TRIGRAM_MODEL = NgramConfig(order=3, smoothing="kn")
 SHORTEST, LONGEST = 10, 30  # words of a sentence to be told from one of the trigram model
 
 #: A document belongs to the training text if more than this share of its sentences stands there.
@@ -93,7 +95,7 @@ class TrigramSet:
         )
         generated = self.folder / "gen.txt"
         replace_text(generated, "".join(f"{line}\n" for line in split.parts["gen"]))
-        trigram = train_ngram(TextCorpus((generated,)), NgramConfig(order=3, smoothing="kn"))
+        trigram = train_ngram(TextCorpus((generated,)), TRIGRAM_MODEL)
         rest = [
             words for words in map(split_words, split.rest) if SHORTEST <= len(words) <= LONGEST
         ]
@@ -101,9 +103,7 @@ class TrigramSet:
         about: dict[str, object] = {**split.summary(), "each kind and part": size}
         for number, part in enumerate(PARTS):
             good = rest[number * size : (number + 1) * size]
-            negatives = TrigramNegatives(
-                trigram, seed=self.seed, part=part, min_words=SHORTEST, max_words=LONGEST
-            )
+            negatives = self._negatives(trigram, part)
             bad = list(negatives.draw(size))
             negatives.look_at_positives(good)
             about[part] = negatives.counts.summary()
@@ -112,6 +112,32 @@ class TrigramSet:
             )
             replace_text(self.folder / f"bad.{part}.txt", "".join(f"{line}\n" for line in bad))
         replace_text(self.folder / "about.json", json.dumps(about, indent=1))
+
+    @property
+    def text_size(self) -> int:
+        """Sentences of the text that the trigram model of `make` is trained on."""
+        return sum(1 for _ in read_lines(self.folder / "gen.txt"))
+
+    def trigram_of_first(self, size: int) -> NgramModel:
+        """Return a trigram model of the first sentences of that text, which has no order."""
+        kept = self.folder / f"gen.{size}.txt"
+        first = islice(read_lines(self.folder / "gen.txt"), size)
+        replace_text(kept, "".join(f"{line}\n" for line in first))
+        return train_ngram(TextCorpus((kept,)), TRIGRAM_MODEL)
+
+    def drawn_from(self, trigram: NgramModel, share: int, part: Part) -> list[Sentence]:
+        """Return as many negatives as the part has, drawn from another model and kept."""
+        path = self.folder / f"bad.{part}.{share}.txt"
+        if not path.is_file():
+            size = len(self.sentences(part, "bad"))
+            drawn = self._negatives(trigram, part).draw(size)
+            replace_text(path, "".join(f"{line}\n" for line in drawn))
+        return [split_words(line) for line in read_lines(path)]
+
+    def _negatives(self, trigram: NgramModel, part: Part) -> TrigramNegatives:
+        return TrigramNegatives(
+            trigram, seed=self.seed, part=part, min_words=SHORTEST, max_words=LONGEST
+        )
 
 
 def _unseen_documents(text: TextCorpus, training: set[str]) -> Iterator[Sentence]:

@@ -179,43 +179,56 @@ class PerplexityTables(Experiment):
             self.score(f"{treebank}.test", self.sentences(treebank, "test"), keys, (k,))
             for treebank in TREEBANKS
         ]
-        lengths = np.concatenate([each.lengths for each in sets])
-        documents = joined_documents([self.documents(treebank, "test") for treebank in TREEBANKS])
+        documents = [self.documents(treebank, "test") for treebank in TREEBANKS]
+        crossings = []
+        for name, scores, own in (
+            *zip(TREEBANKS, ([each] for each in sets), ([each] for each in documents), strict=True),
+            ("all test sets", sets, documents),
+        ):
+            points = self._points(scores, joined_documents(own), k)
+            self.report.add_table(
+                f"Perplexity by training size, {name}, k = {k}",
+                ("words", *CURVES, f"{TREELET} / {FIVE_GRAM}", f"{PLAIN} / {FIVE_GRAM}"),
+                [
+                    (
+                        int(row[0].x),
+                        *(f"{point.y:.1f}" for point in row),
+                        *(f"{row[i].y / row[-1].y:.3f}" for i in (0, 1)),
+                    )
+                    for row in zip(*points.values(), strict=True)
+                ],
+            )
+            found = (_crossing(points[model], points[FIVE_GRAM]) for model in (TREELET, PLAIN))
+            crossings.append((name, *found))
+            self.report.add_figure(
+                draw_line_chart(
+                    [Series(model, tuple(curve)) for model, curve in points.items()],
+                    title=f"Perplexity by training size, {name}",
+                    x_axis="training words",
+                    y_axis="perplexity with ends",
+                    log_x=True,
+                ),
+                f"Perplexity of {name}. The publication has a tie at 1.3e9 words.",
+            )
+        self.report.add_table(
+            f"Where {TREELET} would meet the 5-gram model, straight on from the last three sizes",
+            ("test set", TREELET, PLAIN),
+            crossings,
+        )
+
+    def _points(
+        self, scores: Sequence[Scores], documents: npt.NDArray[np.int64], k: int
+    ) -> dict[str, list[Point]]:
+        """Return the perplexities of test sets together, with intervals, by training size."""
+        lengths = np.concatenate([each.lengths for each in scores])
         points: dict[str, list[Point]] = {name: [] for name in CURVES}
         for training in self.sets.names:
             for name, own in points.items():
-                values = np.concatenate([each.values[Key(training, name), k] for each in sets])
+                values = np.concatenate([each.values[Key(training, name), k] for each in scores])
                 low, high = self.perplexity_interval(values, lengths, documents)
                 size = self.sets.tokens(training)
                 own.append(Point(size, perplexity(values, lengths), low, high))
-        self.report.add_table(
-            f"Perplexity by training size, all test sets, k = {k}",
-            ("words", *CURVES, f"{TREELET} / {FIVE_GRAM}", f"{PLAIN} / {FIVE_GRAM}"),
-            [
-                (
-                    int(row[0].x),
-                    *(f"{point.y:.1f}" for point in row),
-                    *(f"{row[i].y / row[-1].y:.3f}" for i in (0, 1)),
-                )
-                for row in zip(*points.values(), strict=True)
-            ],
-        )
-        crossings = " ".join(
-            f"{name} would meet the 5-gram model at {_crossing(points[name], points[FIVE_GRAM])}."
-            for name in (TREELET, PLAIN)
-        )
-        self.report.add_figure(
-            draw_line_chart(
-                [Series(name, tuple(own)) for name, own in points.items()],
-                title="Perplexity by training size",
-                x_axis="training words",
-                y_axis="perplexity with ends, all test sets",
-                log_x=True,
-            ),
-            f"Straight on from the last three sizes, {crossings} The publication has a tie at "
-            "1.3e9 words.",
-        )
-        self.report.add_table("Where the curves would cross", ("extrapolated",), [(crossings,)])
+        return points
 
 
 def _crossing(ours: Sequence[Point], theirs: Sequence[Point]) -> str:
@@ -223,11 +236,12 @@ def _crossing(ours: Sequence[Point], theirs: Sequence[Point]) -> str:
     gap = np.log([a.y / b.y for a, b in zip(ours, theirs, strict=True)])[-3:]
     sizes = np.log([point.x for point in ours])[-3:]
     if len(gap) < 2:
-        return "no size that two points could tell"
+        return "two points are needed"
     slope, intercept = np.polyfit(sizes, gap, 1)
     if slope >= 0:
-        return "no size: the gap does not shrink"
-    return f"{math.exp(min(600.0, -intercept / slope)):.2g} words"
+        return "never: the gap does not shrink"
+    where = -intercept / slope
+    return "beyond 1e12 words" if where > math.log(1e12) else f"{math.exp(where):.2g} words"
 
 
 def joined_documents(numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

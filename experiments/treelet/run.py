@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 from ablation_tables import AblationTables
+from generator_tables import GeneratorTables
 from model_store import FIVE_GRAM, TREELET, Stopped
 from training_sets import ALL, replace_text
 
@@ -21,13 +22,13 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.sample import SamplingReport, sample_sentences
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
-PARTS = ("samples", "perplexity", "trigram", "noisy", "mt", "curve", "ablations")
+PARTS = ("samples", "perplexity", "trigram", "generators", "noisy", "mt", "curve", "ablations")
 
 #: Exit status when the time that was given is over; the same command goes on.
 GO_ON = 75
 
 
-class TreeletTables(AblationTables):
+class TreeletTables(AblationTables, GeneratorTables):
     """All tables, each by the name of its part."""
 
     # -- Table 1 ----------------------------------------------------------------------------

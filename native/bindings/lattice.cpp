@@ -66,9 +66,9 @@ void add_events(LatticeEvents& self, const Rows& columns, const Ids& outcomes, c
   self.add(columns.data(), outcomes.data(), counts.data(), counts.size());
 }
 
-Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progress) {
+Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progress, std::int64_t least) {
   const nb::gil_scoped_release release;
-  return std::make_shared<LatticeTables>(events, interruptible(progress));
+  return std::make_shared<LatticeTables>(events, least, interruptible(progress));
 }
 
 void make_tables(LatticeTables* self, const LatticeShape& shape, const std::vector<nb::dict>& stems) {
@@ -176,7 +176,7 @@ void bind_shape(nb::module_& module) {
           },
           nb::arg("shape"), nb::arg("limits"), nb::kw_only(), nb::arg("threads"))
       .def("add", &add_events, nb::arg("columns"), nb::arg("outcomes"), nb::arg("counts"))
-      .def("tables", &tables_of, nb::arg("progress").none() = nb::none());
+      .def("tables", &tables_of, nb::arg("progress").none() = nb::none(), nb::kw_only(), nb::arg("least") = 0);
 }
 
 }  // namespace

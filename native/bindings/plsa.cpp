@@ -91,6 +91,20 @@ nb::tuple score(const LatticeModel& model, const HeldText& text, const Numbers& 
                         give(std::move(found.outcomes)), give(std::move(found.weights)));
 }
 
+auto so_far(const HeldText& text, const Table& word_topics, const Numbers& prior, double rate, std::size_t threads,
+            const Progress& progress) {
+  check_threads(threads);
+  const std::size_t topics = prior.size();
+  if (topics != word_topics.shape(1)) throw Error(ErrorCode::argument, "every topic needs a share");
+  std::vector<double> found;
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    found = topics_so_far(text.text, span_of(word_topics), {span_of(prior), rate}, pool, interruptible(progress));
+  }
+  return give_rows(std::move(found), topics, text.text.sentences());
+}
+
 nb::tuple mixture_step(const Numbers& shares, const Numbers& probs, std::size_t keep, double rate) {
   if (shares.size() != probs.size() || shares.size() == 0 || keep == 0)
     throw Error(ErrorCode::argument, "every topic needs one probability of the word");
@@ -142,6 +156,8 @@ void bind_plsa(nb::module_& module) {
   module.def("score_topics", &score, nb::arg("model"), nb::arg("text"), nb::arg("prior"), nb::kw_only(),
              nb::arg("rate"), nb::arg("keep"), nb::arg("checks"), nb::arg("threads"),
              nb::arg("progress").none() = nb::none());
+  module.def("topics_so_far", &so_far, nb::arg("text"), nb::arg("word_topics"), nb::arg("prior"), nb::kw_only(),
+             nb::arg("rate"), nb::arg("threads"), nb::arg("progress").none() = nb::none());
   module.def("topic_step", &mixture_step, nb::arg("shares"), nb::arg("probs"), nb::kw_only(), nb::arg("keep"),
              nb::arg("rate"));
 }

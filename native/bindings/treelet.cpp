@@ -54,7 +54,13 @@ void bind_treelet(nb::module_& module) {
           nb::arg("conditional"), nb::arg("unconditional"), nb::kw_only(), nb::arg("symbol_of"),
           nb::arg("seen_symbols"), nb::arg("unknown"), nb::arg("seen_parents"), nb::arg("weight"))
       .def("probabilities", &probabilities, nb::arg("parents"), nb::arg("symbols"), nb::arg("starts"), nb::kw_only(),
-           nb::arg("threads"));
+           nb::arg("threads"))
+      .def(
+          "log_probability",
+          [](const YieldModel& self, std::uint32_t parent, const Array<std::uint32_t>& symbols) {
+            return self.log_probability(parent, span_of(symbols));
+          },
+          nb::arg("parent"), nb::arg("symbols"));
   nb::class_<YieldSampler>(module, "YieldSampler")
       .def(
           "__init__",

@@ -116,7 +116,7 @@ void KeyRuns<W>::merge_last() {
 template <std::size_t W>
 LargeVector<CountedKey<W>> KeyRuns<W>::finish() {
   close_run();
-  pending_ = {};
+  LargeVector<CountedKey<W>>().swap(pending_);  // an empty list would leave its room behind
   while (runs_.size() > 1) merge_last();
   LargeVector<CountedKey<W>> all;
   if (!runs_.empty()) all = std::move(runs_.back());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "error.h"
 
@@ -115,23 +116,23 @@ StemTable::Stored stored_of(const LargeVector<CountedKey<W>>& rows, const KeyLay
 
 // The rows of a smaller stem: those of a larger one with columns left out.
 template <std::size_t W>
-LargeVector<CountedKey<W>> marginal_rows(const StemTable& larger, const KeyLayout& layout,
+LargeVector<CountedKey<W>> marginal_rows(const StemTable::Stored& larger, const KeyLayout& layout,
                                          const std::vector<std::uint32_t>& from, bool topics) {
   LargeVector<CountedKey<W>> rows;
-  rows.reserve(topics ? larger.topic_entries() : larger.entries());
+  rows.reserve(topics ? larger.topics.size() : larger.outcomes.size());
   std::vector<std::uint32_t> row(from.size() + 2, 0);
-  for (std::uint32_t context = 0; context < larger.contexts(); ++context) {
-    for (std::size_t i = 0; i < from.size(); ++i) row[i] = larger.key(context)[from[i]];
-    for (std::uint64_t entry = larger.begin(context); entry < larger.end(context); ++entry) {
-      row[from.size()] = larger.stored().outcomes[entry];
+  for (std::size_t context = 0; context + 1 < larger.begin.size(); ++context) {
+    const std::uint32_t* key = larger.keys.data() + context * larger.width;
+    for (std::size_t i = 0; i < from.size(); ++i) row[i] = key[from[i]];
+    for (std::uint64_t entry = larger.begin[context]; entry < larger.begin[context + 1]; ++entry) {
+      row[from.size()] = larger.outcomes[entry];
       if (!topics) {
-        rows.push_back({layout.pack<W>(row.data()), larger.count(entry)});
+        rows.push_back({layout.pack<W>(row.data()), larger.counts[entry]});
         continue;
       }
-      const TopicCounts counts = larger.entry_topics(entry);
-      for (std::size_t i = 0; i < counts.size; ++i) {
-        row[from.size() + 1] = counts.topics[i];
-        rows.push_back({layout.pack<W>(row.data()), counts.counts[i]});
+      for (std::size_t i = larger.topic_begin[entry]; i < larger.topic_begin[entry + 1]; ++i) {
+        row[from.size() + 1] = larger.topics[i];
+        rows.push_back({layout.pack<W>(row.data()), larger.topic_counts[i]});
       }
     }
   }
@@ -140,8 +141,9 @@ LargeVector<CountedKey<W>> marginal_rows(const StemTable& larger, const KeyLayou
 
 }  // namespace
 
-LatticeTables::LatticeTables(LatticeEvents& events, const ProgressCallback& progress) : shape_(events.shape()) {
-  with_key_words(events.runs().layout.words(), [&]<std::size_t W>() { build<W>(events, progress); });
+LatticeTables::LatticeTables(LatticeEvents& events, std::int64_t least, const ProgressCallback& progress)
+    : shape_(events.shape()) {
+  with_key_words(events.runs().layout.words(), [&]<std::size_t W>() { build<W>(events, least, progress); });
 }
 
 LatticeTables::LatticeTables(LatticeShape shape, std::vector<StemTable::Stored> stems) : shape_(std::move(shape)) {
@@ -153,9 +155,18 @@ LatticeTables::LatticeTables(LatticeShape shape, std::vector<StemTable::Stored> 
 }
 
 template <std::size_t W>
-void LatticeTables::build(LatticeEvents& events, const ProgressCallback& progress) {
+void LatticeTables::build(LatticeEvents& events, std::int64_t least, const ProgressCallback& progress) {
   stems_.resize(shape_.stems().size());
   const std::vector<std::size_t> stems = order();
+  std::vector<StemTable::Stored> whole(stems.size());
+  std::vector<std::size_t> waiting(stems.size(), 0);  // smaller stems that are summed up from this one
+  for (const std::size_t stem : stems)
+    if (stem != shape_.top_stem()) ++waiting[source(stem)];
+  const auto settle = [&](std::size_t stem) {
+    if (waiting[stem] > 0) return;
+    if (least > 0) whole[stem] = frequent(whole[stem], stem, least);
+    stems_[stem] = StemTable(std::exchange(whole[stem], {}));
+  };
   for (std::size_t done = 0; done < stems.size(); ++done) {
     const std::size_t stem = stems[done];
     const bool topics = shape_.stem_has_topic(stem);
@@ -164,15 +175,31 @@ void LatticeTables::build(LatticeEvents& events, const ProgressCallback& progres
     if (stem == shape_.top_stem()) {
       const auto rows = static_cast<KeyRuns<W>&>(events.runs()).finish();
       if (rows.empty()) throw Error(ErrorCode::no_data, "there are no events for a lattice");
-      stems_[stem] = StemTable(stored_of(rows, layout, topics));
-      continue;
+      whole[stem] = stored_of(rows, layout, topics);
+    } else {
+      const std::size_t larger = source(stem);
+      auto rows = marginal_rows<W>(whole[larger], layout, places(stem, larger), topics);
+      --waiting[larger];
+      settle(larger);
+      sort_and_sum(rows, layout.total(), events.pool());
+      whole[stem] = stored_of(rows, layout, topics);
     }
-    const std::size_t larger = source(stem);
-    auto rows = marginal_rows<W>(stems_[larger], layout, places(stem, larger), topics);
-    sort_and_sum(rows, layout.total(), events.pool());
-    stems_[stem] = StemTable(stored_of(rows, layout, topics));
+    settle(stem);
   }
   progress(stems.size(), stems.size());
+}
+
+StemTable::Stored LatticeTables::frequent(const StemTable::Stored& stored, std::size_t stem, std::int64_t least) const {
+  StemTable::Stored kept = StemTable::cut(stored, least);
+  const bool with_topics = shape_.stem_has_topic(stem);
+  if (stem == shape_.top_stem() && (with_topics ? kept.topics.empty() : kept.outcomes.empty())) {
+    const LargeVector<std::int64_t>& counts = with_topics ? stored.topic_counts : stored.counts;
+    const std::int64_t largest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+    throw Error(ErrorCode::no_data, "the cut-off of " + std::to_string(static_cast<double>(least) * count_unit) +
+                                        " leaves nothing of the largest context: its largest count is " +
+                                        std::to_string(static_cast<double>(largest) * count_unit));
+  }
+  return kept;
 }
 
 std::vector<std::size_t> LatticeTables::order() const {
@@ -229,17 +256,9 @@ void LatticeTables::refill(std::span<const std::int64_t> counts) {
 
 LatticeTables LatticeTables::cut(std::int64_t least) const {
   std::vector<StemTable> kept;
-  for (const StemTable& stem : stems_) kept.push_back(stem.cut(least));
-  LatticeTables tables(shape_, std::move(kept));
-  if (tables.types(shape_.size() - 1) == 0) {
-    const StemTable& top = stems_[shape_.top_stem()];
-    const LargeVector<std::int64_t>& counts = top.has_topics() ? top.stored().topic_counts : top.stored().counts;
-    const std::int64_t largest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-    throw Error(ErrorCode::no_data, "the cut-off of " + std::to_string(static_cast<double>(least) * count_unit) +
-                                        " leaves nothing of the largest context: its largest count is " +
-                                        std::to_string(static_cast<double>(largest) * count_unit));
-  }
-  return tables;
+  for (std::size_t stem = 0; stem < stems_.size(); ++stem)
+    kept.emplace_back(frequent(stems_[stem].stored(), stem, least));
+  return LatticeTables(shape_, std::move(kept));
 }
 
 }  // namespace treelm

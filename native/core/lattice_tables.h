@@ -75,7 +75,7 @@ class StemTable {
   // is the place of column i there; all counts are set anew.
   void refill_from(const StemTable& larger, std::span<const std::uint32_t> from);
   // What has a count of `least` or more.
-  StemTable cut(std::int64_t least) const;
+  static Stored cut(const Stored& stored, std::int64_t least);
 
  private:
   void index();
@@ -92,8 +92,9 @@ class StemTable {
 
 class LatticeTables {
  public:
-  // Takes all that was collected.
-  explicit LatticeTables(LatticeEvents& events, const ProgressCallback& progress = no_progress);
+  // Takes all that was collected. The same as cut(least) afterwards, but a stem is cut as soon as no smaller
+  // one is summed up from it any more, so that far less memory is needed.
+  explicit LatticeTables(LatticeEvents& events, std::int64_t least = 0, const ProgressCallback& progress = no_progress);
   // Tables that somebody read from a file: everything is checked, Error(table) if it is no lattice.
   LatticeTables(LatticeShape shape, std::vector<StemTable::Stored> stems);
 
@@ -114,7 +115,9 @@ class LatticeTables {
   LatticeTables(LatticeShape shape, std::vector<StemTable> stems)
       : shape_(std::move(shape)), stems_(std::move(stems)) {}
   template <std::size_t W>
-  void build(LatticeEvents& events, const ProgressCallback& progress);
+  void build(LatticeEvents& events, std::int64_t least, const ProgressCallback& progress);
+  // A stem without what is rare; Error(no_data) if nothing of the last node is left.
+  StemTable::Stored frequent(const StemTable::Stored& stored, std::size_t stem, std::int64_t least) const;
   // Which stem another is summed up from, larger ones first.
   std::vector<std::size_t> order() const;
   std::size_t source(std::size_t stem) const;

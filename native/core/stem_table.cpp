@@ -168,30 +168,43 @@ void StemTable::refill_from(const StemTable& larger, std::span<const std::uint32
   sum_up();
 }
 
-StemTable StemTable::cut(std::int64_t least) const {
+StemTable::Stored StemTable::cut(const Stored& stored, std::int64_t least) {
+  const bool with_topics = !stored.topic_begin.empty();
+  const auto keeps = [least](std::int64_t count) { return count >= least; };
   Stored kept;
-  kept.width = stored_.width;
+  kept.width = stored.width;
+  // Counted first, so that no array is larger than it must be.
+  const auto entries = static_cast<std::size_t>(std::count_if(stored.counts.begin(), stored.counts.end(), keeps));
+  kept.outcomes.reserve(entries);
+  kept.counts.reserve(entries);
   kept.begin.push_back(0);
-  if (has_topics()) kept.topic_begin.push_back(0);
-  for (std::uint32_t context = 0; context < contexts(); ++context) {
-    for (std::uint64_t entry = begin(context); entry < end(context); ++entry) {
-      if (stored_.counts[entry] < least) continue;
-      kept.outcomes.push_back(stored_.outcomes[entry]);
-      kept.counts.push_back(stored_.counts[entry]);
-      if (!has_topics()) continue;
-      const TopicCounts topics = entry_topics(entry);
-      for (std::size_t i = 0; i < topics.size; ++i)
-        if (topics.counts[i] >= least) {
-          kept.topics.push_back(topics.topics[i]);
-          kept.topic_counts.push_back(topics.counts[i]);
+  if (with_topics) {
+    const auto topics = std::count_if(stored.topic_counts.begin(), stored.topic_counts.end(), keeps);
+    kept.topics.reserve(static_cast<std::size_t>(topics));
+    kept.topic_counts.reserve(static_cast<std::size_t>(topics));
+    kept.topic_begin.reserve(entries + 1);
+    kept.topic_begin.push_back(0);
+  }
+  const std::size_t contexts = stored.begin.empty() ? 0 : stored.begin.size() - 1;
+  for (std::size_t context = 0; context < contexts; ++context) {
+    for (std::uint64_t entry = stored.begin[context]; entry < stored.begin[context + 1]; ++entry) {
+      if (!keeps(stored.counts[entry])) continue;
+      kept.outcomes.push_back(stored.outcomes[entry]);
+      kept.counts.push_back(stored.counts[entry]);
+      if (!with_topics) continue;
+      for (std::size_t i = stored.topic_begin[entry]; i < stored.topic_begin[entry + 1]; ++i)
+        if (keeps(stored.topic_counts[i])) {
+          kept.topics.push_back(stored.topics[i]);
+          kept.topic_counts.push_back(stored.topic_counts[i]);
         }
       kept.topic_begin.push_back(static_cast<std::uint32_t>(kept.topics.size()));
     }
     if (kept.outcomes.size() == kept.begin.back()) continue;
-    kept.keys.insert(kept.keys.end(), key(context), key(context) + width());
+    const std::uint32_t* key = stored.keys.data() + context * stored.width;
+    kept.keys.insert(kept.keys.end(), key, key + stored.width);
     kept.begin.push_back(kept.outcomes.size());
   }
-  return StemTable(std::move(kept));
+  return kept;
 }
 
 }  // namespace treelm

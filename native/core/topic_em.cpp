@@ -54,9 +54,13 @@ void TopicText::each(std::size_t document, const Body& body) const {
   }
 }
 
-void TopicText::check(const LatticeShape& shape) const {
+void TopicText::check() const {
   if (!covers(starts, ids.size()) || !covers(documents, sentences()))
     throw Error(ErrorCode::argument, "sentences and documents must follow each other and cover the whole text");
+}
+
+void TopicText::check(const LatticeShape& shape) const {
+  check();
   if (order < 1 || shape.columns() != order - 1 + (shape.topics() ? 1 : 0))
     throw Error(ErrorCode::argument, "the lattice looks at another number of words");
   if (end >= shape.outcomes() || std::any_of(ids.begin(), ids.end(), [&](auto id) { return id >= shape.outcomes(); }))
@@ -194,6 +198,32 @@ void TopicMixture::update(std::span<const double> probs, double rate) {
   if (!(total > 0)) return;
   for (std::size_t g = 0; g < shares_.size(); ++g)
     shares_[g] = (1 - rate) * shares_[g] + rate * (shares_[g] * probs[g] / total);
+}
+
+std::vector<double> topics_so_far(const TopicText& text, std::span<const double> word_topics,
+                                  const OnlineTopics& online, ThreadPool& pool, const ProgressCallback& progress) {
+  const std::size_t topics = online.prior.size();
+  text.check();
+  if (topics == 0 || word_topics.size() % topics != 0)
+    throw Error(ErrorCode::argument, "there must be one number for each word and topic");
+  const std::size_t words = word_topics.size() / topics;
+  if (std::any_of(text.ids.begin(), text.ids.end(), [&](auto id) { return id >= words; }))
+    throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+  std::vector<double> found(text.sentences() * topics);
+  each_document(text, pool, progress, [&](std::size_t d, std::size_t) {
+    TopicMixture mixture(online.prior);
+    std::vector<double> probs(topics);
+    for (std::size_t s = text.documents[d]; s < text.documents[d + 1]; ++s) {
+      std::copy(mixture.shares().begin(), mixture.shares().end(), found.data() + s * topics);
+      for (std::size_t i = text.starts[s]; i < text.starts[s + 1]; ++i) {
+        const double* row = word_topics.data() + std::size_t{text.ids[i]} * topics;
+        // A word that no topic has tells nothing.
+        for (std::size_t g = 0; g < topics; ++g) probs[g] = row[g] + 1e-12;
+        mixture.update(probs, online.rate);
+      }
+    }
+  });
+  return found;
 }
 
 std::vector<double> score_topics(const LatticeModel& model, const TopicText& text, const OnlineTopics& online,

@@ -28,6 +28,8 @@ struct TopicText {
   std::size_t first_event(std::size_t document) const { return starts[documents[document]] + documents[document]; }
   // Throws Error(argument) for what is no such text, or has words that the lattice does not predict.
   void check(const LatticeShape& shape) const;
+  // The same without a lattice.
+  void check() const;
   // Calls body(columns, outcome) for every word and sentence end of a document.
   template <class Body>
   void each(std::size_t document, const Body& body) const;
@@ -78,6 +80,11 @@ class TopicMixture {
   std::vector<double> shares_;
   std::vector<std::uint32_t> order_;
 };
+
+// The shares of all topics before every sentence, where a document is read word by word and p(w|g), by word
+// and topic, is all that says which topic a word has. Sentence ends say nothing.
+std::vector<double> topics_so_far(const TopicText& text, std::span<const double> word_topics,
+                                  const OnlineTopics& online, ThreadPool& pool, const ProgressCallback& progress);
 
 // Events of check data with the posterior of each topic, by event and topic kept.
 struct TopicChecks {

@@ -906,6 +906,7 @@ class YieldModel:
         *,
         threads: int,
     ) -> npt.NDArray[np.float64]: ...
+    def log_probability(self, parent: int, symbols: npt.NDArray[np.uint32]) -> float: ...
 
 @final
 class YieldSampler:
@@ -1086,7 +1087,9 @@ class LatticeEvents:
         outcomes: npt.NDArray[np.uint32],
         counts: npt.NDArray[np.int64],
     ) -> None: ...
-    def tables(self, progress: Callable[[int, int], None] | None = None) -> LatticeTables: ...
+    def tables(
+        self, progress: Callable[[int, int], None] | None = None, *, least: int = 0
+    ) -> LatticeTables: ...
 
 @final
 class LatticeTables:
@@ -1225,6 +1228,15 @@ def score_topics(
     npt.NDArray[np.uint32],
     npt.NDArray[np.float64],
 ]: ...
+def topics_so_far(
+    text: TopicText,
+    word_topics: npt.NDArray[np.float64],
+    prior: npt.NDArray[np.float64],
+    *,
+    rate: float,
+    threads: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> npt.NDArray[np.float64]: ...
 def topic_step(
     shares: npt.NDArray[np.float64],
     probs: npt.NDArray[np.float64],

@@ -118,3 +118,39 @@ def test_what_cannot_be_is_refused(trees: tuple[Path, Path], tmp_path: Path) -> 
     same = ("train", "slm", "--trees", train, "--held-out", train, "-o", out)
     assert treelm(*same, "-q").returncode != 0
     assert not out.exists()
+
+
+def test_documents_can_be_asked_for(trees: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    quick = ("--topics", "4", "--keep-topics", "2", "--iterations", "0", "--heads", "0", "-q")
+    train, dev = trees
+    assert_fine(
+        treelm("train", "composite", "--trees", train, "--held-out", dev, "-o", out, *quick), None
+    )
+    ask = ("evaluate", "perplexity", "-m", out, "--strict-docs", "--json")
+    marked = json.loads(assert_fine(treelm(*ask, stdin=TEXT), None))
+    assert marked["sentences"] == 3
+    one = TEXT.replace(b"\n\n", b"\n")
+    assert_refused(treelm(*ask, stdin=one), 3, "blank line", "3 sentences")
+    assert_fine(treelm(*ask[:4], "--json", stdin=one), None)
+
+
+def test_em_plan_of_a_model_with_heads(trees: tuple[Path, Path]) -> None:
+    train, dev = trees
+    config = train.with_name("em.toml")
+    options = f'trees = ["{train.name}"]\nheld_out = ["{dev.name}"]\n[model]\nstack_size = 4\n'
+    config.write_text(
+        'system = "composite"\n[corpus]\n' + options + "topics = 4\nkeep_topics = 2\n"
+        '[resources]\nmemory = "8G"\n'
+    )
+    found = json.loads(assert_fine(treelm("em", "plan", "--config", config, "--json"), None))
+    assert (found["heads"], found["keep_topics"], found["fits"]) == (2, 2, True)
+    assert found["types"]["2 words and 2 heads and topic"] > found["types"]["2 words and 2 heads"]
+    assert found["peak_bytes"] == max(
+        found[f"{stage}_bytes"] for stage in ("reading", "plsa", "counting", "n_best", "follow_up")
+    )
+    assert found["most_topics_that_fit"] == 2
+    assert b"follow_up_seconds_an_iteration" in treelm("em", "plan", "--config", config).stdout
+    train.with_name("x.txt").write_bytes(TEXT)
+    config.write_text('system = "composite"\n[corpus]\ntext = ["x.txt"]\n')
+    assert_refused(treelm("em", "plan", "--config", config), 2, "trained on trees")

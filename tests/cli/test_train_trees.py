@@ -86,6 +86,25 @@ def test_train_score_and_sample(run: Runner) -> None:
         assert list(Tree.from_string(tree).words) == words.split()
 
 
+def test_scores_are_taken_apart(run: Runner) -> None:
+    record(run, "train", "treelet", "--trees", "train.mrg", "-o", "model")
+    scores = [
+        float(line) for line in run("score", "-m", "model", "--trees", "test.mrg").out.split()
+    ]
+    lines = run("score", "-m", "model", "--trees", "test.mrg", "--explain").out.splitlines()
+    header, *rows = (line.split("\t") for line in lines)
+    assert header[:5] == ["tree", "kind", "label", "outcome", "log_prob"]
+    sums = [0.0] * len(scores)
+    for row in rows:
+        sums[int(row[0]) - 1] += float(row[4])
+    assert sums == pytest.approx(scores, abs=1e-3)
+    assert run("score", "-m", "model", "test.txt", "--explain").code == 2
+    record(run, "train", "headlex", "--trees", "train.mrg", "-o", "heads")
+    refused = run("score", "-m", "heads", "--trees", "test.mrg", "--explain")
+    assert refused.code != 0
+    assert "treelet" in refused.err
+
+
 def test_sentences_are_scored_with_a_parser(run: Runner) -> None:
     assert run("train", "pcfg", "--trees", "train.mrg", "-o", "grammar").code == 0
     for system in ("treelet", "headlex"):
@@ -175,12 +194,14 @@ def test_options_reach_the_model(run: Runner) -> None:
         run,
         *("train", "treelet", "--trees", "train.mrg", "-o", "model", "--without", "vp_flattening"),
         *("--smoothing", "jm", "--held-out", "test.mrg", "--bits", "8", "--memory", "128M"),
+        *("--base-counts", "types"),
     )
     assert made["bits"] == 8
     loaded = load("model")
     assert isinstance(loaded, TreeletModel)
     assert "vp_flattening" not in loaded.config.applied
     assert loaded.config.smoothing == "jm"
+    assert loaded.config.base_counts == "types"
     plain = record(
         run, "train", "treelet", "--trees", "train.mrg", "-o", "plain", "--untransformed"
     )

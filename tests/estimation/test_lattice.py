@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from tests.reference.lattice import ReferenceTables, em_sums, node_probs
 
 from treelm.errors import EstimationError, ModelFileError
-from treelm.estimation.lattice import ONE, Lattice, LatticeNode, LatticeTables, fixed_point
+from treelm.estimation.lattice import (
+    ONE,
+    Lattice,
+    LatticeEvents,
+    LatticeNode,
+    LatticeTables,
+    fixed_point,
+)
 from treelm.estimation.lattice_weights import (
     BUCKET_EDGES,
     CheckEvents,
@@ -206,9 +213,20 @@ def test_lattice_cut_is_made_in_every_node(case) -> None:
         expected = reference.frequencies(row, outcome, BUCKET_EDGES)
         assert found.tolist() == pytest.approx([float(frequency) for frequency, _ in expected])
         assert buckets.tolist() == [bucket for _, bucket in expected]
-    with pytest.raises(EstimationError, match="its largest count is") as caught:
-        tables.cut(1e6)
-    assert caught.value.code == "E_NO_DATA"
+    # The same when rare types are dropped while the tables are built.
+    while_built = collected(lattice, events).tables(cutoff=limit / ONE)
+    for name, array in kept.to_tensors("x").items():
+        assert array.tobytes() == while_built.to_tensors("x")[name].tobytes()
+    for too_high in (tables.cut, lambda cutoff: collected(lattice, events).tables(cutoff=cutoff)):
+        with pytest.raises(EstimationError, match="its largest count is") as caught:
+            too_high(1e6)
+        assert caught.value.code == "E_NO_DATA"
+
+
+def collected(lattice: Lattice, events: list[tuple[tuple[int, ...], int, int]]) -> LatticeEvents:
+    found = LatticeEvents(lattice, [3] * lattice.columns)
+    found.add(*rows_of(events, lattice.columns))
+    return found
 
 
 def test_lattice_tables_survive_a_file() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import treelm
 from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.registry import train
 
 RECIPE = Path(__file__).resolve().parents[2] / "experiments/composite"
@@ -47,3 +52,51 @@ def test_parsed_text_becomes_parts_and_models(tmp_path: Path) -> None:
     }
     assert {*models, "3-gram + 2-SLM"} <= found.keys()
     assert found["3-gram + 2-SLM"]["held_out"] <= found["3-gram"]["held_out"] + 1e-6
+    for name in models:
+        assert found[name]["test_new_sentences"] > 1
+    options = ("--punctuation", "remove", "--cutoff", "0.5")
+    run(
+        RECIPE / "syntax.py",
+        "--trees",
+        parts,
+        "--work",
+        work,
+        "--models",
+        "3-gram",
+        "2-SLM",
+        *options,
+    )
+    without = (work / "test-remove.txt").read_text().split()
+    assert len(without) < len((work / "test-keep.txt").read_text().split())
+    assert not {",", ".", "``", "-LRB-"} & set(without)
+    folder = work / "size-1-cutoff0.5-without-punctuation"
+    kept = (folder / "3-gram.npz", folder / "2-SLM.npz")
+    told = run(
+        RECIPE / "intervals.py",
+        "--work",
+        work,
+        "--trees",
+        parts,
+        "--punctuation",
+        "remove",
+        *kept,
+    ).splitlines()
+    record = json.loads((folder / "2-SLM.json").read_text())
+    assert told[1].split("\t")[:2] == ["2-SLM", f"{record['test']:.2f}"]
+
+
+def test_sentences_of_the_training_text_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RECIPE))
+    corpus = importlib.import_module("syntax_corpus")
+    texts = (
+        [("a", "b", "a", "b", "c"), ("c", "a"), ("b",) * 6],
+        [("a", "b", "a", "b", "c"), ("c", "a"), ("b",) * 7, ("c", "b", "a", "b", "a")],
+    )
+    vocabulary = Vocabulary.from_counts({"a": 3, "b": 2, "c": 1})
+    train, other = (encode_sentences(text, vocabulary) for text in texts)
+    assert corpus.new_sentences(train, other).tolist() == [False, True, True, True]
+    assert list(corpus.without(frozenset(".,"), ["a , b .", "", ". ,", "c"])) == [
+        "a b\n",
+        "\n",
+        "c\n",
+    ]

@@ -219,6 +219,11 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables
+    judged = values(results, "Trigram models that know more or less")
+    assert (
+        judged["TREELET", "accuracy"]
+        == values(results, "Trigram pseudo-negatives (Table 4)")["TREELET", "accuracy"]
+    )
 
 
 def write_lists(folder: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_treebank
-from treelm.errors import CorpusFormatError, UsageError
+from treelm.errors import CorpusFormatError, EstimationError, UsageError
 from treelm.models.composite.actions import ActionCodes, actions_of, codes_of, trees_of
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parsed_text import joined, prepare, prepared_trees
@@ -126,3 +126,15 @@ def test_parts_and_joins_of_a_text() -> None:
     whole = joined(halves)
     for name in ("ids", "starts", "actions", "action_starts"):
         assert np.array_equal(getattr(whole, name), getattr(text, name))
+
+
+def test_phrases_without_a_head_rule_can_be_refused(tmp_path: Path) -> None:
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NP-SBJ (NN rain)) (VP (VBZ falls)))\n")
+    strict = CompositeConfig(heads=1, strict_heads=True, min_count=1)
+    assert len(prepare(TreeCorpus((trees,)), strict).text) == 1
+    trees.write_text("(S (NP (NN rain)) (ODD (VBZ falls) (RB here)))\n")
+    assert len(prepare(TreeCorpus((trees,)), CompositeConfig(heads=1)).text) == 1
+    with pytest.raises(EstimationError, match="ODD") as caught:
+        prepare(TreeCorpus((trees,)), strict)
+    assert caught.value.code == "E_NO_HEAD_RULE"

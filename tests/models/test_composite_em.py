@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.models.composite_models import logged, sample_composite, sample_parts
 from tests.models.slm_cases import example_parts, text_of, trusting
 
+import treelm.models.composite.train as training
 from treelm.errors import EstimationError, UsageError
 from treelm.estimation.lattice import LatticeTables
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel
@@ -27,6 +30,7 @@ from treelm.models.composite.em import (
     posteriors,
 )
 from treelm.models.composite.follow_up import follow_up_step
+from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parts import CompositeShape
 
 
@@ -100,11 +104,61 @@ def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
         resume=True,
     )
     assert [step.kind for step in rest.steps] == kinds[1:]
-    for name, array in whole.parts.to_tensors().items():
-        assert array.tobytes() == again.parts.to_tensors()[name].tobytes()
+    assert same_tables(whole, again)
     other = CompositeConfig(**{**options, "stack_size": 5})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="another training"):
         logged(other, checkpoint=checkpoint, resume=True)
+
+
+def same_tables(one: CompositeModel, other: CompositeModel) -> bool:
+    found = other.parts.to_tensors()
+    return all(
+        array.tobytes() == found[name].tobytes() for name, array in one.parts.to_tensors().items()
+    )
+
+
+@pytest.mark.parametrize("kind", ["n-best", "follow-up"])
+def test_a_fall_leads_back_to_the_round_before(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third round of a kind finds a likelihood below that of the second."""
+    options = {"order": 2, "heads": 1, "stack_size": 3, "n_best": 2, "tolerance": 0.0}
+    lengths = {"iterations": 3, "follow_up": 0} if kind == "n-best" else {"iterations": 0}
+    config = CompositeConfig(**{**options, "follow_up": 3, **lengths})  # type: ignore[arg-type]
+    shorter = {name: min(1, most) for name, most in {"follow_up": 3, **lengths}.items()}
+    kept_before, _ = logged(CompositeConfig(**{**options, **shorter}))  # type: ignore[arg-type]
+    calls = 0
+
+    def falling(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            found = real(*arguments, **named)
+            if calls != 3:
+                return found
+            if kind == "n-best":
+                return replace(found, log_likelihood=-1e9)
+            return found[0], -1e9, found[2]
+
+        return step
+
+    name = "n_best_step" if kind == "n-best" else "follow_up_step"
+    monkeypatch.setattr(training, name, falling(getattr(training, name)))
+    whole, log = logged(config)
+    assert [step.fell for step in log.steps if step.kind == kind] == [False, False, True]
+    rising = [step.log_likelihood for step in log.steps if step.kind == kind and not step.fell]
+    assert rising == sorted(rising)
+    assert same_tables(whole, kept_before)
+    # The same when training is interrupted in the round that falls.
+    calls = 0
+    checkpoint = Checkpoint(tmp_path / "training")
+    two = {name: min(2, most) for name, most in {"follow_up": 3, **lengths}.items()}
+    logged(CompositeConfig(**{**options, **two}), checkpoint=checkpoint)  # type: ignore[arg-type]
+    again, rest = logged(config, checkpoint=checkpoint, resume=True)
+    assert [step.fell for step in rest.steps] == [True]
+    assert same_tables(again, whole)
+    checkpoint.remove()
+    assert not checkpoint.folder.exists()
 
 
 def test_key_tells_trainings_apart() -> None:

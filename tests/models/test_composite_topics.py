@@ -9,7 +9,14 @@ from tests.models.composite_models import logged, sample_composite, sample_parts
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import Data, n_best_step, posteriors
 from treelm.models.composite.model import CompositeModel
-from treelm.models.composite.sentence_topics import first_topics, largest_of, word_shares
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import Mixtures
+from treelm.models.composite.sentence_topics import (
+    first_topics,
+    largest_of,
+    topics_so_far,
+    word_shares,
+)
 from treelm.models.document_reader import DocumentReader
 
 
@@ -56,8 +63,31 @@ def test_counts_of_topics_are_the_words() -> None:
     assert abs(int(rows["predictor"][2].sum()) - (text.tokens << 30)) <= rounding
 
 
-def topics_of(model: CompositeModel, text: object) -> object:
-    rows = np.tile(model.prior, (len(text), 1))  # type: ignore[arg-type]
+def test_topics_before_a_sentence_follow_the_words_before_it() -> None:
+    """The kernel against the definition: online EM with what PLSA says of each word."""
+    _, held_out = sample_parts()
+    config = CompositeConfig(topics=4, keep_topics=4, test_topics=4, eta=0.3)
+    generator = np.random.default_rng(1)
+    words = int(held_out.ids.max()) + 1
+    word_topics = generator.dirichlet(np.ones(words), size=4).T.copy()
+    prior = np.array([0.4, 0.3, 0.2, 0.1])
+    found = topics_so_far(held_out, prior, word_topics, config)
+    shares = found.shares.reshape(-1, 4)
+    numbers = held_out.document_numbers
+    for sentence in range(len(held_out)):
+        if sentence == 0 or numbers[sentence] != numbers[sentence - 1]:
+            expected = prior
+        assert shares[sentence] == pytest.approx(expected, rel=1e-9)
+        first, last = (int(place) for place in held_out.starts[sentence : sentence + 2])
+        for word in held_out.ids[first:last].tolist():
+            gamma = expected * (word_topics[word] + 1e-12)
+            expected = 0.7 * expected + 0.3 * gamma / gamma.sum()
+    again = topics_so_far(held_out, prior, word_topics, config, threads=2)
+    assert again.shares.tobytes() == found.shares.tobytes()
+
+
+def topics_of(model: CompositeModel, text: ParsedText) -> Mixtures:
+    rows = np.tile(model.prior, (len(text), 1))
     return largest_of(rows, 3)
 
 
@@ -77,6 +107,6 @@ def test_one_round_with_topics_and_no_parses() -> None:
     model = topical(heads=0)
     train, _ = sample_parts()
     text = train.text.part(0, 60)
-    made = n_best_step(model.parts, Data(text, topics_of(model, text)), None, None)  # type: ignore[arg-type]
-    again = n_best_step(made.parts, Data(text, topics_of(model, text)), None, None)  # type: ignore[arg-type]
+    made = n_best_step(model.parts, Data(text, topics_of(model, text)), None, None)
+    again = n_best_step(made.parts, Data(text, topics_of(model, text)), None, None)
     assert again.log_likelihood > made.log_likelihood

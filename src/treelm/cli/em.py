@@ -23,9 +23,10 @@ em = App(
 def plan(*, config: str, json: bool = False, common: CommonOptions | None = None) -> None:
     """Say what a training will take before it begins: types, bytes, time, and what fits.
 
-    The file has the sections [corpus] (text or trees, vocabulary), [model] (options of `treelm
-    train plsa` such as order, topics, keep_topics, cutoff) and [resources] (memory, threads).
-    The text is read once; nothing is trained.
+    The file names the system ("plsa" or "composite") and has the sections [corpus] (text or trees,
+    vocabulary), [model] (options of `treelm train plsa` or `treelm train composite` such as order,
+    heads, topics, keep_topics, cutoff) and [resources] (memory, threads). The text is read once;
+    with heads, a few sentences of it are searched. Nothing is trained.
 
     Args:
         config: A TOML file; file names in it are relative to its folder.

@@ -138,6 +138,7 @@ def perplexity(
     *,
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
+    strict_docs: bool = False,
     json: bool = False,
     search: SearchOptions | None = None,
     scoring: ScoringOptions | None = None,
@@ -150,6 +151,7 @@ def perplexity(
         files: Files of tokenized text, one sentence a line; standard input if none is given.
         model: Model folder.
         oov_mode: Count unknown words as what stands for them, or leave them out.
+        strict_docs: Refuse a text without blank lines if the model remembers documents.
         json: One JSON object instead of lines.
         search: Search.
         scoring: Scoring.
@@ -163,6 +165,7 @@ def perplexity(
         (search or SearchOptions()).apply(scoring.model(model)),
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
+        strict_docs=strict_docs,
         threads=text.thread_count,
     )
     if found.without_parse:

@@ -15,6 +15,7 @@ from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.evaluate.slr import slr as log_odds_ratios
+from treelm.tasks.explain_treelets import Factor, explain_trees
 from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees
 
@@ -27,6 +28,7 @@ def score(
     trees: str | None = None,
     kbest: str | None = None,
     posterior: bool = False,
+    explain: bool = False,
     no_eos: bool = False,
     slr: bool = False,
     format: Literal["text", "tsv"] = "text",  # noqa: A002 (the name of the option)
@@ -49,6 +51,8 @@ def score(
         trees: File of trees: write the log probability of each together with its words.
         kbest: File of lists of trees: write the log of the sum over the different trees of each.
         posterior: With --trees: write the log probability of each tree given its words.
+        explain: With --trees and a treelet model: write a table of the factors of each tree, with
+            the part of the context that decided.
         no_eos: Leave the end of the sentence out.
         slr: Write the syntactic log-odds ratio instead: the log probability of each sentence over
             that of its words alone, by its length.
@@ -74,6 +78,11 @@ def score(
             )
     if posterior and trees is None:
         raise UsageError("--posterior is that of trees: give them with --trees.")
+    if explain and (trees is None or posterior):
+        raise UsageError("--explain takes trees apart: give them with --trees, not --posterior.")
+    if trees is not None and explain:
+        _write_factors(output, explain_trees(load(model), trees, threads=text.thread_count))
+        return
     if trees is not None:
         found = score_trees(load(model), trees, posterior=posterior, threads=text.thread_count)
         _write(output, text.first(found), flush=flush)
@@ -132,6 +141,18 @@ def _note_fallbacks(common: CommonOptions, fallbacks: int, sentences: int) -> No
         common.note(
             f"{fallbacks} of {sentences} sentences have no tree; a flat one stands in for it."
         )
+
+
+def _write_factors(output: str, factors: Iterable[tuple[int, Factor]]) -> None:
+    """Write a table with a row for each factor."""
+    with write_atomically(output) as out:
+        out.write(b"tree\tkind\tlabel\toutcome\tlog_prob\tword_log_prob\tgiven\n")
+        for number, factor in factors:
+            alone = "" if factor.word_log_prob is None else f"{factor.word_log_prob:.6f}"
+            given = ", ".join(f"{name}={value}" for name, value in factor.given)
+            columns = (str(number), factor.kind, factor.label, factor.outcome)
+            line = "\t".join((*columns, f"{factor.log_prob:.6f}", alone, given))
+            out.write(f"{line}\n".encode())
 
 
 def _write(output: str, values: Iterable[float | None], *, flush: bool) -> None:

@@ -23,6 +23,8 @@ class ParseOptions:
 
     unary_moves: bool = False
     """Moves may put a label over one constituent; without, unary chains are collapsed."""
+    strict_heads: bool = False
+    """Refuse phrases for which the profile has no rule that finds their head."""
     punctuation: Literal["keep", "remove"] = "keep"
     """Whether words with punctuation tags stay."""
     min_count: int = 2
@@ -171,6 +173,7 @@ def _train(
         common.note(
             f"{step.kind} {step.number}: log likelihood {step.log_likelihood:.1f}, perplexity "
             f"{step.perplexity:.2f} before"
+            + (": it fell, so the model of the round before is kept" if step.fell else "")
         )
 
     log = TrainingLog(tell=tell)

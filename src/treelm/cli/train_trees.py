@@ -61,6 +61,7 @@ def treelet(
     smoothing: Literal["kn", "mkn", "jm", "none"] = "kn",
     held_out: list[str] | None = None,
     yield_weight: float = 0.9,
+    base_counts: Literal["tokens", "types"] = "tokens",
     min_count: int = 1,
     bits: CodeBits | None = None,
     vocabulary: str | None = None,
@@ -88,6 +89,8 @@ def treelet(
         smoothing: kn, mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or none.
         held_out: Trees on which jm finds its weights.
         yield_weight: Weight of the parent's own 4-grams below rules that were never seen.
+        base_counts: Whether these 4-grams count a rule as often as it was seen (tokens), or once
+            (types), which lowers perplexity.
         min_count: Smallest count of an event with three or more columns of context that is kept.
         bits: Store probabilities and back-off weights as codes of 8 or 16 bits.
         vocabulary: Vocabulary file; default: all words of the trees are known.
@@ -104,6 +107,7 @@ def treelet(
     options: dict[str, object] = {
         "smoothing": smoothing,
         "yield_weight": yield_weight,
+        "base_counts": base_counts,
         "min_count": min_count,
         "bits": bits,
         "k": k,

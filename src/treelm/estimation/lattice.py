@@ -178,14 +178,24 @@ class LatticeEvents:
         with kernel_errors("collecting events"):
             self._native.add(columns, outcomes, counts)
 
-    def tables(self, *, progress: Progress = SILENT) -> LatticeTables:
-        """Return the counts of all nodes; the collection is empty then."""
-        stems = len(self.lattice.native.stems)
+    def tables(self, *, cutoff: float = 0.0, progress: Progress = SILENT) -> LatticeTables:
+        """Return the counts of all nodes; the collection is empty then.
+
+        Args:
+            cutoff: Types that a node counts less often are dropped, as by `LatticeTables.cut`, but
+                with less memory.
+            progress: Told how far it is.
+
+        Raises:
+            EstimationError: ``E_NO_DATA`` if the last node keeps nothing.
+        """
+        stems, least = len(self.lattice.native.stems), int(fixed_point(cutoff))
         with (
             kernel_errors("counting the contexts of a lattice"),
             progress.step("counting contexts", total=stems, unit="kinds") as step,
         ):
-            return LatticeTables(self.lattice, self._native.tables(kernel_report(step)))
+            made = self._native.tables(kernel_report(step), least=least)
+            return LatticeTables(self.lattice, made)
 
 
 class LatticeTables:

@@ -239,6 +239,17 @@ class YieldBase:
                 threads=threads,
             )
 
+    def log_probability(self, parent: int, labels: Sequence[int]) -> float:
+        """Return ln b(labels | parent), also where b is too small for a float.
+
+        Args:
+            parent: Label above; one that was never seen, such as `NO_ID`, is like any other.
+            labels: Labels below, at least one; `NO_ID` for one that was never seen.
+        """
+        symbols = self.symbols.encode(np.asarray(labels, dtype=np.uint32))
+        with kernel_errors("scoring a right-hand side"):
+            return self.native.log_probability(parent, symbols)
+
     def sample(self, parent: int, *, seed: int, stream: int, counter: int = 0) -> tuple[int, ...]:
         """Return a right-hand side drawn for a parent, as labels; ``<usym>`` is never drawn.
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, source_name
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import InputFileError, UsageError
-from treelm.models.composite.memory_plan import MemoryPlan, plan_topics
+from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.memory_plan import MemoryPlan, NodePlan, plan_topics
+from treelm.models.composite.parse_plan import plan_parses
+from treelm.models.composite.parsed_text import prepare
 from treelm.models.composite.topic_config import TopicConfig
 from treelm.models.model import Config, explain
 from treelm.models.ngram.counts import encode_corpus
@@ -28,6 +32,8 @@ class PlanCorpus(Config):
     """Files of text in documents."""
     trees: tuple[str, ...] = ()
     """Files of trees, instead of text."""
+    held_out: tuple[str, ...] = ()
+    """Trees on which weights will be found, for a composite model."""
     vocabulary: str | None = None
     """Vocabulary file; all words of the text by default."""
 
@@ -44,10 +50,28 @@ class PlanResources(Config):
 class EmPlanFile(Config):
     """What an ``em.toml`` says."""
 
-    system: Literal["plsa"] = "plsa"
+    system: Literal["plsa", "composite"] = "plsa"
+    """The system that will be trained."""
     corpus: PlanCorpus
-    model: TopicConfig = TopicConfig()
+    model: TopicConfig | CompositeConfig = Field(default={}, validate_default=True)
+    """Options of the system."""
     resources: PlanResources = PlanResources()
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _of_system(cls, options: object, info: ValidationInfo) -> object:
+        """Read the options as those of the system, which stands before them."""
+        if not isinstance(options, dict):
+            return options
+        kind = CompositeConfig if info.data.get("system") == "composite" else TopicConfig
+        return kind.model_validate(options)
+
+    @property
+    def kept(self) -> int:
+        """Topics that a training document keeps."""
+        if isinstance(self.model, TopicConfig):
+            return self.model.kept
+        return self.model.keep_topics if self.model.topics else 0
 
 
 def read_plan_file(path: Source) -> EmPlanFile:
@@ -77,21 +101,37 @@ def plan_training(path: Source, *, progress: Progress = SILENT) -> tuple[EmPlanF
     options = read_plan_file(path)
     folder = Path(path).parent
     corpus = _corpus(options.corpus, folder)
-    vocabulary = options.corpus.vocabulary
+    file = options.corpus.vocabulary
+    vocabulary = None if file is None else load_vocabulary(folder / file)
+    limit = options.resources.memory
+    memory = None if limit is None else MemoryLimit.parse(limit).bytes
+    if isinstance(options.model, CompositeConfig):
+        if not isinstance(corpus, TreeCorpus):
+            raise UsageError('a composite model is trained on trees. Give "trees" under [corpus].')
+        files = tuple(folder / name for name in options.corpus.held_out)
+        held_out = TreeCorpus(files, on_error="skip") if files else None
+        return options, _plan_composite(
+            corpus, held_out, options.model, vocabulary=vocabulary, memory=memory
+        )
     words, text = encode_corpus(
-        corpus,
-        None if vocabulary is None else load_vocabulary(folder / vocabulary),
-        threads=options.resources.threads,
-        progress=progress,
+        corpus, vocabulary, threads=options.resources.threads, progress=progress
     )
-    memory = options.resources.memory
-    plan = plan_topics(
-        text,
-        len(words),
-        options.model,
-        memory=None if memory is None else MemoryLimit.parse(memory).bytes,
-    )
-    return options, plan
+    return options, plan_topics(text, len(words), options.model, memory=memory)
+
+
+def _plan_composite(
+    corpus: TreeCorpus,
+    held_out: TreeCorpus | None,
+    config: CompositeConfig,
+    *,
+    vocabulary: Vocabulary | None,
+    memory: int | None,
+) -> MemoryPlan:
+    prepared = prepare(corpus, config, vocabulary=vocabulary)
+    check = None
+    if held_out is not None:
+        check = prepare(held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes).text
+    return plan_parses(prepared, config, held_out=check, memory=memory)
 
 
 def _corpus(corpus: PlanCorpus, folder: Path) -> TextCorpus | TreeCorpus:
@@ -105,16 +145,21 @@ def _corpus(corpus: PlanCorpus, folder: Path) -> TextCorpus | TreeCorpus:
 def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
     """Return a plan as one JSON object can say it."""
     threads = options.resources.threads
+    model = options.model
     return {
-        "order": options.model.order,
-        "topics": options.model.topics,
-        "keep_topics": options.model.kept,
+        "order": model.order,
+        **({"heads": model.heads} if isinstance(model, CompositeConfig) else {}),
+        "topics": model.topics,
+        "keep_topics": options.kept,
         "tokens": plan.tokens,
-        "types": {_name(node.words, topics=node.topics): node.types for node in plan.nodes},
+        "types": {_name(node): node.types for node in plan.nodes},
         "table_bytes": plan.table_bytes,
         "peak_bytes": plan.peak_bytes,
-        "plsa_seconds_an_iteration": plan.plsa_seconds / threads,
-        "em_seconds_an_iteration": plan.em_seconds / threads,
+        **{f"{_word(stage)}_bytes": size for stage, size in plan.stages.items()},
+        **{
+            f"{_word(kind)}_seconds_an_iteration": seconds / threads
+            for kind, seconds in plan.seconds.items()
+        },
         "memory": plan.memory,
         "fits": plan.fits,
         "most_topics_that_fit": plan.keep_topics,
@@ -139,6 +184,10 @@ def _gibibytes(value: object) -> str:
     return f"{value / 2**30:.2f} GiB"
 
 
-def _name(words: int, *, topics: bool) -> str:
-    parts: Sequence[str] = [f"{words} words"] + (["topic"] if topics else [])
-    return " and ".join(parts)
+def _name(node: NodePlan) -> str:
+    heads = [f"{node.heads} heads"] if node.heads else []
+    return " and ".join([f"{node.words} words", *heads, *(["topic"] if node.topics else [])])
+
+
+def _word(name: str) -> str:
+    return name.replace("-", "_")

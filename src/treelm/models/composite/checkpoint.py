@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from dataclasses import dataclass, replace
@@ -88,10 +89,21 @@ def training_key(
 
 
 class Checkpoint(CheckpointFolder):
-    """The lattices after the last complete round."""
+    """The lattices after the last complete round, and those of the round before."""
 
     file_name: ClassVar[str] = "round.safetensors"
     told_by: ClassVar[str] = "trees, options or held-out trees"
+
+    @property
+    def before(self) -> Checkpoint:
+        """What was kept before the last complete round."""
+        return _CheckpointBefore(self.folder)
+
+    def remove(self) -> None:
+        """Remove the files, and the folder if nothing else is in it."""
+        with contextlib.suppress(OSError):
+            self.before.path.unlink(missing_ok=True)
+        CheckpointFolder.remove(self)
 
     def save(self, state: TrainingState, key: str) -> None:
         """Write a state; the file appears only when it is complete.
@@ -113,6 +125,9 @@ class Checkpoint(CheckpointFolder):
             tensors["lists.actions"] = state.lists.actions
             tensors["lists.action_starts"] = state.lists.action_starts
             tensors["lists.log_probs"] = state.lists.log_probs
+        with contextlib.suppress(OSError):  # what is there now stays as the round before
+            self.before.path.unlink(missing_ok=True)
+            self.before.path.hardlink_to(self.path)
         self.write(tensors, key, stage=state.stage, rounds=str(state.rounds))
 
     def load(self, shape: CompositeShape, key: str) -> TrainingState | None:
@@ -173,3 +188,9 @@ class Checkpoint(CheckpointFolder):
             if array is None or array.dtype != kind or array.ndim != 1:
                 raise self.damaged("its parses are no parses")
         return ParseLists(*(np.array(array) for array in found))
+
+
+class _CheckpointBefore(Checkpoint):
+    """The second file of a checkpoint."""
+
+    file_name: ClassVar[str] = "before.safetensors"

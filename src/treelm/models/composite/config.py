@@ -43,6 +43,8 @@ class CompositeConfig(Config):
     """Whether the predictor sees the labels of heads beside their words."""
     unary_moves: bool = False
     """Whether a move may put a label over one constituent."""
+    strict_heads: bool = False
+    """Whether phrases without a rule for their head are refused; else the profile's default."""
     punctuation: Literal["keep", "remove"] = "keep"
     """Whether words with punctuation tags stay."""
     min_count: int = Field(default=2, ge=1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, LatticeTables
+from treelm.estimation.lattice import Floats, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
@@ -89,7 +89,7 @@ def first_parts(
         topic_counts.append(topics)
         for name, collector in collectors.items():
             collector.add(*rows[name])
-    tables = {name: cut(collector.tables(), name, shape) for name, collector in collectors.items()}
+    tables = {part: tables_of(shape, part, each) for part, each in collectors.items()}
     check = None
     if held_out is not None:
         rows, _ = shape.events(
@@ -105,9 +105,9 @@ def first_parts(
     return CompositeParts(shape, models), np.concatenate(topic_counts)
 
 
-def cut(tables: LatticeTables, part: str, shape: CompositeShape) -> LatticeTables:
-    """Return the tables of the predictor without rare types, any others as they are."""
-    return tables.cut(shape.config.least_count) if part == "predictor" else tables
+def tables_of(shape: CompositeShape, part: str, events: LatticeEvents) -> LatticeTables:
+    """Return the tables of a part; those of the predictor are without rare types."""
+    return events.tables(cutoff=shape.config.least_count if part == "predictor" else 0.0)
 
 
 def posteriors(lists: ParseLists) -> tuple[Floats, Floats]:
@@ -203,7 +203,7 @@ def n_best_step(
         topic_counts.append(topics)
         for name, collector in collectors.items():
             collector.add(*rows[name])
-    tables = {name: cut(collector.tables(), name, shape) for name, collector in collectors.items()}
+    tables = {part: tables_of(shape, part, each) for part, each in collectors.items()}
     check = None
     if held_out is not None:
         found = parts.best_parses(held_out.text, held_out.mixtures, count=count, threads=threads)

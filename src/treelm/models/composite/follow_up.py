@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, fixed_point
+from treelm.estimation.lattice import Floats, LatticeEvents, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
-from treelm.models.composite.em import Data, cut
+from treelm.models.composite.em import Data, tables_of
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 #: Rounds in which the weights of the predictor and the shares of partial parses follow each other.
 _CHECK_ROUNDS = 3
+#: Sentences whose contexts are in memory at once: a word has dozens.
+SENTENCES_AT_ONCE = 1024
 #: Held-out contexts with a smaller share of their word do not move weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
@@ -131,19 +133,26 @@ def follow_up_step(
     collector = shape.collectors(threads)["predictor"]
     topic_counts = np.zeros(len(train.mixtures.topics), np.int64)
     log_likelihood = []
-    for first, last in pieces(train.text):
+    for first, last in pieces(train.text, SENTENCES_AT_ONCE):
         data = Data(train.text.part(first, last), train.mixtures.part(first, last))
         seen = frontiers(frozen, data, threads=threads, progress=progress)
-        columns, outcomes, weights, likelihood, place = frontier_weights(model, seen, data.mixtures)
-        counts = fixed_point(weights)
+        places, counts, likelihood = _count_frontiers(model, seen, data.mixtures, collector)
         log_likelihood.append(likelihood)
-        if len(place):
-            before = int(train.mixtures.starts[first])
-            np.add.at(topic_counts, place + before, counts)
-        kept = counts > 0
-        collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
-    tables = cut(collector.tables(), "predictor", shape)
-    made = LatticeModel(tables, model.weights)
+        if len(places):
+            np.add.at(topic_counts, places + int(train.mixtures.starts[first]), counts)
+        del seen, places, counts  # as large as the tables that come next
+    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
     if check is not None:
         made = fit_predictor(made, *check, threads=threads)
     return made, math.fsum(log_likelihood), topic_counts
+
+
+def _count_frontiers(
+    model: LatticeModel, seen: Frontiers, mixtures: Mixtures, collector: LatticeEvents
+) -> tuple[np.ndarray, Counts, float]:
+    """Collect contexts by their posterior weights; return topic places, counts, log-likelihood."""
+    columns, outcomes, weights, likelihood, places = frontier_weights(model, seen, mixtures)
+    counts = fixed_point(weights)
+    kept = counts > 0
+    collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
+    return places, counts, likelihood

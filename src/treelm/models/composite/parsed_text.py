@@ -18,7 +18,7 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import EstimationError
 from treelm.models.composite.actions import ActionCodes, actions_of
 from treelm.models.composite.config import CompositeConfig
-from treelm.trees.packed import PackedTrees
+from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import Profile, load_profile
 from treelm.trees.tree import Tree
 
@@ -170,6 +170,8 @@ def prepared_trees(
     for path in corpus.paths:
         names = document_names(path)
         for batch in read_packed(path, corpus.options, on_error=corpus.on_error):
+            if config.strict_heads:
+                check_heads(batch, profile, str(path))
             ordinals: Sequence[int] = batch.ordinal.tolist()
             if config.punctuation == "remove":
                 kept = [
@@ -184,6 +186,25 @@ def prepared_trees(
                 name = names[ordinal - 1] if names is not None and ordinal <= len(names) else None
                 document = str(path) if name is None else f"{path}\n{name}"
                 yield document, pipeline.apply(whole_sentence(tree)), tree.words
+
+
+def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
+    """Refuse phrases whose head no rule of the profile finds.
+
+    Raises:
+        EstimationError: ``E_NO_HEAD_RULE``.
+    """
+    roots = {"ROOT", *profile.reading.root_labels}
+    used = np.unique(batch.node_label[batch.node_word == NO_WORD])
+    phrases = {batch.labels[label].base for label in used}
+    missing = ", ".join(sorted(phrases - set(profile.heads.rules) - roots))
+    if missing:
+        raise EstimationError(
+            f'{path}: the profile "{profile.name}" has no rule for the head of {missing}. Add '
+            "rules to a profile of your own, or leave out --strict-heads to take the "
+            f"{profile.heads.default}most child.",
+            code="E_NO_HEAD_RULE",
+        )
 
 
 def whole_sentence(tree: Tree) -> Tree:

@@ -308,7 +308,7 @@ def check_events(rows: Mapping[str, Rows]) -> dict[str, CheckEvents]:
     }
 
 
-def pieces(text: ParsedText) -> Iterator[tuple[int, int]]:
+def pieces(text: ParsedText, sentences: int = SENTENCES_AT_ONCE) -> Iterator[tuple[int, int]]:
     """Yield the first and the last sentence of pieces that fit into memory."""
-    for first in range(0, len(text), SENTENCES_AT_ONCE):
-        yield first, min(first + SENTENCES_AT_ONCE, len(text))
+    for first in range(0, len(text), sentences):
+        yield first, min(first + sentences, len(text))

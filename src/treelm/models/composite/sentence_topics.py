@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
 from treelm.estimation.lattice import Floats
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.config import CompositeConfig
@@ -21,7 +22,7 @@ from treelm.models.composite.plsa import (
     start_plsa,
     with_shares,
 )
-from treelm.models.composite.topic_state import TopicMixture
+from treelm.models.composite.topic_lattice import topic_text
 from treelm.parallel.progress import SILENT, Progress
 
 
@@ -111,19 +112,23 @@ def word_shares(text: ParsedText, mixtures: Mixtures, word_topics: Floats) -> Fl
 
 
 def topics_so_far(
-    text: ParsedText, prior: Floats, word_topics: Floats, config: CompositeConfig
+    text: ParsedText,
+    prior: Floats,
+    word_topics: Floats,
+    config: CompositeConfig,
+    *,
+    threads: int = 1,
 ) -> Mixtures:
     """Return the topics before every sentence of documents that PLSA alone reads word by word."""
-    rows = np.empty((len(text), len(prior)))
-    document, mixture = -1, TopicMixture.of(prior)
-    starts = text.starts.astype(np.int64).tolist()
-    for sentence, number in enumerate(text.document_numbers.tolist()):
-        if number != document:
-            document, mixture = number, TopicMixture.of(prior)
-        rows[sentence] = mixture.shares
-        for word in text.ids[starts[sentence] : starts[sentence + 1]].tolist():
-            probs = word_topics[word] + 1e-12  # a word that no topic has tells nothing
-            mixture = mixture.step(probs, keep=config.predicting, rate=config.rate)[1]
+    encoded = text.encoded
+    with kernel_errors("reading held-out documents"):
+        rows = _native.topics_so_far(
+            topic_text(encoded.ids, encoded.starts, encoded.document_starts, 1, len(word_topics)),
+            word_topics,
+            prior,
+            rate=config.rate,
+            threads=threads,
+        )
     return largest_of(rows, config.predicting)
 
 

@@ -41,12 +41,15 @@ class EmStep:
         number: Of the round, from 1.
         log_likelihood: Of the training text, before the round.
         perplexity: The same, by word and sentence end.
+        fell: Whether the likelihood is lower than before; then training ends with the model of the
+            round before, and the likelihood of all rounds that count never falls.
     """
 
     kind: str
     number: int
     log_likelihood: float
     perplexity: float
+    fell: bool = False
 
 
 @dataclass
@@ -56,12 +59,16 @@ class TrainingLog:
     steps: list[EmStep] = field(default_factory=list)
     tell: Callable[[EmStep], None] | None = None
 
-    def add(self, kind: str, number: int, log_likelihood: float, tokens: int) -> None:
-        """Enter a round."""
+    def add(
+        self, kind: str, number: int, log_likelihood: float, tokens: int, before: float | None
+    ) -> EmStep:
+        """Enter a round, and return it; `before` is the log-likelihood of the round before."""
         perplexity = float(np.exp(-log_likelihood / max(tokens, 1)))
-        self.steps.append(EmStep(kind, number, log_likelihood, perplexity))
+        fell = before is not None and log_likelihood < before
+        self.steps.append(EmStep(kind, number, log_likelihood, perplexity, fell))
         if self.tell is not None:
             self.tell(self.steps[-1])
+        return self.steps[-1]
 
 
 def train_composite(
@@ -180,11 +187,13 @@ class _Training:
             mixtures = topics.mixtures(self.text)
             train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
             if self.held_out is not None:
-                mixtures = topics_so_far(self.held_out, topics.prior, words, config)
+                mixtures = topics_so_far(
+                    self.held_out, topics.prior, words, config, threads=self.threads
+                )
                 shares = word_shares(self.held_out, mixtures, words)
                 check = Data(self.held_out, mixtures, shares)
         parts, _ = first_parts(self.shape, train, check, threads=self.threads)
-        return TrainingState(parts, topics=topics)
+        return self._kept(TrainingState(parts, topics=topics))
 
     def data(self, state: TrainingState) -> tuple[Data, Data | None]:
         """Return the texts with their topics now."""
@@ -207,7 +216,7 @@ class _Training:
         config = self.shape.config
         if state.stage != "n-best":
             return state
-        previous = state
+        previous = self._before(state)
         while state.rounds < config.iterations and (config.heads or config.topics):
             train, check = self.data(state)
             found = n_best_step(
@@ -218,14 +227,12 @@ class _Training:
                 threads=self.threads,
                 progress=self.progress,
             )
-            self.log.add("n-best", state.rounds + 1, found.log_likelihood, self.text.tokens)
             before = state.history[-1] if state.history else None
-            if before is not None and found.log_likelihood < before:
+            if self._enter("n-best", state, found.log_likelihood, before).fell:
                 return previous.ended()
             previous = state
             topics = self.counted(state, found.topic_counts)
-            state = state.after(found.parts, found.log_likelihood, found.lists, topics)
-            self._keep(state)
+            state = self._kept(state.after(found.parts, found.log_likelihood, found.lists, topics))
             if before is not None and _gains_little(before, found.log_likelihood, config):
                 break
         return state.ended()
@@ -243,7 +250,11 @@ class _Training:
             if not state.rounds:
                 model = fit_predictor(frozen.models["predictor"], *seen, threads=self.threads)
                 state = replace(state, parts=frozen.with_model("predictor", model))
-        while config.heads and state.rounds < config.follow_up:
+        most = config.follow_up if config.heads else 0
+        if most and not state.rounds:
+            self._kept(state)
+        previous = self._before(state)
+        while state.rounds < most:
             made, log_likelihood, counts = follow_up_step(
                 frozen,
                 state.parts.models["predictor"],
@@ -252,23 +263,35 @@ class _Training:
                 threads=self.threads,
                 progress=self.progress,
             )
-            self.log.add("follow-up", state.rounds + 1, log_likelihood, self.text.tokens)
             before = state.history[-1] if state.history else None
-            if before is not None and log_likelihood < before:
-                break
+            if self._enter("follow-up", state, log_likelihood, before).fell:
+                return previous
+            previous = state
             parts = state.parts.with_model("predictor", made)
             topics = self.counted(state, counts)
-            state = state.after(parts, log_likelihood, None, topics)
+            state = self._kept(state.after(parts, log_likelihood, None, topics))
             if topics is not None:
                 train = Data(self.text, topics.mixtures(self.text))
-            self._keep(state)
             if before is not None and _gains_little(before, log_likelihood, config):
                 break
         return state
 
-    def _keep(self, state: TrainingState) -> None:
+    def _enter(
+        self, kind: str, state: TrainingState, log_likelihood: float, before: float | None
+    ) -> EmStep:
+        return self.log.add(kind, state.rounds + 1, log_likelihood, self.text.tokens, before)
+
+    def _kept(self, state: TrainingState) -> TrainingState:
+        """Return a state that training can go on from."""
         if self.checkpoint is not None:
             self.checkpoint.save(state, self.key)
+        return state
+
+    def _before(self, state: TrainingState) -> TrainingState:
+        """Return the state of the round before, to which a fall of the likelihood leads back."""
+        if self.checkpoint is None or not state.rounds:
+            return state
+        return self.checkpoint.before.load(self.shape, self.key) or state
 
 
 def _gains_little(before: float, after: float, config: CompositeConfig) -> bool:

@@ -74,6 +74,7 @@ def evaluate_perplexity(
     sentences: Iterable[Words],
     *,
     oov_mode: OovMode = "include",
+    strict_docs: bool = False,
     threads: int = 1,
 ) -> Perplexity:
     """Return the perplexity of a text.
@@ -82,12 +83,15 @@ def evaluate_perplexity(
         model: A model whose probabilities add up to 1.
         sentences: The text; a `TextCorpus` is read by the kernel, and quickest.
         oov_mode: ``include`` unknown words, or ``skip`` them.
+        strict_docs: Refuse a text of several sentences without marks between documents, if the
+            model remembers the document.
         threads: Kernel threads; results do not depend on it.
 
     Raises:
         UnsupportedTask: ``E_NOT_NORMALIZED`` if the model gives no probabilities;
             ``E_NOT_INCREMENTAL`` if unknown words cannot be left out of whole sentences.
-        CorpusFormatError: ``E_NO_DATA`` if there is no sentence.
+        CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if documents
+            should be marked, and are not.
     """
     check_normalized(model)
     model.require(Task.PERPLEXITY)
@@ -105,6 +109,8 @@ def evaluate_perplexity(
             code="E_NO_DATA",
         )
     word_level = isinstance(model, IncrementalModel)
+    if strict_docs and isinstance(model, IncrementalModel) and model.remembers_documents:
+        counts.check_documents()
     counted = counts.tokens - (counts.oov if skip else 0)
     total = counts.word_sum + counts.end_sum
     per_item = -total / (counted + counts.sentences)
@@ -198,7 +204,7 @@ class _Sums:
     """Adds up batches."""
 
     def __init__(self) -> None:
-        self.tokens = self.sentences = self.oov = self.without_parse = 0
+        self.tokens = self.sentences = self.oov = self.without_parse = self.documents = 0
         self.word_sum = self.end_sum = 0.0
 
     def add_words(
@@ -215,10 +221,25 @@ class _Sums:
         counted = ~is_end & ~scores.oov if skip else ~is_end
         self.tokens += len(is_end) - len(scores)
         self.sentences += len(scores)
+        self.documents += len(text.document_starts) - 1
         self.oov += int(scores.oov.sum())
         self.word_sum += float(scores.log_probs[counted].sum())
         self.end_sum += float(scores.log_probs[is_end].sum())
         self.without_parse += int(np.isneginf(scores.log_probs[is_end]).sum())
+
+    def check_documents(self) -> None:
+        """Refuse several sentences in one document.
+
+        Raises:
+            CorpusFormatError: ``E_NO_DOCUMENTS``.
+        """
+        if self.sentences > 1 and self.documents <= 1:
+            raise CorpusFormatError(
+                f"the text has {self.sentences} sentences and no mark between documents, so they "
+                "are read as one. Put a blank line after each document, or leave out "
+                "--strict-docs.",
+                code="E_NO_DOCUMENTS",
+            )
 
     def add_sentences(
         self, model: LanguageModel, batch: Sequence[Sequence[str]], *, skip: bool, threads: int
