@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.grammar.latent_cases import (
     latent_trees,
@@ -119,6 +119,7 @@ def test_merge_gains_agree_with_the_reference(texts: list[str], seed: int) -> No
 
 @settings(max_examples=25, deadline=None)
 @given(texts=small_trees(), seed=st.integers(0, 999))
+@example(texts=["(ROOT (X (Y (b v))))"], seed=0)
 def test_likelihood_never_decreases(texts: list[str], seed: int) -> None:
     trees = latent_trees(texts)
     substates = substate_array(trees, {"X": 3, "Y": 2, "a": 2, "b": 3})
@@ -126,7 +127,8 @@ def test_likelihood_never_decreases(texts: list[str], seed: int) -> None:
     last = -math.inf
     for _ in range(8):
         found = trees.expect(substates, weights)
-        assert found.log_likelihood >= last - 1e-9 * abs(last)
+        # A corpus that is certain has ln 1, which rounding may make a little less.
+        assert found.log_likelihood >= last - 1e-9 * max(1.0, abs(last))
         last = found.log_likelihood
         maximize(trees.rules, substates, found.counts, weights)
         weights = found.counts
