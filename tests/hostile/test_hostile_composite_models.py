@@ -10,8 +10,8 @@ import pytest
 from tests.models.composite_models import sample_composite
 
 from treelm.errors import ModelFileError, TreelmError, UsageError
-from treelm.models.composite.files import TABLES
 from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.topic_files import TABLES
 from treelm.store.folder import FolderWriter
 
 

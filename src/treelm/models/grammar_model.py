@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
@@ -26,7 +25,7 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.storage import TABLES, read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
 from treelm.models.incremental import LONGEST_SAMPLE
-from treelm.models.model import ModelInfo, Task, explain
+from treelm.models.model import ModelInfo, Task, config_of
 from treelm.models.parser import ArrayParser
 from treelm.models.scores import Sample, SentenceScore
 from treelm.models.scoring_views import PrunedScores, check_lengths
@@ -284,13 +283,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder."""
-        try:
-            config = cast("OwnConfig", cls.config_class.model_validate(folder.manifest.config))
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a {cls.kind} ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = cast("OwnConfig", config_of(folder, cls.config_class, f"a {cls.kind}"))
         grammar, lexicon = read_grammar(folder)
         counts = folder.tables(TABLES).get(COUNTS)
         if (

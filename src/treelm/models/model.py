@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,9 @@ class ModelInfo:
     vocabulary: str
 
 
+_Config = TypeVar("_Config", bound="Config")
+
+
 def explain(error: ValidationError) -> str:
     """Return what is wrong with options, in one sentence each."""
     found = []
@@ -77,6 +80,26 @@ def explain(error: ValidationError) -> str:
         message = item["msg"].removeprefix("Value error, ")
         found.append(f"{name}: {message}" if name else message)
     return "; ".join(found) + "."
+
+
+def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _Config:
+    """Return the checked options of the model in an opened folder.
+
+    Args:
+        folder: The folder.
+        config_class: What the options of its system are.
+        what: The kind of model with its article, for the error.
+
+    Raises:
+        ModelFileError: ``E_MANIFEST`` if they are others.
+    """
+    try:
+        return config_class.model_validate(folder.manifest.config)
+    except ValidationError as error:
+        raise ModelFileError(
+            f"{folder.path}: this is no configuration of {what} ({explain(error)})",
+            code="E_MANIFEST",
+        ) from error
 
 
 class LanguageModel(ABC):

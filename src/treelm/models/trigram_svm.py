@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.labelled import LabelledSentences
@@ -20,7 +20,7 @@ from treelm.models.calibration import Calibration, fit_calibration, training_rec
 from treelm.models.classifier import Classifier, Floats
 from treelm.models.linear_svm import choose, fit_linear, with_tuning
 from treelm.models.lsvm.config import GRID
-from treelm.models.model import Config, explain
+from treelm.models.model import Config, config_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -158,14 +158,7 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         Raises:
             ModelFileError: if something is missing, or the parts do not fit together.
         """
-        try:
-            config = TrigramSvmConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of an SVM over n-grams "
-                f"({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = config_of(folder, TrigramSvmConfig, "an SVM over n-grams")
         vocabulary = load_vocabulary(folder.file(_WORDS))
         stored = folder.tables(_TABLES)
         tables = {name: stored[name] for name in stored}

@@ -18,9 +18,10 @@ from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.config import SEARCH, CompositeConfig
-from treelm.models.composite.files import are_shares, read_files, write_files
+from treelm.models.composite.files import read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
 from treelm.models.composite.state import CompositeState, split_payload
+from treelm.models.composite.topic_files import are_shares
 from treelm.models.composite.topic_state import TopicMixture
 from treelm.models.incremental import IncrementalModel
 from treelm.models.model import Config, ModelInfo, Task

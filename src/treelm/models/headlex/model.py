@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm import _native
 from treelm.corpus.brackets import ReadOptions, ReadReport
@@ -23,7 +22,7 @@ from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
-from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.model import Config, ModelInfo, Task, config_of
 from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
 from treelm.models.trained_model import TrainedModel
 from treelm.models.tree_events import WordTags
@@ -214,13 +213,7 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
-        try:
-            config = HeadlexConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a headlex model ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = config_of(folder, HeadlexConfig, "a headlex model")
         vocabulary = load_vocabulary(folder.file(WORDS))
         if vocabulary.fingerprint != folder.manifest.vocabulary:
             raise _damaged(folder, f"{WORDS} is not the one the manifest names")

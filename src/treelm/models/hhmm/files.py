@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
@@ -12,7 +11,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import EstimationError, ModelFileError
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.tables import StoreTables
-from treelm.models.model import explain
+from treelm.models.model import config_of
 from treelm.store.folder import FolderWriter, ModelFolder
 
 #: Files of the model folder, and the name of the counts among the tables.
@@ -42,14 +41,7 @@ def read_files(
     Raises:
         ModelFileError: if something is missing, or the parts do not fit together.
     """
-    try:
-        config = HhmmConfig.model_validate(folder.manifest.config)
-    except ValidationError as error:
-        raise ModelFileError(
-            f"{folder.path}: this is no configuration of an incremental right-corner model "
-            f"({explain(error)})",
-            code="E_MANIFEST",
-        ) from error
+    config = config_of(folder, HhmmConfig, "an incremental right-corner model")
     vocabulary = load_vocabulary(folder.file(WORDS))
     tables = folder.tables(TABLES)
     counts = tables.get(COUNTS)

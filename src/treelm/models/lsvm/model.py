@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.corpus.files import read_lines
 from treelm.corpus.unknown_words import UNKNOWN
@@ -20,7 +19,7 @@ from treelm.models.classifier import Classifier, Explanation
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
-from treelm.models.model import Config, explain
+from treelm.models.model import Config, config_of
 from treelm.models.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
@@ -207,13 +206,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         Raises:
             ModelFileError: if something is missing, or the parts do not fit together.
         """
-        try:
-            config = LatentSvmConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a latent SVM ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = config_of(folder, LatentSvmConfig, "a latent SVM")
         vocabulary = load_vocabulary(folder.file(_WORDS))
         if vocabulary.fingerprint != folder.manifest.vocabulary:
             raise _damaged(folder, f"{_WORDS} is not the one the manifest names")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places
@@ -18,7 +17,7 @@ from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
 from treelm.models.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
-from treelm.models.model import Config, ModelInfo, Task, explain
+from treelm.models.model import Config, ModelInfo, Task, config_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
@@ -335,13 +334,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
-        try:
-            config = NgramConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of an n-gram model ({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = config_of(folder, NgramConfig, "an n-gram model")
         vocabulary = load_vocabulary(folder.file(WORDS))
         tables = folder.tables(TABLES)
         counts = tables.get(COUNTS)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
@@ -17,7 +16,7 @@ from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.calibration import Calibration
 from treelm.models.classifier import Classifier, Explanation, Floats
-from treelm.models.model import Config, LanguageModel, explain
+from treelm.models.model import Config, LanguageModel, config_of
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
@@ -174,14 +173,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         Raises:
             ModelFileError: if something is missing, or the parts do not fit together.
         """
-        try:
-            config = TreeFeaturesConfig.model_validate(folder.manifest.config)
-        except ValidationError as error:
-            raise ModelFileError(
-                f"{folder.path}: this is no configuration of a classifier by trees "
-                f"({explain(error)})",
-                code="E_MANIFEST",
-            ) from error
+        config = config_of(folder, TreeFeaturesConfig, "a classifier by trees")
         vocabulary = load_vocabulary(folder.file(_WORDS))
         names = tuple(read_lines(folder.file(_FEATURES)))
         stored = folder.tables(_TABLES)

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, TreelmError
-from treelm.models.model import explain
+from treelm.models.model import config_of
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.tables import TreeletTables
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -56,13 +55,7 @@ def read_parts(folder: ModelFolder) -> Parts:
         ModelFileError: if the options or the tables are not those of a treelet model, or do not
             fit together.
     """
-    try:
-        config = TreeletConfig.model_validate(folder.manifest.config)
-    except ValidationError as error:
-        raise ModelFileError(
-            f"{folder.path}: this is no configuration of a treelet model ({explain(error)})",
-            code="E_MANIFEST",
-        ) from error
+    config = config_of(folder, TreeletConfig, "a treelet model")
     vocabulary = load_vocabulary(folder.file(WORDS))
     tensors = folder.tables(TABLES)
     counts = tensors.get(COUNTS)
