@@ -19,7 +19,7 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
-from treelm.models.states import State
+from treelm.models.interface.states import State
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/treebanks"
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")

@@ -27,7 +27,7 @@ import numpy as np
 from treelm.corpus.brackets import read_trees
 from treelm.grammar.k_best import KBest, text_of
 from treelm.grammar.parser_options import ParserOptions
-from treelm.models.grammar_model import GrammarModel
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load
 from treelm.tasks.evaluate.oracle import evaluate_oracle, read_lists
 from treelm.trees.tree import Tree

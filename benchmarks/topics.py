@@ -18,11 +18,11 @@ import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import encode_open
-from treelm.models.composite.check_text import part_of, split_text
 from treelm.models.composite.memory_plan import plan_topics
-from treelm.models.composite.plsa import document_words, plsa_step, start_plsa
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.composite.topic_trainer import TopicTrainer
+from treelm.models.plsa.check_text import part_of, split_text
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.em import document_words, plsa_step, start_plsa
+from treelm.models.plsa.trainer import PlsaTrainer
 
 DEFAULT_TEXT = Path(__file__).resolve().parents[2] / "shared/data/text/reuters.txt.xz"
 Result = TypeVar("Result")
@@ -55,7 +55,7 @@ def main() -> None:
     vocabulary, text = encode_open(TextCorpus(tuple(arguments.text)))
     documents = len(text.document_starts) - 1
     train, held_out = split_text(part_of(text, np.arange(documents) < arguments.documents))
-    config = TopicConfig(
+    config = PlsaConfig(
         order=arguments.order, topics=arguments.topics, keep_topics=arguments.keep_topics
     )
     words = len(vocabulary)
@@ -65,7 +65,7 @@ def main() -> None:
     for _ in range(ITERATIONS - 1):
         state = plsa_step(counts, state)
     state = timed("PLSA, one iteration (pairs)", lambda: plsa_step(counts, state), counts.pairs)
-    trainer = TopicTrainer(train, held_out, config, words)
+    trainer = PlsaTrainer(train, held_out, config, words)
     timed("counting (events)", lambda: trainer.count(state), trainer.events)
     trainer.refit()
     print(f"types {trainer.tables.types():,}, planned {plan.nodes[-1].types:,}")

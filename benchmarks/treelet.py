@@ -32,8 +32,8 @@ from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
+from treelm.models.interface.tree_model import GivesTrees, k_best_lists
 from treelm.models.registry import load, train
-from treelm.models.tree_model import GivesTrees, k_best_lists
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.events import count_treelets
 from treelm.models.treelet.model import TreeletModel

@@ -23,9 +23,9 @@ from treelm.corpus.corpus import Fingerprint, TextCorpus
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
-from treelm.models.fit_mixture import train_interpolated
-from treelm.models.interpolated import InterpolatedModel
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.mixture.model import InterpolatedModel
+from treelm.models.mixture.train import train_interpolated
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram

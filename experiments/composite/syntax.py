@@ -27,7 +27,7 @@ from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import PreparedTrees
 from treelm.models.composite.train import TrainingLog, train_on_parses
-from treelm.models.mixture_weights import fit_weights
+from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 

@@ -19,9 +19,9 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_text, sizes_between
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.models.composite.check_text import sentence_hashes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
+from treelm.models.plsa.check_text import sentence_hashes
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import load_profile
 

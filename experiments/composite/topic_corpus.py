@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_open
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.models.composite.check_text import part_of
+from treelm.models.plsa.check_text import part_of
 
 #: Files of the data folder, in this order.
 FILES = ("reuters", "eltec", "un-debates")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText
-from treelm.models.mixture_weights import fit_weights
+from treelm.models.mixture.weights import fit_weights
 
 Floats = npt.NDArray[np.float64]
 

@@ -20,16 +20,16 @@ from topic_corpus import SIZES, TopicCorpus, read_corpus
 from topic_measures import Floats, cache_scores, mixtures, perplexity
 
 from treelm.corpus.encoder import EncodedText
-from treelm.models.composite.plsa import PlsaState, document_words, fit_plsa, start_plsa
-from treelm.models.composite.topic_checkpoint import TopicCheckpoint
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.composite.topic_model import TopicModel
-from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
-from treelm.models.mixture_weights import fit_weights
+from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.events import WordSpace, count_ngrams
 from treelm.models.ngram.train import train_on_counts
+from treelm.models.plsa.checkpoint import PlsaCheckpoint
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.em import PlsaState, document_words, fit_plsa, start_plsa
+from treelm.models.plsa.model import PlsaModel
+from treelm.models.plsa.trainer import PlsaReport, PlsaTrainer
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
@@ -95,7 +95,7 @@ class Experiment:
         if kind == "kn":
             self.write(name, self.kneser_ney(name, size))
             return
-        config = TopicConfig(
+        config = PlsaConfig(
             order=1 if kind == "plsa" else ORDER,
             topics=0 if kind == "ngram" else TOPICS,
             keep_topics=int(numbers[0]) if kind == "composite" else None,
@@ -138,12 +138,12 @@ class Experiment:
         }
 
     def train(
-        self, name: str, size: int, config: TopicConfig
-    ) -> tuple[TopicTrainer, dict[str, object]]:
+        self, name: str, size: int, config: PlsaConfig
+    ) -> tuple[PlsaTrainer, dict[str, object]]:
         """Return a trained predictor, and what happened."""
         text = self.corpus.part(size)
         words = len(self.corpus.vocabulary)
-        trainer = TopicTrainer(text, self.corpus.held_out, config, words, self.threads)
+        trainer = PlsaTrainer(text, self.corpus.held_out, config, words, self.threads)
         if not config.topics:
             trainer.count(None)
             trainer.refit()
@@ -156,7 +156,7 @@ class Experiment:
             "plsa_history": list(plsa.history),
             "count_seconds": time.monotonic() - started,
         }
-        checkpoint = TopicCheckpoint(self.work / name)
+        checkpoint = PlsaCheckpoint(self.work / name)
         checkpoint.begin(trainer, self.corpus.vocabulary, resume=True)
         if not checkpoint.restore(trainer):
             trainer.refit(rounds=2)
@@ -165,7 +165,7 @@ class Experiment:
         held_out = [trainer.held_out_perplexity]
         last = time.monotonic()
 
-        def after(trainer: TopicTrainer, report: TopicReport) -> None:
+        def after(trainer: PlsaTrainer, report: PlsaReport) -> None:
             nonlocal last
             print(
                 f"{name} {len(trainer.history)}: perplexity {report.perplexity:.3f}, held out "
@@ -184,7 +184,7 @@ class Experiment:
         checkpoint.remove()
         return trainer, record
 
-    def write_start(self, trainer: TopicTrainer, name: str, record: dict[str, object]) -> None:
+    def write_start(self, trainer: PlsaTrainer, name: str, record: dict[str, object]) -> None:
         """Write what the model reaches before the first iteration of its EM."""
         found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
         target = self.work / f"start-{name}.json"
@@ -192,7 +192,7 @@ class Experiment:
         print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
         self.check_time()
 
-    def describe(self, trainer: TopicTrainer) -> dict[str, object]:
+    def describe(self, trainer: PlsaTrainer) -> dict[str, object]:
         """Return how large a predictor is."""
         return {
             "tokens": trainer.events,
@@ -204,11 +204,11 @@ class Experiment:
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
 
-    def model(self, trainer: TopicTrainer) -> TopicModel:
+    def model(self, trainer: PlsaTrainer) -> PlsaModel:
         """Return a predictor as a model."""
         return trainer.model(self.corpus.vocabulary, ())
 
-    def topics(self, text: EncodedText, size: int, config: TopicConfig) -> PlsaState:
+    def topics(self, text: EncodedText, size: int, config: PlsaConfig) -> PlsaState:
         """Return PLSA of a part of the text; all models of that part share it."""
         kept = self.work / f"topics-{size}.npz"
         state = start_plsa(
@@ -262,7 +262,7 @@ class Experiment:
 
     # -- measures ---------------------------------------------------------------------------
 
-    def measure(self, trainer: TopicTrainer, name: str) -> dict[str, object]:
+    def measure(self, trainer: PlsaTrainer, name: str) -> dict[str, object]:
         """Return perplexities of the test documents, and keep every probability for mixtures.
 
         eta is chosen on the held-out documents.
@@ -288,7 +288,7 @@ class Experiment:
             record["cache"] = self.cache_control(held_out, test)
         return record
 
-    def scores(self, model: TopicModel, text: EncodedText) -> Floats:
+    def scores(self, model: PlsaModel, text: EncodedText) -> Floats:
         """Return the log probability of every word and sentence end."""
         return model.score_documents(text, threads=self.threads).log_probs
 

@@ -15,10 +15,10 @@ from readings import count_readings
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.ngram.model import NgramModel
-from treelm.tasks.beliefs import beliefs
 from treelm.tasks.report.report import Report
+from treelm.tasks.surprisal.parser_states import beliefs
+from treelm.view.parser_states import draw_beliefs_svg
 from treelm.view.plots import Bar, draw_grouped_bars
-from treelm.view.store_drawing import draw_beliefs_svg
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
 #: Words seen less often in the training trees are not used, nor readings of the ambiguous word.

@@ -12,7 +12,7 @@ from scored_text import Scored, ScoreFiles, joined
 from study_models import BIG, STORE, StudyModels
 
 from treelm.corpus.corpus import TextCorpus, TreeSentences
-from treelm.models.incremental import IncrementalModel
+from treelm.models.interface.incremental import IncrementalModel
 from treelm.tasks.report.report import Report
 
 #: Narrower beams that are reported beside the full one.

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from corpora import Places, Sentences
 
-from treelm.models.incremental import IncrementalModel
-from treelm.models.mixture_weights import fit_weights
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.mixture.weights import fit_weights
 
 Numbers = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.train import train_hhmm
-from treelm.models.incremental import IncrementalModel
+from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram

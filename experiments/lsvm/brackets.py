@@ -9,7 +9,7 @@ from systems import Systems
 
 from published import GT, GX, LATENT_MLE, MLE, TABLE_3
 from treelm.corpus.corpus import TreeCorpus
-from treelm.models.calibration import Calibration
+from treelm.models.interface.calibration import Calibration
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures
 from treelm.models.lsvm.grammar import read_grammar

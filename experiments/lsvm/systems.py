@@ -36,11 +36,11 @@ from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.parser_options import ParserOptions
-from treelm.models.cached_parser import CachedParser
+from treelm.models.interface.cached_parser import CachedParser
+from treelm.models.interface.model import LanguageModel
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round
-from treelm.models.model import LanguageModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
@@ -48,7 +48,7 @@ from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.train import train_treelet
-from treelm.models.trigram_svm import TrigramSvmConfig
+from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.tasks.evaluate.slr import slr_scores
 from treelm.tasks.parse_file import parse_into_file, parser_fingerprint
 from treelm.tasks.train_classifiers import (

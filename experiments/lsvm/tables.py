@@ -25,8 +25,8 @@ from published import (
     TREELET,
     TREELET_SOURCE,
 )
-from treelm.models.linear_svm import choose, fit_linear
 from treelm.models.lsvm.config import GRID
+from treelm.models.trigram_svm.linear_svm import choose, fit_linear
 from treelm.tasks.evaluate.classification import Classification, classify, tune_threshold
 from treelm.tasks.evaluate.comparison import compare_answers
 from treelm.tasks.evaluate.pair_accuracy import pair_accuracy

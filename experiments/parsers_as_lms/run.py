@@ -23,14 +23,14 @@ from treelm.corpus.score_files import ScoreTable
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
-from treelm.models.fit_mixture import train_interpolated
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.interpolated import InterpolatedModel
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.scoring_views import FlooredScores
+from treelm.models.interface.tree_model import k_best_lists
+from treelm.models.mixture.model import InterpolatedModel
+from treelm.models.mixture.train import train_interpolated
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
-from treelm.models.scoring_views import FlooredScores
-from treelm.models.tree_model import k_best_lists
 from treelm.seeds import generator
 from treelm.tasks.evaluate.resampling import (
     ROUNDS,

@@ -18,8 +18,8 @@ from published import SOURCE
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions, Pruning
-from treelm.models.parser import ArrayParser, ListParser
-from treelm.models.tree_model import GivesTrees
+from treelm.models.interface.parser import ArrayParser, ListParser
+from treelm.models.interface.tree_model import GivesTrees
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import bootstrap_sums

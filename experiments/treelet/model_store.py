@@ -14,7 +14,7 @@ from training_sets import ALL, TREEBANKS, TrainingSets, replace_text
 from treelm.corpus.corpus import TreeCorpus
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.model import HeadlexModel
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load

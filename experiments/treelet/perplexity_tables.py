@@ -26,7 +26,7 @@ from tree_scores import Numbers, Scores
 
 from published import PERPLEXITY
 from treelm.corpus.corpus import TreeSentences
-from treelm.models.mixture_weights import fit_weights
+from treelm.models.mixture.weights import fit_weights
 from treelm.tasks.evaluate.comparison import compare_log_probs
 from treelm.view.plots import Point, Series, draw_line_chart
 

@@ -16,9 +16,9 @@ from model_store import TREELET, Clock, Key, ModelStore
 from training_sets import replace_text
 
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.model import LanguageModel
-from treelm.models.packed_tree_model import PackedTreeModel, pack_rooted
-from treelm.models.tree_model import GivesTrees, k_best_lists, log_sum
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.packed_tree_model import PackedTreeModel, pack_rooted
+from treelm.models.interface.tree_model import GivesTrees, k_best_lists, log_sum
 from treelm.tasks.evaluate.slr import unigram_log_probs
 from treelm.trees.packed import PackedTrees
 

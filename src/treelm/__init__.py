@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treelm.corpus.sample_treebank import sample_treebank
     from treelm.corpus.sentences import split_sentences
     from treelm.corpus.tokenize import detokenize, tokenize
-    from treelm.models.interpolated import InterpolatedModel
+    from treelm.models.mixture.model import InterpolatedModel
     from treelm.models.ngram.model import NgramModel
     from treelm.models.registry import load, train
     from treelm.transforms.treelet import treelet
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: public name -> the module that defines it
 _HOME = {
-    "InterpolatedModel": "treelm.models.interpolated",
+    "InterpolatedModel": "treelm.models.mixture.model",
     "Label": "treelm.trees.label",
     "NgramModel": "treelm.models.ngram.model",
     "TextCorpus": "treelm.corpus.corpus",

@@ -10,7 +10,7 @@ import pytest
 from tests.command_line import assert_fine, assert_refused, treelm
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.models.interpolated import interpolate
+from treelm.models.mixture.model import interpolate
 from treelm.models.registry import load
 from treelm.tasks.convert import convert
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity

@@ -11,7 +11,7 @@ from tests.command_line import assert_fine, assert_refused, treelm, treelm_insid
 from tests.models.ngram_models import sample_sentences, small_ngram
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.models.interpolated import InterpolatedModel
+from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity

@@ -11,9 +11,9 @@ from tests.command_line import Argument, treelm
 from tests.models.topic_models import ANIMALS, two_topics
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.models.composite.topic_checkpoint import TopicCheckpoint
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.composite.topic_trainer import TopicTrainer
+from treelm.models.plsa.checkpoint import PlsaCheckpoint
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.trainer import PlsaTrainer
 from treelm.tasks.train_topics import train_topic_model
 
 
@@ -89,16 +89,16 @@ def test_train_plsa_goes_on_where_it_was_interrupted(
     options = ("--order", "2", "--iterations", "3", "--keep-topics", "2")
     train(documents, tmp_path / "whole", *options)
 
-    save = TopicCheckpoint.save
+    save = PlsaCheckpoint.save
 
-    def interrupted(self: TopicCheckpoint, trainer: TopicTrainer) -> None:
+    def interrupted(self: PlsaCheckpoint, trainer: PlsaTrainer) -> None:
         save(self, trainer)
         if len(trainer.history) == 1:
             raise KeyboardInterrupt
 
-    config = TopicConfig(topics=2, seed=1, order=2, iterations=3, keep_topics=2)
+    config = PlsaConfig(topics=2, seed=1, order=2, iterations=3, keep_topics=2)
     corpus = TextCorpus((documents,))
-    monkeypatch.setattr(TopicCheckpoint, "save", interrupted)
+    monkeypatch.setattr(PlsaCheckpoint, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train_topic_model(corpus, tmp_path / "part", config)
     monkeypatch.undo()

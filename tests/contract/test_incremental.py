@@ -17,12 +17,12 @@ from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.models.incremental import IncrementalModel
-from treelm.models.interpolated import interpolate
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.states import State, Step
+from treelm.models.interface.words import Word
+from treelm.models.mixture.model import interpolate
 from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.registry import train
-from treelm.models.states import State, Step
-from treelm.models.words import Word
 from treelm.testing.contracts import check_contract, laws
 from treelm.testing.incremental import check_lm, incremental_cases
 

@@ -13,7 +13,7 @@ from treelm.corpus.brackets import RAW_OPTIONS
 from treelm.corpus.nbest import Hypothesis, NBest
 from treelm.corpus.tree_lists import block_lines, read_tree_lists
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.models.parse_lists import ParseLists
+from treelm.models.interface.parse_lists import ParseLists
 from treelm.testing.strategies import english_trees
 from treelm.trees.tree import Tree
 

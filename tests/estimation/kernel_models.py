@@ -19,7 +19,8 @@ from tests.reference import backoff as reference
 from treelm.errors import TreelmWarning
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import Smoothing, UniformBase, estimate
+from treelm.estimation.estimate import UniformBase, estimate
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounter
 
 Row = tuple[int, ...]

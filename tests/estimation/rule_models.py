@@ -13,7 +13,8 @@ from tests.reference import backoff as reference
 
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import GivenBase, estimate, kneser_ney
+from treelm.estimation.estimate import GivenBase, estimate
+from treelm.estimation.kneser_ney import kneser_ney
 from treelm.estimation.yields import Rules, YieldBase
 from treelm.events.counts import EventCounter
 

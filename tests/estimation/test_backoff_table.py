@@ -21,7 +21,8 @@ from tests.estimation.kernel_models import (
 from treelm.errors import EngineError, EstimationError, ModelFileError, TreelmError
 from treelm.estimation.backoff_table import NO_ID, BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import Smoothing, kneser_ney
+from treelm.estimation.kneser_ney import kneser_ney
+from treelm.estimation.smoothing import Smoothing
 
 END, UNSEEN, PAD = 3, 4, 5
 

@@ -7,13 +7,8 @@ import pytest
 
 from treelm.errors import EstimationError
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import (
-    GivenBase,
-    UniformBase,
-    berkeley,
-    estimate,
-    kneser_ney,
-)
+from treelm.estimation.estimate import GivenBase, UniformBase, estimate
+from treelm.estimation.kneser_ney import berkeley, kneser_ney
 from treelm.events.counts import EventCounter, EventCounts
 
 

@@ -23,7 +23,6 @@ from tests.reference import backoff as reference
 
 from treelm.errors import EstimationError
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import Smoothing
 from treelm.estimation.jelinek_mercer import (
     LevelWeights,
     count_bucket,
@@ -31,6 +30,7 @@ from treelm.estimation.jelinek_mercer import (
     jelinek_mercer_weights,
     merge_buckets,
 )
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounter, EventCounts, merge_counts
 
 

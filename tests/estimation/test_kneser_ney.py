@@ -27,16 +27,16 @@ from tests.reference import backoff as reference
 from treelm.errors import EstimationError, TreelmWarning
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import (
-    NoBase,
-    Smoothing,
-    UniformBase,
+from treelm.estimation.estimate import NoBase, UniformBase, estimate
+from treelm.estimation.kneser_ney import (
     berkeley,
-    estimate,
+    fixed_discounts,
     kneser_ney,
+    kneser_ney_discounts,
+    modified_discounts,
     modified_kneser_ney,
 )
-from treelm.estimation.kneser_ney import fixed_discounts, kneser_ney_discounts, modified_discounts
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounter
 
 

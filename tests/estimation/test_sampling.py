@@ -21,14 +21,9 @@ from tests.reference.backoff_cases import AT_ROOT, AT_S, TREES_74
 
 from treelm.estimation.backoff_table import NO_ID, BackoffTable
 from treelm.estimation.chain import Chain
-from treelm.estimation.estimate import (
-    GivenBase,
-    NoBase,
-    Smoothing,
-    berkeley,
-    kneser_ney,
-    modified_kneser_ney,
-)
+from treelm.estimation.estimate import GivenBase, NoBase
+from treelm.estimation.kneser_ney import berkeley, kneser_ney, modified_kneser_ney
+from treelm.estimation.smoothing import Smoothing
 
 CHAIN_72 = Chain(("P", "R"), (2, 1, 0), (None, None))
 # P: VBD 0, NN 1. R: NP 0, PP 1, <none> 2. Words: saw, hit, slept, dog, <unk>.

@@ -14,13 +14,8 @@ from treelm import _native
 from treelm.errors import EstimationError, OutputFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import (
-    UniformBase,
-    berkeley,
-    estimate,
-    kneser_ney,
-    modified_kneser_ney,
-)
+from treelm.estimation.estimate import UniformBase, estimate
+from treelm.estimation.kneser_ney import berkeley, kneser_ney, modified_kneser_ney
 from treelm.events.counts import EventCounter, EventCounts
 from treelm.parallel import memory as memory_module
 from treelm.parallel.memory import MemoryLimit

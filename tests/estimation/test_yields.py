@@ -25,7 +25,7 @@ from tests.reference.backoff_cases import AT_ROOT, AT_S, TREES_74
 from tests.reference.test_backoff_sampling import yield_chi_square
 
 from treelm.errors import EstimationError
-from treelm.estimation.estimate import kneser_ney
+from treelm.estimation.kneser_ney import kneser_ney
 from treelm.estimation.yields import Rules, YieldBase
 
 RULES = st.lists(

@@ -17,8 +17,8 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import ForestHeader, pack_frame
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.k_best import KBest, text_of
-from treelm.models.cached_parser import CachedParser
-from treelm.models.parser import ListParser
+from treelm.models.interface.cached_parser import CachedParser
+from treelm.models.interface.parser import ListParser
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
 

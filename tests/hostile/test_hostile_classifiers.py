@@ -13,13 +13,14 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import EstimationError, ModelFileError
-from treelm.models.calibration import Calibration
+from treelm.models.interface.calibration import Calibration
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures
 from treelm.models.lsvm.grammar import read_grammar
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.registry import load
-from treelm.models.trigram_svm import TrigramSvmConfig, train_trigram_svm
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.store.folder import FolderWriter
 from treelm.trees.tree import Tree
 

@@ -17,7 +17,7 @@ from treelm.interop.parsers import (
     stanza_parser,
 )
 from treelm.interop.stanza_trees import from_stanza
-from treelm.models.parser import Parser
+from treelm.models.interface.parser import Parser
 from treelm.trees.tree import Tree
 
 nltk = pytest.importorskip("nltk")

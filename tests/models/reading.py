@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from treelm.corpus.sample_treebank import sample_treebank
-from treelm.models.incremental import IncrementalModel
+from treelm.models.interface.incremental import IncrementalModel
 
 
 def write_reading_data(

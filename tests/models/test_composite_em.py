@@ -18,7 +18,6 @@ import treelm.models.composite.train as training
 from treelm.errors import EstimationError, UsageError
 from treelm.estimation.lattice import LatticeTables
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel
-from treelm.models.composite.check_text import check_overlap
 from treelm.models.composite.checkpoint import Checkpoint, training_key
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import (
@@ -32,6 +31,7 @@ from treelm.models.composite.em import (
 from treelm.models.composite.follow_up import follow_up_step
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parts import CompositeShape
+from treelm.models.plsa.check_text import check_overlap
 
 
 def trust(

@@ -17,7 +17,7 @@ from treelm.models.composite.sentence_topics import (
     topics_so_far,
     word_shares,
 )
-from treelm.models.document_reader import DocumentReader
+from treelm.models.interface.document_reader import DocumentReader
 
 
 def topical(**options: object) -> CompositeModel:

@@ -20,7 +20,7 @@ from treelm.models.hhmm.events import binary_trees, count_store_rules, whole_sen
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.train import model_from_grammar
-from treelm.models.interpolated import interpolate
+from treelm.models.mixture.model import interpolate
 from treelm.models.registry import load
 from treelm.store.folder import FolderWriter, save_folder
 from treelm.transforms.right_corner import branch_depths, required_depth

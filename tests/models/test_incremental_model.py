@@ -13,9 +13,9 @@ from tests.models.toy_model import SENTENCES, ToyModel, ToySentences
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError, VocabularyError
-from treelm.models.model import Task
-from treelm.models.states import Context
-from treelm.models.words import WordIds, check_vocabularies
+from treelm.models.interface.model import Task
+from treelm.models.interface.states import Context
+from treelm.models.interface.words import WordIds, check_vocabularies
 
 HOUSES = ("the house", "the dog", "a house dog", "a dog")
 
@@ -53,7 +53,7 @@ def test_no_break_space_is_part_of_a_word() -> None:
 
 
 def test_score_many_keeps_order_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treelm.models.incremental.BATCH", 3)
+    monkeypatch.setattr("treelm.models.interface.incremental.BATCH", 3)
     model = ToyModel.of()
     sentences = [*SENTENCES, "", *SENTENCES]
     scores = list(model.score_many(iter(sentences), threads=2))

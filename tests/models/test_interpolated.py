@@ -24,18 +24,14 @@ from treelm.errors import (
     UsageError,
     VocabularyError,
 )
-from treelm.models.fit_mixture import fit_interpolation, train_interpolated
-from treelm.models.interpolated import (
-    InterpolatedConfig,
-    InterpolatedModel,
-    InterpolatedSentences,
-    interpolate,
-)
-from treelm.models.mixture_weights import check_weights, fit_weights
+from treelm.models.interface.states import Context
+from treelm.models.mixture.config import InterpolatedConfig
+from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, interpolate
+from treelm.models.mixture.train import fit_interpolation, train_interpolated
+from treelm.models.mixture.weights import check_weights, fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import SYSTEMS, load
-from treelm.models.states import Context
 
 
 @pytest.fixture(autouse=True)

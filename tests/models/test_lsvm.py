@@ -13,7 +13,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import EstimationError, UsageError
-from treelm.models.calibration import Calibration
+from treelm.models.interface.calibration import Calibration
 from treelm.models.lsvm.checkpoint import LatentCheckpoint
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import FeatureVectors, LatentFeatures

@@ -16,8 +16,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
-from treelm.models.model import Task
-from treelm.models.parser import ListParser, Parser
+from treelm.models.interface.model import Task
+from treelm.models.interface.parser import ListParser, Parser
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train

@@ -21,7 +21,7 @@ from treelm.errors import (
     UnsupportedTask,
     UsageError,
 )
-from treelm.models.interpolated import interpolate
+from treelm.models.mixture.model import interpolate
 from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel

@@ -11,7 +11,7 @@ from tests.models.toy_model import ToyModel
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import SYSTEMS, load, system_class, train
 
 

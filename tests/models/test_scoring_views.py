@@ -13,12 +13,12 @@ from tests.models.latent_models import QUICK, sample_corpus
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UnsupportedTask, UsageError
+from treelm.models.interface.scoring_views import FlooredScores, PrunedScores
 from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.models.registry import load, train
-from treelm.models.scoring_views import FlooredScores, PrunedScores
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 

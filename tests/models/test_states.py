@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treelm.errors import UsageError
-from treelm.models.states import (
+from treelm.models.interface.states import (
     FINGERPRINT_BYTES,
     STATE_VERSION,
     model_fingerprint,

@@ -16,21 +16,21 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import encode_sentences, encode_text
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, ModelFileError, UsageError
-from treelm.models.composite.check_text import check_overlap, part_of, split_text
-from treelm.models.composite.plsa import (
+from treelm.models.interface.states import Context, State
+from treelm.models.mixture.model import interpolate
+from treelm.models.plsa.check_text import check_overlap, part_of, split_text
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.em import (
     document_words,
     fit_plsa,
     keep_topics,
     start_plsa,
 )
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.composite.topic_model import TopicModel
-from treelm.models.composite.topic_trainer import TopicTrainer
-from treelm.models.interpolated import interpolate
-from treelm.models.states import Context, State
+from treelm.models.plsa.model import PlsaModel
+from treelm.models.plsa.trainer import PlsaTrainer
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
-from treelm.tasks.inspect_topics import draw_topics, inspect_topics, word_topic_counts
-from treelm.tasks.surprisal import surprisal_rows
+from treelm.tasks.inspect.topics import draw_topics, inspect_topics, word_topic_counts
+from treelm.tasks.surprisal.surprisal import surprisal_rows
 
 
 @settings(max_examples=20, deadline=None)
@@ -139,7 +139,7 @@ def test_topic_models_do_not_depend_on_threads(order: int, tmp_path: Path) -> No
     two.save(tmp_path / "two")
     name = "tables.safetensors"
     assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    again = TopicModel.load(tmp_path / "one")
+    again = PlsaModel.load(tmp_path / "one")
     assert again.score_sentence("the cat barks .") == one.score_sentence("the cat barks .")
     assert again.fingerprint == one.fingerprint
 
@@ -150,8 +150,8 @@ def test_topic_em_counts_every_word_once(tmp_path: Path, cutoff: float) -> None:
     path.write_text(two_topics(), encoding="utf-8")
     vocabulary = Vocabulary.from_counts(dict.fromkeys([*ANIMALS, *STARS, "the", "."], 9))
     text = encode_text(path, vocabulary)
-    config = TopicConfig(topics=4, order=2, keep_topics=2, cutoff=cutoff)
-    trainer = TopicTrainer(*split_text(text), config, len(vocabulary))
+    config = PlsaConfig(topics=4, order=2, keep_topics=2, cutoff=cutoff)
+    trainer = PlsaTrainer(*split_text(text), config, len(vocabulary))
     plsa = fit_plsa(
         document_words(trainer.text, len(vocabulary)),
         start_plsa(len(vocabulary), len(trainer.text.document_starts) - 1, 4, seed=0),
@@ -201,7 +201,7 @@ def test_keep_topics_takes_the_first_of_equals() -> None:
 )
 def test_topic_options_must_be_possible(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        TopicModel.make_config(options)
+        PlsaModel.make_config(options)
 
 
 def test_held_out_text_must_be_another(tmp_path: Path) -> None:
@@ -245,4 +245,4 @@ def test_damaged_topic_models_are_refused(tmp_path: Path) -> None:
         broken = {key: array for key, array in tensors.items() if key != name}
         write_tables(path, broken)
         with pytest.raises(ModelFileError):
-            TopicModel.load(tmp_path / "model")
+            PlsaModel.load(tmp_path / "model")

@@ -25,9 +25,9 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.tree_model import PARSER_PART
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
-from treelm.models.tree_model import PARSER_PART
 from treelm.trees.tree import Tree
 
 TREES = {"a b a": [LEFT, RIGHT, LEFT], "a": [SHORT]}

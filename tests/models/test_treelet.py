@@ -28,8 +28,9 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError, EstimationError, TreelmError, UsageError
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
+from treelm.models.interface.tree_model import log_sum
+from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import load
-from treelm.models.tree_model import log_sum
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import (
     load_treelet_counts,
@@ -39,7 +40,6 @@ from treelm.models.treelet.counts import (
 from treelm.models.treelet.events import count_treelets
 from treelm.models.treelet.model import TreeletModel
 from treelm.models.treelet.train import train_on_counts
-from treelm.models.words import Words, words_of
 from treelm.parallel.memory import MemoryLimit
 from treelm.transforms.treelet import TREELET_TRANSFORMS
 from treelm.trees.packed import PackedTrees

@@ -10,7 +10,9 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import ModelFileError
 from treelm.models.registry import load
-from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel, train_trigram_svm
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.trigram_svm.model import TrigramSvmModel
+from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.tasks.classify import classify_lines
 
 

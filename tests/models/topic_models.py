@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.models.composite.topic_model import TopicModel
+from treelm.models.plsa.model import PlsaModel
 from treelm.seeds import random_uniform
 
 ANIMALS = ("cat", "dog", "cow", "purrs", "barks", "eats")
@@ -30,7 +30,7 @@ def two_topics(documents: int = 30, *, seed: int = 0) -> str:
     return "\n".join(lines)
 
 
-def train_small(text: str, **options: object) -> TopicModel:
+def train_small(text: str, **options: object) -> PlsaModel:
     """Return a model trained on a text."""
     vocabulary = options.pop("vocabulary", None)
     threads = options.pop("threads", 1)
@@ -39,16 +39,16 @@ def train_small(text: str, **options: object) -> TopicModel:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "text.txt"
         path.write_text(text, encoding="utf-8")
-        return TopicModel.train(
+        return PlsaModel.train(
             TextCorpus((path,)),
-            TopicModel.make_config(options),
+            PlsaModel.make_config(options),
             vocabulary=vocabulary,
             threads=threads,
         )
 
 
 @cache
-def sample_topics(**options: object) -> TopicModel:
+def sample_topics(**options: object) -> PlsaModel:
     """Return a model of the packaged treebank, five sentences a document."""
     lines = []
     for number, tree in enumerate(sample_treebank()):

@@ -17,10 +17,10 @@ from typing import ClassVar
 from treelm.corpus.corpus import split_words
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.models.incremental import IncrementalModel
-from treelm.models.model import Config, LanguageModel, ModelInfo, Task
-from treelm.models.scores import SentenceScore
-from treelm.models.states import (
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task
+from treelm.models.interface.scores import SentenceScore
+from treelm.models.interface.states import (
     Context,
     State,
     Step,
@@ -30,7 +30,7 @@ from treelm.models.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.words import Word, Words, portable, words_of
+from treelm.models.interface.words import Word, Words, portable, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 

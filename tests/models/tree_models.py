@@ -12,9 +12,9 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
-from treelm.models.model import Config, ModelInfo
-from treelm.models.tree_model import GivesTrees, TreeModel, TreeModelConfig
-from treelm.models.words import Words, words_of
+from treelm.models.interface.model import Config, ModelInfo
+from treelm.models.interface.tree_model import GivesTrees, TreeModel, TreeModelConfig
+from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description
 from treelm.trees.tree import Tree

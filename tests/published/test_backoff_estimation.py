@@ -14,9 +14,9 @@ from tests.reference.backoff_cases import AT_ROOT, AT_S, RULES_73, TREES_74
 
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain
-from treelm.estimation.estimate import NoBase, berkeley, kneser_ney
+from treelm.estimation.estimate import NoBase
 from treelm.estimation.jelinek_mercer import em_weight
-from treelm.estimation.kneser_ney import modified_discounts
+from treelm.estimation.kneser_ney import berkeley, kneser_ney, modified_discounts
 from treelm.estimation.yields import YieldBase
 
 

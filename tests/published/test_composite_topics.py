@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from treelm import _native
-from treelm.models.composite.plsa import PlsaState, plsa_step
-from treelm.models.composite.topic_state import TopicMixture
+from treelm.models.plsa.em import PlsaState, plsa_step
+from treelm.models.plsa.state import TopicMixture
 
 
 def test_one_step_of_plsa() -> None:

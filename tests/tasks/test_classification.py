@@ -13,7 +13,7 @@ from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, ToyModel
 
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.models.model import ModelInfo
+from treelm.models.interface.model import ModelInfo
 from treelm.tasks.evaluate.average_precision import average_precision, resampled_average_precision
 from treelm.tasks.evaluate.classification import (
     Threshold,

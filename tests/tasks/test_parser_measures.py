@@ -16,15 +16,15 @@ from tests.models.toy_model import ToyModel
 
 from treelm.corpus.corpus import sentences_in_documents
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
-from treelm.models.interpolated import interpolate
-from treelm.tasks.beliefs import beliefs
-from treelm.tasks.measures import MEASURES, chosen_measures, measure_sentences
+from treelm.models.mixture.model import interpolate
 from treelm.tasks.search import with_search
-from treelm.tasks.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal import surprisal_rows
-from treelm.tasks.surprisal_pictures import BeliefDrawings, SurprisalPlot
-from treelm.tasks.surprisal_tables import TableFormat, table_lines
-from treelm.view.store_drawing import draw_beliefs_svg, draw_beliefs_text
+from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
+from treelm.tasks.surprisal.parser_states import beliefs
+from treelm.tasks.surprisal.pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+from treelm.tasks.surprisal.surprisal import surprisal_rows
+from treelm.tasks.surprisal.tables import TableFormat, table_lines
+from treelm.view.parser_states import draw_beliefs_svg, draw_beliefs_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
 TEXT = "The president meets the board"

@@ -8,8 +8,8 @@ import pytest
 from tests.models.toy_model import SENTENCES, ToyModel, ToySentences
 
 from treelm.errors import CorpusFormatError, UnsupportedTask
-from treelm.models.interpolated import interpolate
-from treelm.models.model import ModelInfo
+from treelm.models.interface.model import ModelInfo
+from treelm.models.mixture.model import interpolate
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 HOUSES = ("the house", "the dog", "a house dog", "a dog")

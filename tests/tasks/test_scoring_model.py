@@ -14,11 +14,11 @@ from tests.models.tree_models import LEFT, RIGHT, NodeConfig, NodeModel
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
+from treelm.models.interface.scores import Sample
+from treelm.models.interface.scoring_views import TooLongSentence
+from treelm.models.interface.tree_model import TreeModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
-from treelm.models.scores import Sample
-from treelm.models.scoring_views import TooLongSentence
-from treelm.models.tree_model import TreeModel
 from treelm.tasks.sample import SamplingReport, sample_sentences
 from treelm.tasks.score import score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees, tree_scorer

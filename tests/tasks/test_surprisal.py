@@ -19,9 +19,9 @@ from treelm.corpus.corpus import SentenceInDocument, sentences_in_documents
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.tasks.sample import sample_sentences
 from treelm.tasks.score import score_lines
-from treelm.tasks.surprisal import surprisal_rows
-from treelm.tasks.surprisal_rows import COLUMNS, SurprisalRow
-from treelm.tasks.surprisal_tables import TableFormat, table_lines
+from treelm.tasks.surprisal.rows import COLUMNS, SurprisalRow
+from treelm.tasks.surprisal.surprisal import surprisal_rows
+from treelm.tasks.surprisal.tables import TableFormat, table_lines
 
 LINES = ['the boat , " left', "", "", "a ship's harbour", "left"]
 

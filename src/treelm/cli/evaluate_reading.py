@@ -20,7 +20,7 @@ from treelm.tasks.evaluate.reading_times import (
     unigram_surprisal,
     zone_surprisal,
 )
-from treelm.tasks.surprisal import as_incremental
+from treelm.tasks.surprisal.surprisal import as_incremental
 
 
 def reading_times(

@@ -9,13 +9,13 @@ from treelm.cli.options import CommonOptions, InputFile, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.tasks.inspect import inspect_file
-from treelm.tasks.inspect_grammar import (
+from treelm.tasks.inspect.files import inspect_file
+from treelm.tasks.inspect.grammar import (
     inspect_subcategories,
     subcategory_lines,
     subcategory_record,
 )
-from treelm.tasks.inspect_model import inspect_model, is_model_folder
+from treelm.tasks.inspect.model import inspect_model, is_model_folder
 
 
 def inspect(
@@ -91,7 +91,7 @@ def inspect(
 
 
 def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:
-    from treelm.tasks.inspect_topics import draw_topics, inspect_topics, topic_lines, topic_record
+    from treelm.tasks.inspect.topics import draw_topics, inspect_topics, topic_lines, topic_record
 
     found = inspect_topics(path)
     if plot is not None:

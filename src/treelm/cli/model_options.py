@@ -14,7 +14,7 @@ from treelm.cli.options import thread_count
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.tasks.search import with_search
 
 T = TypeVar("T")

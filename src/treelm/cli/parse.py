@@ -18,7 +18,7 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest, text_of
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
-from treelm.models.grammar_model import GrammarModel
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load
 from treelm.tasks.parse import ParsedBatch, parse_batches
 from treelm.tasks.parse_file import parse_into_file, parser_fingerprint

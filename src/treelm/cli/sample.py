@@ -10,8 +10,8 @@ from treelm.cli.model_options import ModelPath, SearchOptions, at_once
 from treelm.cli.options import CommonOptions, OutputFile
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
+from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.registry import load
-from treelm.models.tree_model import TreeScorer
 from treelm.tasks.sample import SamplingReport, sample_sentences
 
 

@@ -10,13 +10,13 @@ from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
-from treelm.tasks.measures import chosen_measures
-from treelm.tasks.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal import surprisal_rows
-from treelm.tasks.surprisal_pictures import BeliefDrawings, SurprisalPlot
-from treelm.tasks.surprisal_tables import table_lines
+from treelm.tasks.surprisal.measures import chosen_measures
+from treelm.tasks.surprisal.pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+from treelm.tasks.surprisal.surprisal import surprisal_rows
+from treelm.tasks.surprisal.tables import table_lines
 
 
 def surprisal(

@@ -12,7 +12,7 @@ from treelm.cli.terminal import write_record
 from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg.model import PcfgModel

@@ -15,7 +15,8 @@ from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round
 from treelm.models.tree_features.config import FeatureSet, TreeFeaturesConfig
 from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.trigram_svm.model import TrigramSvmModel
 from treelm.tasks.train_classifiers import (
     labelled,
     train_lsvm_model,

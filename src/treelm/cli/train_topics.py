@@ -5,8 +5,8 @@ from __future__ import annotations
 from treelm.cli.corpus_options import corpus_of
 from treelm.cli.options import CommonOptions, NewModel, TreeOptions
 from treelm.cli.terminal import write_record
-from treelm.models.composite.topic_model import TopicModel
-from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
+from treelm.models.plsa.model import PlsaModel
+from treelm.models.plsa.trainer import PlsaReport, PlsaTrainer
 from treelm.tasks.train_topics import train_topic_model
 
 
@@ -57,7 +57,7 @@ def plsa(
         common: Common.
     """
     reading, common = reading or TreeOptions(), common or CommonOptions()
-    config = TopicModel.make_config(
+    config = PlsaModel.make_config(
         {
             "topics": topics,
             "order": order,
@@ -72,7 +72,7 @@ def plsa(
         }
     )
 
-    def said(trainer: TopicTrainer, report: TopicReport) -> None:
+    def said(trainer: PlsaTrainer, report: PlsaReport) -> None:
         common.note(
             f"iteration {len(trainer.history)}: log likelihood {report.log_likelihood:.1f}, "
             f"perplexity {report.perplexity:.2f}; held out {report.held_out_perplexity:.2f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treelm.cli.options import CommonOptions
 from treelm.grammar.split_merge import Iteration
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.train import TrainingWatch
 

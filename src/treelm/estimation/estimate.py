@@ -13,13 +13,7 @@ from treelm import _native
 from treelm.errors import EstimationError
 from treelm.estimation.backoff_table import NO_ID, BackoffTable
 from treelm.estimation.chain import ChainCounts
-from treelm.estimation.kneser_ney import (
-    FALLBACK_DISCOUNT,
-    Discounts,
-    fixed_discounts,
-    kneser_ney_discounts,
-    modified_discounts,
-)
+from treelm.estimation.smoothing import Smoothing
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
@@ -54,82 +48,6 @@ class NoBase:
 
 
 Base = UniformBase | GivenBase | NoBase
-
-
-@dataclass(frozen=True, slots=True)
-class Smoothing:
-    """What is done to the counts of each level.
-
-    Args:
-        discounts: Taken off counts of one, two, and three or more, per level.
-        weights: Per level the weights of relative frequencies by bucket of the context's count
-            (Jelinek-Mercer), used instead of discounts; empty for none.
-        by_ratio: Buckets go by count per type.
-        min_counts: Per level the smallest token count of an entry that is kept; what is left out
-            goes to the level below.
-        without_base: Whether the last level is not discounted, so that nothing may lie below it.
-    """
-
-    discounts: tuple[Discounts, ...]
-    weights: tuple[tuple[float, ...], ...] = ()
-    by_ratio: bool = False
-    min_counts: tuple[int, ...] = ()
-    without_base: bool = False
-
-
-def kneser_ney(
-    counts: ChainCounts,
-    *,
-    fixed: Sequence[float] | None = None,
-    fallback: float = FALLBACK_DISCOUNT,
-    min_counts: Sequence[int] = (),
-) -> Smoothing:
-    """Return interpolated Kneser-Ney smoothing.
-
-    Args:
-        counts: Counts of the chain; with token counts this is absolute discounting.
-        fixed: Discounts to use as they are, one a level.
-        fallback: Discount where none can be estimated.
-        min_counts: Smallest token count kept, per level.
-    """
-    if fixed is not None:
-        _check_levels(len(fixed), counts, "discounts")
-        discounts = fixed_discounts(fixed)
-    else:
-        discounts = kneser_ney_discounts(_statistics(counts), fallback=fallback)
-    return Smoothing(tuple(discounts), min_counts=tuple(min_counts))
-
-
-def modified_kneser_ney(
-    counts: ChainCounts, *, lmplz: bool = False, min_counts: Sequence[int] = ()
-) -> Smoothing:
-    """Return modified Kneser-Ney smoothing; `lmplz` for discounts exactly as KenLM's."""
-    discounts = modified_discounts(_statistics(counts), lmplz=lmplz)
-    return Smoothing(tuple(discounts), min_counts=tuple(min_counts))
-
-
-def berkeley(
-    counts: ChainCounts,
-    *,
-    fixed: Sequence[float] | None = None,
-    min_counts: Sequence[int] | None = None,
-) -> Smoothing:
-    """Return Kneser-Ney as the Berkeley LM does it: the last level undiscounted, no base below.
-
-    Args:
-        counts: Counts of the chain.
-        fixed: Discounts of all levels but the last.
-        min_counts: Smallest token count kept, per level; None for those of Berkeley LM, which
-            leave out entries of order 4 and more that were seen once.
-    """
-    if fixed is not None:
-        _check_levels(len(fixed) + 1, counts, "discounts but the last")
-        discounts = fixed_discounts(fixed)
-    else:
-        discounts = kneser_ney_discounts(_statistics(counts)[:-1])
-    if min_counts is None:
-        min_counts = [2 if width >= 3 else 1 for width in counts.chain.widths]
-    return Smoothing((*discounts, (0.0, 0.0, 0.0)), min_counts=tuple(min_counts), without_base=True)
 
 
 def estimate(
@@ -201,14 +119,3 @@ def estimate(
 
 def _per_level(min_counts: Sequence[int], levels: int) -> list[int]:
     return list(min_counts) if min_counts else [1] * levels
-
-
-def _statistics(counts: ChainCounts) -> list[tuple[int, int, int, int]]:
-    return [counts.counts_of_counts(level) for level in range(len(counts))]
-
-
-def _check_levels(given: int, counts: ChainCounts, what: str) -> None:
-    if given != len(counts):
-        raise EstimationError(
-            f"the chain has {len(counts)} levels and needs as many {what}.", code="E_DISCOUNT"
-        )

@@ -1,4 +1,4 @@
-"""Discounts of Kneser-Ney smoothing, from counts of counts.
+"""Kneser-Ney smoothing: discounts from counts of counts.
 
 With ``n_r`` entries counted r times at a level, interpolated Kneser-Ney takes one discount D off
 every count, and modified Kneser-Ney (Chen & Goodman 1998) one for counts of one, of two, and of
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from treelm.errors import EstimationError, TreelmWarning
+from treelm.estimation.chain import ChainCounts
+from treelm.estimation.smoothing import Discounts, Smoothing
 
 CountsOfCounts: TypeAlias = tuple[int, int, int, int]
-#: What is taken off counts of one, of two, and of three or more.
-Discounts: TypeAlias = tuple[float, float, float]
 
 #: Used where a discount cannot be estimated.
 FALLBACK_DISCOUNT = 0.75
@@ -26,6 +26,61 @@ MODIFIED_FALLBACK: Discounts = (0.5, 1.0, 1.5)
 #: was seen once.
 LOWEST_DISCOUNT, HIGHEST_DISCOUNT = 0.01, 0.99
 LOWEST_MODIFIED = 1e-6
+
+
+def kneser_ney(
+    counts: ChainCounts,
+    *,
+    fixed: Sequence[float] | None = None,
+    fallback: float = FALLBACK_DISCOUNT,
+    min_counts: Sequence[int] = (),
+) -> Smoothing:
+    """Return interpolated Kneser-Ney smoothing.
+
+    Args:
+        counts: Counts of the chain; with token counts this is absolute discounting.
+        fixed: Discounts to use as they are, one a level.
+        fallback: Discount where none can be estimated.
+        min_counts: Smallest token count kept, per level.
+    """
+    if fixed is not None:
+        _check_levels(len(fixed), counts, "discounts")
+        discounts = fixed_discounts(fixed)
+    else:
+        discounts = kneser_ney_discounts(_statistics(counts), fallback=fallback)
+    return Smoothing(tuple(discounts), min_counts=tuple(min_counts))
+
+
+def modified_kneser_ney(
+    counts: ChainCounts, *, lmplz: bool = False, min_counts: Sequence[int] = ()
+) -> Smoothing:
+    """Return modified Kneser-Ney smoothing; `lmplz` for discounts exactly as KenLM's."""
+    discounts = modified_discounts(_statistics(counts), lmplz=lmplz)
+    return Smoothing(tuple(discounts), min_counts=tuple(min_counts))
+
+
+def berkeley(
+    counts: ChainCounts,
+    *,
+    fixed: Sequence[float] | None = None,
+    min_counts: Sequence[int] | None = None,
+) -> Smoothing:
+    """Return Kneser-Ney as the Berkeley LM does it: the last level undiscounted, no base below.
+
+    Args:
+        counts: Counts of the chain.
+        fixed: Discounts of all levels but the last.
+        min_counts: Smallest token count kept, per level; None for those of Berkeley LM, which
+            leave out entries of order 4 and more that were seen once.
+    """
+    if fixed is not None:
+        _check_levels(len(fixed) + 1, counts, "discounts but the last")
+        discounts = fixed_discounts(fixed)
+    else:
+        discounts = kneser_ney_discounts(_statistics(counts)[:-1])
+    if min_counts is None:
+        min_counts = [2 if width >= 3 else 1 for width in counts.chain.widths]
+    return Smoothing((*discounts, (0.0, 0.0, 0.0)), min_counts=tuple(min_counts), without_base=True)
 
 
 def kneser_ney_discounts(
@@ -109,3 +164,14 @@ def _warn(level: int, why: str, instead: str) -> None:
         TreelmWarning,
         stacklevel=4,
     )
+
+
+def _statistics(counts: ChainCounts) -> list[tuple[int, int, int, int]]:
+    return [counts.counts_of_counts(level) for level in range(len(counts))]
+
+
+def _check_levels(given: int, counts: ChainCounts, what: str) -> None:
+    if given != len(counts):
+        raise EstimationError(
+            f"the chain has {len(counts)} levels and needs as many {what}.", code="E_DISCOUNT"
+        )

@@ -18,7 +18,9 @@ from treelm import _native
 from treelm.errors import EstimationError
 from treelm.estimation.backoff_table import NO_ID, BackoffTable, Floats
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import Precision, Smoothing, UniformBase, estimate, kneser_ney
+from treelm.estimation.estimate import Precision, UniformBase, estimate
+from treelm.estimation.kneser_ney import kneser_ney
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounter, Ids, Places
 from treelm.kernel_errors import kernel_errors
 

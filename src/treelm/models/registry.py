@@ -11,7 +11,7 @@ from typing import Any
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.errors import ModelFileError, UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.store.folder import ModelFolder, open_folder
 
 #: Name of a system -> where its class is; imported when it is used.
@@ -23,12 +23,12 @@ SYSTEMS = {
     "composite": "treelm.models.composite.model:CompositeModel",
     "treelet": "treelm.models.treelet.model:TreeletModel",
     "headlex": "treelm.models.headlex.model:HeadlexModel",
-    "plsa": "treelm.models.composite.topic_model:TopicModel",
+    "plsa": "treelm.models.plsa.model:PlsaModel",
     "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
-    "trigram_svm": "treelm.models.trigram_svm:TrigramSvmModel",
+    "trigram_svm": "treelm.models.trigram_svm.model:TrigramSvmModel",
     "tree_features": "treelm.models.tree_features.model:TreeFeaturesModel",
-    "interpolated": "treelm.models.interpolated:InterpolatedModel",
-    "interpolated_sentences": "treelm.models.interpolated:InterpolatedSentences",
+    "interpolated": "treelm.models.mixture.model:InterpolatedModel",
+    "interpolated_sentences": "treelm.models.mixture.model:InterpolatedSentences",
 }
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.classifier import Classifier
-from treelm.models.model import LanguageModel, Task
+from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.tasks.scoring_model import open_parser
 from treelm.trees.tree import Tree

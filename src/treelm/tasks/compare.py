@@ -19,9 +19,9 @@ import numpy.typing as npt
 from treelm.corpus.files import COMPRESSION, Source, read_lines, source_name
 from treelm.corpus.score_files import ScoreTable, align_tables, parse_labels, parse_scores
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.models.model import LanguageModel, Task
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.words import check_vocabularies
 from treelm.models.registry import load
-from treelm.models.words import check_vocabularies
 from treelm.tasks.evaluate.classification import is_called_good
 from treelm.tasks.evaluate.comparison import (
     Comparison,

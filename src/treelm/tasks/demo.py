@@ -11,7 +11,7 @@ from treelm.corpus.sample_treebank import sample_path, sample_treebank
 from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.tasks.inspect import inspect_trees
+from treelm.tasks.inspect.files import inspect_trees
 from treelm.transforms.markovize import markovize
 from treelm.transforms.pipelines import named_pipeline
 from treelm.transforms.temporal_lexicon import TemporalLexicon

@@ -18,9 +18,9 @@ from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.memory_plan import MemoryPlan, NodePlan, plan_topics
 from treelm.models.composite.parse_plan import plan_parses
 from treelm.models.composite.parsed_text import prepare
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.model import Config, explain
+from treelm.models.interface.model import Config, explain
 from treelm.models.ngram.counts import encode_corpus
+from treelm.models.plsa.config import PlsaConfig
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
@@ -53,7 +53,7 @@ class EmPlanFile(Config):
     system: Literal["plsa", "composite"] = "plsa"
     """The system that will be trained."""
     corpus: PlanCorpus
-    model: TopicConfig | CompositeConfig = Field(default={}, validate_default=True)
+    model: PlsaConfig | CompositeConfig = Field(default={}, validate_default=True)
     """Options of the system."""
     resources: PlanResources = PlanResources()
 
@@ -63,13 +63,13 @@ class EmPlanFile(Config):
         """Read the options as those of the system, which stands before them."""
         if not isinstance(options, dict):
             return options
-        kind = CompositeConfig if info.data.get("system") == "composite" else TopicConfig
+        kind = CompositeConfig if info.data.get("system") == "composite" else PlsaConfig
         return kind.model_validate(options)
 
     @property
     def kept(self) -> int:
         """Topics that a training document keeps."""
-        if isinstance(self.model, TopicConfig):
+        if isinstance(self.model, PlsaConfig):
             return self.model.kept
         return self.model.keep_topics if self.model.topics else 0
 

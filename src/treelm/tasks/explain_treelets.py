@@ -17,7 +17,7 @@ from treelm.errors import UnsupportedTask
 from treelm.estimation.backoff_table import NO_ID, BackoffTable, Floats
 from treelm.events.counts import Ids
 from treelm.events.extract import EventSymbols
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.treelet.model import TreeletModel
 from treelm.tasks.evaluate.slr import unigram_log_probs
 from treelm.transforms.unary_chains import TAG_MARK

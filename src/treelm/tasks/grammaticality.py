@@ -15,19 +15,21 @@ from treelm.corpus.files import Source
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import UsageError
 from treelm.extras import import_extra
-from treelm.models.calibration import Calibration, fit_calibration
-from treelm.models.classifier import Classifier
-from treelm.models.linear_svm import choose, fit_linear
+from treelm.models.interface.calibration import Calibration, fit_calibration
+from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.words import words_of
 from treelm.models.lsvm.config import GRID, LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import train_lsvm
-from treelm.models.model import LanguageModel
 from treelm.models.registry import load
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.tree_features.train import train_tree_features
-from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel, train_trigram_svm
-from treelm.models.words import words_of
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.trigram_svm.linear_svm import choose, fit_linear
+from treelm.models.trigram_svm.model import TrigramSvmModel
+from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.tasks.evaluate.classification import tune_threshold
 from treelm.tasks.evaluate.slr import score_sentences, slr
 from treelm.tasks.scoring_model import open_parser

@@ -13,9 +13,9 @@ from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import LanguageModel, Task
-from treelm.models.parser import ListParser, Parser
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.parser import ListParser, Parser
+from treelm.models.pcfg.grammar_model import GrammarModel
 
 #: Lines that are parsed at once, unless each is wanted at once, and trees that are then held.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536

@@ -19,8 +19,8 @@ from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import ModelFolder, open_folder
 from treelm.tasks.parse import forest_batches, parse_batches

@@ -10,12 +10,17 @@ from treelm.corpus.encoder import encode_text
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.estimation.quantize import CodeBits
-from treelm.models.incremental import IncrementalModel
-from treelm.models.interpolated import InterpolatedModel
-from treelm.models.model import LanguageModel
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.reduction import (
+    ReductionLoss,
+    Rounding,
+    reduction_loss,
+    text_bits_per_word,
+)
+from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.model import NgramModel
-from treelm.models.reduction import ReductionLoss, Rounding, reduction_loss, text_bits_per_word
 from treelm.models.registry import load
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.convert import is_arpa_name

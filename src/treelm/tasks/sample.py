@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.incremental import LONGEST_SAMPLE
-from treelm.models.model import LanguageModel, Task
-from treelm.models.sampler import Sampler
-from treelm.models.scores import Sample
-from treelm.models.tree_model import TreeScorer
+from treelm.models.interface.incremental import LONGEST_SAMPLE
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.sampler import Sampler
+from treelm.models.interface.scores import Sample
+from treelm.models.interface.tree_model import TreeScorer
 
 #: Sentences that are drawn at once.
 SAMPLES_AT_ONCE = 1024

@@ -9,10 +9,10 @@ from itertools import islice
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, VocabularyError
-from treelm.models.model import LanguageModel, Task
-from treelm.models.scoring_views import TooLongSentence
-from treelm.models.tree_model import TreeModel
-from treelm.models.words import WordIds
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scoring_views import TooLongSentence
+from treelm.models.interface.tree_model import TreeModel
+from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
 
 #: Lines that are scored at once, unless each is wanted at once; fewer where each is parsed.

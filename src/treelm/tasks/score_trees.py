@@ -11,11 +11,11 @@ from treelm.corpus.tree_lists import read_tree_lists
 from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import LanguageModel
-from treelm.models.parse_lists import scored_trees
-from treelm.models.scores import SentenceScore
-from treelm.models.tree_model import TreeScorer
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.parse_lists import scored_trees
+from treelm.models.interface.scores import SentenceScore
+from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.tasks.scoring_model import is_forest
 
 #: Trees, and lists of trees, that are scored at once.

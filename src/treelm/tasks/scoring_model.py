@@ -10,13 +10,13 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
 from treelm.grammar.parser_options import Pruning
-from treelm.models.cached_parser import CachedParser
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import LanguageModel, Task
-from treelm.models.parse_lists import ParseLists
+from treelm.models.interface.cached_parser import CachedParser
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.parse_lists import ParseLists
+from treelm.models.interface.scoring_views import FlooredScores
+from treelm.models.interface.tree_model import GivesTrees, TreeModel
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load
-from treelm.models.scoring_views import FlooredScores
-from treelm.models.tree_model import GivesTrees, TreeModel
 
 
 def open_parser(source: Source) -> GivesTrees:

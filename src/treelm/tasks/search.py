@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from treelm.errors import UsageError
 from treelm.models.hhmm.model import HhmmModel
-from treelm.models.interpolated import InterpolatedModel, interpolate
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.mixture.model import InterpolatedModel, interpolate
 
 
 def with_search(model: LanguageModel, options: Mapping[str, object]) -> LanguageModel:

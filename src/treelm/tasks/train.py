@@ -10,10 +10,10 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice, source_name
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
-from treelm.models.fit_mixture import train_interpolated
 from treelm.models.hhmm.model import HhmmModel
-from treelm.models.interpolated import InterpolatedModel, InterpolatedSentences
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
+from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
+from treelm.models.mixture.train import train_interpolated
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.model import NgramModel

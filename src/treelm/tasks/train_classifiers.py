@@ -14,7 +14,9 @@ from treelm.models.lsvm.train import Round, train_lsvm
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.tree_features.train import train_tree_features
-from treelm.models.trigram_svm import TrigramSvmConfig, TrigramSvmModel, train_trigram_svm
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.trigram_svm.model import TrigramSvmModel
+from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.scoring_model import open_parser
 from treelm.tasks.train import check_target, check_texts

@@ -10,7 +10,7 @@ from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.train import TrainingLog, train_composite
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.train import check_target, check_texts
 

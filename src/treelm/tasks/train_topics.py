@@ -9,12 +9,12 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
-from treelm.models.composite.topic_checkpoint import TopicCheckpoint
-from treelm.models.composite.topic_config import TopicConfig
-from treelm.models.composite.topic_model import TopicModel
-from treelm.models.composite.topic_train import train_topics
-from treelm.models.composite.topic_trainer import TopicReport, TopicTrainer
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
+from treelm.models.plsa.checkpoint import PlsaCheckpoint
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.model import PlsaModel
+from treelm.models.plsa.train import train_topics
+from treelm.models.plsa.trainer import PlsaReport, PlsaTrainer
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.train import check_target, check_texts
 
@@ -29,8 +29,8 @@ def train_topic_model(
     resume: bool = False,
     threads: int = 1,
     progress: Progress = SILENT,
-    after: Callable[[TopicTrainer, TopicReport], None] | None = None,
-) -> TopicModel:
+    after: Callable[[PlsaTrainer, PlsaReport], None] | None = None,
+) -> PlsaModel:
     """Train a PLSA or n-gram/PLSA model and save it.
 
     After each iteration everything is kept in the folder ``TARGET.training``, which goes when the
@@ -39,7 +39,7 @@ def train_topic_model(
     Args:
         corpus: Text in documents, or trees, whose words are taken.
         target: Model folder to write; looked at before the work begins.
-        config: Options, a `TopicConfig`.
+        config: Options, a `PlsaConfig`.
         vocabulary: Vocabulary file; by default all words of the text are known.
         held_out: Documents for interpolation weights; by default every twentieth of the text.
         resume: Go on after the last complete iteration of an interrupted training.
@@ -47,11 +47,11 @@ def train_topic_model(
         progress: Told how far it is.
         after: Told about every iteration of the predictor's EM.
     """
-    if not isinstance(config, TopicConfig):
-        raise UsageError("a PLSA model needs a TopicConfig.")
+    if not isinstance(config, PlsaConfig):
+        raise UsageError("a PLSA model needs a PlsaConfig.")
     check_target(target)
     check_texts([*corpus.paths, *([] if held_out is None else [held_out])])
-    checkpoint = TopicCheckpoint(Path(target))
+    checkpoint = PlsaCheckpoint(Path(target))
     model = train_topics(
         corpus,
         config,

@@ -17,9 +17,9 @@ from treelm.errors import UsageError
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.headlex.train import train_headlex
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.registry import load
-from treelm.models.tree_model import GivesTrees
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import load_treelet_counts, merge_treelet_counts
 from treelm.models.treelet.model import TreeletModel

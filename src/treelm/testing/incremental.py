@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.corpus.sample_treebank import sample_treebank
-from treelm.models.incremental import IncrementalModel
-from treelm.models.states import State
-from treelm.models.words import Words, words_of
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.states import State
+from treelm.models.interface.words import Words, words_of
 from treelm.testing.contracts import law, laws
 
 #: Longest beginning of a sentence for which laws about every state are checked.

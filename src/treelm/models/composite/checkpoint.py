@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from treelm.models.composite.parsed_text import ParsedText, ParseLists, PreparedTrees
 from treelm.models.composite.parts import CompositeParts, CompositeShape
-from treelm.models.composite.plsa import KeptTopics
 from treelm.models.composite.sentence_topics import TrainingTopics
+from treelm.models.plsa.em import KeptTopics
 from treelm.store.checkpoint import CheckpointFolder
 from treelm.store.tables import Tables
 

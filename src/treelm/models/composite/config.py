@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains

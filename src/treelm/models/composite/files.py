@@ -10,7 +10,8 @@ from treelm.estimation.lattice import Floats
 from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parts import CompositeParts, CompositeShape
-from treelm.models.composite.topic_files import (
+from treelm.models.interface.model import config_of
+from treelm.models.plsa.files import (
     COUNTS,
     TABLES,
     WORDS,
@@ -18,7 +19,6 @@ from treelm.models.composite.topic_files import (
     damaged,
     read_words_and_topics,
 )
-from treelm.models.model import config_of
 from treelm.store.folder import FolderWriter, ModelFolder
 
 #: Files of the model folder, and names of arrays among the tables.

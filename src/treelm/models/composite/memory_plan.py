@@ -21,7 +21,7 @@ from treelm.models.composite.plan_sizes import (
     record_bytes,
     sample_types,
 )
-from treelm.models.composite.topic_config import KEPT_TOPICS, TopicConfig
+from treelm.models.plsa.config import KEPT_TOPICS, PlsaConfig
 
 #: Bytes of the program itself.
 PROGRAM_BYTES = 70 << 20
@@ -93,7 +93,7 @@ class MemoryPlan:
 
 
 def plan_topics(
-    text: EncodedText, words: int, config: TopicConfig, *, memory: int | None = None
+    text: EncodedText, words: int, config: PlsaConfig, *, memory: int | None = None
 ) -> MemoryPlan:
     """Return what a PLSA or n-gram/PLSA training on a text will take.
 
@@ -136,7 +136,7 @@ def plan_topics(
 
 
 def _sizes(
-    text: EncodedText, words: int, config: TopicConfig, found: list[tuple[Sampled, Sampled]]
+    text: EncodedText, words: int, config: PlsaConfig, found: list[tuple[Sampled, Sampled]]
 ) -> tuple[list[NodePlan], int, dict[str, int]]:
     """Return types by node, bytes of all tables, and the most that each stage holds at once."""
     nodes, stems = [], []

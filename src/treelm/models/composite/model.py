@@ -21,12 +21,10 @@ from treelm.models.composite.config import SEARCH, CompositeConfig
 from treelm.models.composite.files import read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
 from treelm.models.composite.state import CompositeState, split_payload
-from treelm.models.composite.topic_files import are_shares
-from treelm.models.composite.topic_state import TopicMixture
-from treelm.models.incremental import IncrementalModel
-from treelm.models.model import Config, ModelInfo, Task
-from treelm.models.scores import BatchScores
-from treelm.models.states import (
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import Config, ModelInfo, Task
+from treelm.models.interface.scores import BatchScores
+from treelm.models.interface.states import (
     Context,
     State,
     Step,
@@ -35,8 +33,10 @@ from treelm.models.states import (
     model_fingerprint,
     state_payload,
 )
-from treelm.models.trained_model import TrainedModel
-from treelm.models.words import Word, Words, portable, words_of
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.plsa.files import are_shares
+from treelm.models.plsa.state import TopicMixture
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder

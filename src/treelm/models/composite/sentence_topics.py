@@ -13,7 +13,7 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parsed_text import ParsedText
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures
-from treelm.models.composite.plsa import (
+from treelm.models.plsa.em import (
     KeptTopics,
     corpus_topics,
     document_words,
@@ -22,7 +22,7 @@ from treelm.models.composite.plsa import (
     start_plsa,
     with_shares,
 )
-from treelm.models.composite.topic_lattice import topic_text
+from treelm.models.plsa.lattice import topic_text
 from treelm.parallel.progress import SILENT, Progress
 
 

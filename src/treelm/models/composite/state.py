@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from treelm import _native
-from treelm.models.composite.topic_state import TopicMixture
-from treelm.models.states import damaged_state, pack_pieces, state_bytes, unpack_pieces
+from treelm.models.interface.states import damaged_state, pack_pieces, state_bytes, unpack_pieces
+from treelm.models.plsa.state import TopicMixture
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
-from treelm.models.composite.check_text import check_overlap
 from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import Data, first_parts, n_best_step
@@ -27,7 +26,8 @@ from treelm.models.composite.sentence_topics import (
     topics_so_far,
     word_shares,
 )
-from treelm.models.trained_model import corpus_record
+from treelm.models.interface.trained_model import corpus_record
+from treelm.models.plsa.check_text import check_overlap
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 

@@ -7,8 +7,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from treelm.estimation.chain import ChainCounts
-from treelm.estimation.estimate import Precision, Smoothing, kneser_ney, modified_kneser_ney
-from treelm.models.packed_tree_model import PackedTreeConfig
+from treelm.estimation.estimate import Precision
+from treelm.estimation.kneser_ney import kneser_ney, modified_kneser_ney
+from treelm.estimation.smoothing import Smoothing
+from treelm.models.interface.packed_tree_model import PackedTreeConfig
 
 
 class HeadlexConfig(PackedTreeConfig):

@@ -18,7 +18,7 @@ from treelm.events.counts import EventCounter, EventCounts, Places
 from treelm.events.extract import TreeEvents, count_in_groups
 from treelm.events.template import EventTemplate
 from treelm.kernel_errors import kernel_errors
-from treelm.models.tree_events import (
+from treelm.models.interface.tree_events import (
     TreePass,
     WordTags,
     all_words,

@@ -22,12 +22,12 @@ from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
-from treelm.models.model import Config, ModelInfo, Task, config_of
-from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
-from treelm.models.trained_model import TrainedModel
-from treelm.models.tree_events import WordTags
-from treelm.models.tree_model import GivesTrees
-from treelm.models.words import portable
+from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.tree_events import WordTags
+from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.words import portable
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress

@@ -11,7 +11,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import EstimationError, ModelFileError
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.tables import StoreTables
-from treelm.models.model import config_of
+from treelm.models.interface.model import config_of
 from treelm.store.folder import FolderWriter, ModelFolder
 
 #: Files of the model folder, and the name of the counts among the tables.

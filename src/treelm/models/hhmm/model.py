@@ -22,12 +22,12 @@ from treelm.models.hhmm.state import (
     ParserMeasures,
 )
 from treelm.models.hhmm.viterbi import parse_sentences
-from treelm.models.model import Config, Task
-from treelm.models.scores import BatchScores
-from treelm.models.states import (
+from treelm.models.interface.model import Config, Task
+from treelm.models.interface.scores import BatchScores
+from treelm.models.interface.states import (
     State,
 )
-from treelm.models.words import Words, portable, words_of
+from treelm.models.interface.words import Words, portable, words_of
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder

@@ -15,9 +15,9 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
 from treelm.models.hhmm.state import HhmmState, StoreElement, WeightedStore, state_from_payload
 from treelm.models.hhmm.tables import StoreTables
-from treelm.models.incremental import IncrementalModel, check_pairs
-from treelm.models.model import ModelInfo
-from treelm.models.states import (
+from treelm.models.interface.incremental import IncrementalModel, check_pairs
+from treelm.models.interface.model import ModelInfo
+from treelm.models.interface.states import (
     Context,
     State,
     Step,
@@ -27,8 +27,8 @@ from treelm.models.states import (
     model_fingerprint,
     state_payload,
 )
-from treelm.models.trained_model import TrainedModel
-from treelm.models.words import Word, Words, words_of
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.words import Word, Words, words_of
 from treelm.store.manifest import TrainingCorpus
 
 _MEBIBYTE = 1 << 20

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.models.states import damaged_state, state_bytes
+from treelm.models.interface.states import damaged_state, state_bytes
 
 _MASS = struct.Struct("<d")
 

@@ -21,7 +21,7 @@ from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffixes, observe
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.tables import StoreTables
-from treelm.models.trained_model import corpus_record
+from treelm.models.interface.trained_model import corpus_record
 
 
 def train_hhmm(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 
 #: Regularisation weights that are tried, 10^-4 to 10^2 in half decades.
 GRID = tuple(10 ** (half / 2) for half in range(-8, 5))

@@ -14,13 +14,13 @@ from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError
-from treelm.models.calibration import Calibration
-from treelm.models.classifier import Classifier, Explanation
+from treelm.models.interface.calibration import Calibration
+from treelm.models.interface.classifier import Classifier, Explanation
+from treelm.models.interface.model import Config, config_of
+from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
-from treelm.models.model import Config, config_of
-from treelm.models.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 from treelm.transforms.markovize import undo_markovize

@@ -12,7 +12,7 @@ import numpy as np
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import EstimationError, TreelmWarning
-from treelm.models.calibration import fit_calibration, training_records
+from treelm.models.interface.calibration import fit_calibration, training_records
 from treelm.models.lsvm.checkpoint import LatentCheckpoint, training_key
 from treelm.models.lsvm.config import GRID, LatentSvmConfig
 from treelm.models.lsvm.features import (

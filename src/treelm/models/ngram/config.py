@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from treelm.estimation.quantize import CodeBits
-from treelm.models.model import Config
-from treelm.models.reduction import ReductionLoss, Rounding
+from treelm.models.interface.model import Config
+from treelm.models.interface.reduction import ReductionLoss, Rounding
 
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
 Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]

@@ -22,9 +22,9 @@ from treelm.errors import (
     VocabularyError,
 )
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
+from treelm.models.interface.trained_model import corpus_name, corpus_record
 from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.ngram.events import WordSpace, count_ngrams
-from treelm.models.trained_model import corpus_name, corpus_record
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, open_folder, save_folder

@@ -16,14 +16,11 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
-from treelm.models.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
-from treelm.models.model import Config, ModelInfo, Task, config_of
-from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.sampling import advance_contexts, sample_sentences
-from treelm.models.ngram.state import NONE, NgramState
-from treelm.models.reduction import ReductionLoss, Rounding
-from treelm.models.scores import BatchScores, Sample
-from treelm.models.states import (
+from treelm.models.interface.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
+from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.reduction import ReductionLoss, Rounding
+from treelm.models.interface.scores import BatchScores, Sample
+from treelm.models.interface.states import (
     Context,
     State,
     Step,
@@ -34,8 +31,11 @@ from treelm.models.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.trained_model import TrainedModel
-from treelm.models.words import Word, Words, portable, words_of
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.ngram.config import NgramConfig
+from treelm.models.ngram.sampling import advance_contexts, sample_sentences
+from treelm.models.ngram.state import NONE, NgramState
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress

@@ -12,24 +12,17 @@ from treelm.corpus.encoder import encode_text
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.chain import ChainCounts, CountKind
-from treelm.estimation.estimate import (
-    Base,
-    NoBase,
-    Smoothing,
-    UniformBase,
-    berkeley,
-    estimate,
-    kneser_ney,
-    modified_kneser_ney,
-)
+from treelm.estimation.estimate import Base, NoBase, UniformBase, estimate
 from treelm.estimation.jelinek_mercer import jelinek_mercer_weights
+from treelm.estimation.kneser_ney import berkeley, kneser_ney, modified_kneser_ney
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounts, Ids
+from treelm.models.interface.reduction import reduction_loss, text_bits_per_word
+from treelm.models.interface.trained_model import corpus_name
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts, encode_measured
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
-from treelm.models.reduction import reduction_loss, text_bits_per_word
-from treelm.models.trained_model import corpus_name
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 

@@ -15,7 +15,7 @@ from treelm.grammar.binary_trees import (
     transformed_batches,
 )
 from treelm.grammar.parser_options import Decoding
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
 from treelm.transforms.transform import Pipeline, Transform

@@ -19,14 +19,11 @@ from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.incremental import IncrementalModel
-from treelm.models.model import Config, Task
-from treelm.models.pcfg.config import PcfgConfig
-from treelm.models.pcfg.state import PrefixState
-from treelm.models.scores import BatchScores, SentenceScore
-from treelm.models.scoring_views import check_lengths
-from treelm.models.states import (
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import Config, Task
+from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.scoring_views import check_lengths
+from treelm.models.interface.states import (
     Context,
     State,
     Step,
@@ -35,7 +32,10 @@ from treelm.models.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.words import Word, Words
+from treelm.models.interface.words import Word, Words
+from treelm.models.pcfg.config import PcfgConfig
+from treelm.models.pcfg.grammar_model import GrammarModel
+from treelm.models.pcfg.state import PrefixState
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import Description

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treelm.models.states import pack_numbers, state_bytes
+from treelm.models.interface.states import pack_numbers, state_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from treelm.grammar.estimate_lexicon import LexiconOptions, berkeley_lexicon, cl
 from treelm.grammar.extract import extract_grammar
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon, TaggedWords
+from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
-from treelm.models.trained_model import corpus_record
 
 
 def train_pcfg(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 from treelm.trees.profile import ProfileSource
 
 #: Subcategories double in a cycle: more would not fit into any memory.

@@ -9,8 +9,8 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.grammar.grammar import Grammar
-from treelm.models.grammar_model import GrammarModel
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress

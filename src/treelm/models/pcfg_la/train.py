@@ -18,11 +18,11 @@ from treelm.grammar.latent_trees import LatentTrees, grammar_of
 from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.grammar.rare_words import RareWords
 from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
+from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.train import encoded_words
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
-from treelm.models.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from treelm.grammar.parser_options import Pruning
-from treelm.models.model import Config
+from treelm.models.interface.model import Config
 
 FeatureSet = Literal["cfg", "tsg", "rerank"]
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from treelm.extras import import_extra
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
-from treelm.models.parser import Parser
+from treelm.models.interface.parser import Parser
+from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
 from treelm.models.tree_features.rerank import rerank_features
-from treelm.models.tree_model import GivesTrees
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.heads import find_heads_all
 from treelm.trees.tree import Tree

@@ -14,14 +14,14 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.calibration import Calibration
-from treelm.models.classifier import Classifier, Explanation, Floats
-from treelm.models.model import Config, LanguageModel, config_of
+from treelm.models.interface.calibration import Calibration
+from treelm.models.interface.classifier import Classifier, Explanation, Floats
+from treelm.models.interface.model import Config, LanguageModel, config_of
+from treelm.models.interface.tree_model import PARSER_PART, GivesTrees, TreeModel
+from treelm.models.interface.words import Words, words_of
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
-from treelm.models.tree_model import PARSER_PART, GivesTrees, TreeModel
-from treelm.models.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 

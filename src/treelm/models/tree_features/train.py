@@ -9,13 +9,13 @@ import numpy as np
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.calibration import fit_calibration, training_records
-from treelm.models.linear_svm import Floats, Labels, choose, fit_linear, with_tuning
+from treelm.models.interface.calibration import fit_calibration, training_records
+from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
 from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.models.tree_model import GivesTrees
+from treelm.models.trigram_svm.linear_svm import Floats, Labels, choose, fit_linear, with_tuning
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.tree import Tree
 

@@ -7,10 +7,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from treelm.estimation.chain import Chain, ChainCounts
-from treelm.estimation.estimate import Precision, Smoothing, kneser_ney, modified_kneser_ney
+from treelm.estimation.estimate import Precision
+from treelm.estimation.kneser_ney import kneser_ney, modified_kneser_ney
 from treelm.estimation.quantize import CodeBits
+from treelm.estimation.smoothing import Smoothing
 from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL, EventTemplate
-from treelm.models.packed_tree_model import PackedTreeConfig
+from treelm.models.interface.packed_tree_model import PackedTreeConfig
 from treelm.transforms.treelet import TREELET_TRANSFORMS, VerbLabel
 
 #: What a word or a phrase is predicted from.

@@ -16,7 +16,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, TreelmError, UsageError
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.events.extract import EventSymbols
-from treelm.models.model import explain
+from treelm.models.interface.model import explain
 from treelm.models.ngram.counts import union_of_words
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.models.treelet.events import TreeletCounts

@@ -16,7 +16,7 @@ from treelm.errors import CorpusFormatError, EstimationError, UsageError
 from treelm.estimation.yields import Rules
 from treelm.events.counts import EventCounter, EventCounts, Places
 from treelm.events.extract import EventSymbols, TreeEvents
-from treelm.models.tree_events import (
+from treelm.models.interface.tree_events import (
     TreePass,
     WordTags,
     all_words,

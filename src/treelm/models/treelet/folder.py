@@ -13,7 +13,7 @@ from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, TreelmError
-from treelm.models.model import config_of
+from treelm.models.interface.model import config_of
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.tables import TreeletTables
 from treelm.store.folder import FolderWriter, ModelFolder

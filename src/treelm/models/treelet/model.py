@@ -18,15 +18,15 @@ from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
-from treelm.models.model import Config, ModelInfo, Task
-from treelm.models.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
-from treelm.models.scores import Sample
-from treelm.models.trained_model import TrainedModel
-from treelm.models.tree_model import GivesTrees
+from treelm.models.interface.model import Config, ModelInfo, Task
+from treelm.models.interface.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.interface.scores import Sample
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.words import portable
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.folder import COUNTS, damage_in, read_parts, write_parts
 from treelm.models.treelet.tables import TreeletTables
-from treelm.models.words import portable
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress

@@ -10,8 +10,9 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts, CountKind
-from treelm.estimation.estimate import Base, GivenBase, Smoothing, UniformBase, estimate
+from treelm.estimation.estimate import Base, GivenBase, UniformBase, estimate
 from treelm.estimation.jelinek_mercer import BaseOf, Floats, jelinek_mercer_weights
+from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.treelet.config import TreeletConfig

@@ -16,9 +16,9 @@ from typing import Final, Literal, get_args
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.incremental import IncrementalModel
-from treelm.models.model import LanguageModel, Task
-from treelm.models.scores import Sample
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scores import Sample
 from treelm.seeds import random_bits
 
 #: Parts of a data set; the same seed gives each its own sentences.

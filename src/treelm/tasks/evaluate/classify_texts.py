@@ -10,7 +10,7 @@ from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.score_files import ScoreTable, align_pairs, parse_scores
 from treelm.errors import UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.signature import signature
 from treelm.tasks.evaluate.classification import (
     Classification,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import hashed_blocks, split_words
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from treelm.corpus.score_files import ScoreTable, align_pairs
 from treelm.errors import CorpusFormatError
-from treelm.models.model import LanguageModel
+from treelm.models.interface.model import LanguageModel
 from treelm.signature import signature
 from treelm.tasks.evaluate.measured_text import check_not_trained_on
 from treelm.tasks.evaluate.pair_files import MinimalPairs

@@ -18,10 +18,10 @@ import numpy as np
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
 from treelm.errors import CorpusFormatError, UnsupportedTask
-from treelm.models.incremental import BATCH, IncrementalModel
-from treelm.models.model import LanguageModel, Task
-from treelm.models.scoring_views import scoring_parts
-from treelm.models.words import WordIds, Words, words_of
+from treelm.models.interface.incremental import BATCH, IncrementalModel
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scoring_views import scoring_parts
+from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
 

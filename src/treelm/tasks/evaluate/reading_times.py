@@ -15,7 +15,7 @@ import numpy as np
 
 from treelm.corpus.reading_times import TimedWord, Zone, ZonedSentence
 from treelm.errors import EstimationError, UnsupportedTask
-from treelm.models.incremental import IncrementalModel
+from treelm.models.interface.incremental import IncrementalModel
 from treelm.tasks.evaluate.regression import (
     LikelihoodRatio,
     LinearFit,

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.score_files import ScoreTable
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
-from treelm.models.incremental import IncrementalModel
-from treelm.models.model import LanguageModel, Task
-from treelm.models.tree_model import TreeModel
-from treelm.models.words import WordIds, Words, check_vocabularies, words_of
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.tree_model import TreeModel
+from treelm.models.interface.words import WordIds, Words, check_vocabularies, words_of
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.evaluate.measured_text import MeasuredText
 from treelm.tasks.evaluate.resampling import Numbers, checked_scores

@@ -1,0 +1,66 @@
+"""A file of parses in the place of a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treelm.errors import UsageError
+from treelm.grammar.forest_file import ForestFile
+from treelm.grammar.k_best import KBest
+from treelm.grammar.parser_options import ParserOptions
+from treelm.models.interface.parser import ArrayParser
+
+
+class CachedParser(ArrayParser):
+    """Gives sentences the trees that a file holds.
+
+    Args:
+        file: The file.
+
+    Examples:
+        A model of trees scores a text that was parsed once::
+
+            model = treelm.load("treelet").with_parser(CachedParser(ForestFile("dev.forest")))
+    """
+
+    def __init__(self, file: ForestFile) -> None:
+        self.file = file
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return up to `k` trees of every sentence; options and threads do not matter.
+
+        Raises:
+            UsageError: ``E_NOT_CACHED`` for a sentence that the file does not hold, or holds with
+                fewer trees.
+        """
+        del options, threads
+        return [self._found(tuple(words), k) if words else None for words in sentences]
+
+    def _found(self, words: tuple[str, ...], k: int) -> KBest:
+        if k < 1:
+            raise UsageError(f"{k} trees cannot be listed; choose 1 or more.")
+        place = self.file.find(words)
+        shown = " ".join(words) if len(words) <= 12 else f"{' '.join(words[:12])} ..."
+        if place is None:
+            raise UsageError(
+                f'{self.file.name}: the file holds no parse of "{shown}". Parse the text it is '
+                "needed for, with `treelm parse -o FILE.forest`.",
+                code="E_NOT_CACHED",
+            )
+        found = self.file[place]
+        assert found is not None
+        held = self.file.header.k
+        if k > held and len(found) >= held:
+            raise UsageError(
+                f"{self.file.name}: the file holds the {held} best trees of a sentence, and {k} "
+                f'are asked for. Ask for fewer, or parse the text again with "-k {k}".',
+                code="E_NOT_CACHED",
+            )
+        return found.first(k)

@@ -1,0 +1,304 @@
+"""Models that go word by word: states, steps, and all that follows from them.
+
+A system gives `initial`, `advance`, `finish` and a few properties; everything else has a default
+here that keeps the laws L1 to L8 of `treelm.testing.incremental` if those three do. Natural
+logarithms everywhere; surprisal is in bits.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
+from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.models.interface.document_reader import DocumentReader
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
+from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
+from treelm.models.interface.words import Word, WordIds, Words, words_of
+from treelm.seeds import random_uniform
+
+#: Sentences that are scored at once.
+BATCH = 4096
+#: A sample is cut after so many words.
+LONGEST_SAMPLE = 1000
+
+
+class IncrementalModel(LanguageModel):
+    """A model that predicts one word after the other."""
+
+    # -- what a system must give ------------------------------------------------------------
+
+    @abstractmethod
+    def initial(self, context: Context | None = None) -> State:
+        """Return the state before any word, the sentence start already consumed.
+
+        Args:
+            context: What `end_sentence` returned for the sentence before in the same document, or
+                the context of a new document; None if the document is not known.
+        """
+
+    @abstractmethod
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+
+    @abstractmethod
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others; the same after it was saved and loaded."""
+
+    @abstractmethod
+    def state_from_bytes(self, data: bytes) -> State:
+        """Return the state whose `to_bytes` gave these bytes.
+
+        Raises:
+            UsageError: ``E_STATE_MODEL`` if it is of another model, ``E_STATE_BYTES`` if it is no
+                state.
+        """
+
+    # -- what follows -----------------------------------------------------------------------
+
+    @cached_property
+    def word_ids(self) -> WordIds:
+        """Ids of the words, as `advance` takes them."""
+        return WordIds(self.vocabulary)
+
+    def check_state(self, state: State) -> None:
+        """Refuse a state of another model."""
+        check_state_model(state.model, self.fingerprint)
+
+    def end_sentence(self, state: State) -> Context:
+        """Return what the next sentence of the document needs; nothing without document memory."""
+        self.check_state(state)
+        return Context()
+
+    def key(self, state: State) -> Hashable:
+        """Return the key by which hypotheses may be merged: bytes or a whole number."""
+        self.check_state(state)
+        return state.to_bytes()
+
+    def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
+        """Return what `advance` gives for each pair; equal pairs are computed once.
+
+        Raises:
+            ValueError: if there are not as many words as states.
+        """
+        check_pairs(states, words)
+        done: dict[tuple[State, Word], Step] = {}
+        steps = []
+        for pair in zip(states, words, strict=True):
+            step = done.get(pair)
+            if step is None:
+                step = done[pair] = self.advance(*pair)
+            steps.append(step)
+        self.count("advances", len(done))
+        self.count("cache_hits", len(steps) - len(done))
+        log_probs = np.fromiter((step.log_prob for step in steps), np.float64, len(steps))
+        return Steps(log_probs, [step.state for step in steps])
+
+    def score_phrase(self, state: State, words: Words) -> Step:
+        """Return the log probability of several words in a state, and the state after them."""
+        total = 0.0
+        for word in words_of(words):
+            log_prob, state = self.advance(state, word)
+            total += log_prob
+        return Step(total, state)
+
+    def score_sentence(self, words: Words, context: Context | None = None) -> float:
+        """Return the log probability of a sentence, its end included."""
+        log_prob, state = self.score_phrase(self.initial(context), words)
+        return log_prob + self.finish(state)
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state.
+
+        Args:
+            state: The state.
+            words: The words; None for all of the vocabulary by id, and the sentence end last.
+        """
+        asked: Iterable[Word] = range(len(self.vocabulary)) if words is None else words
+        log_probs = [self.advance(state, word).log_prob for word in asked]
+        if words is None:
+            log_probs.append(self.finish(state))
+        return np.array(log_probs, dtype=np.float64)
+
+    def estimate(self, words: Words) -> float:
+        """Return an optimistic log probability of words anywhere, for future costs in decoding.
+
+        It depends on no state. The default knows nothing and expects the best.
+        """
+        self.word_ids.sentence(words_of(words))
+        return 0.0
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences, in flat arrays.
+
+        Args:
+            sentences: Each is scored on its own, as in a document that is not known.
+            threads: Kernel threads, where there is a kernel; results do not depend on it.
+        """
+        text = encode_strings(sentences, self.vocabulary)
+        if text is None:
+            text = encode_sentences(map(words_of, sentences), self.vocabulary)
+        return self.score_ids(text.ids, text.starts, threads=threads)
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already.
+
+        Args:
+            ids: The words of all sentences, for example those of `encode_text`.
+            starts: Where each sentence begins, and the total.
+            threads: Kernel threads, where there is a kernel; results do not depend on it.
+        """
+        del threads
+        log_probs: list[float] = []
+        words = ids.tolist()
+        for first, last in pairwise(starts.tolist()):
+            state = self.initial()
+            for word in words[first:last]:
+                log_prob, state = self.advance(state, word)
+                log_probs.append(log_prob)
+            log_probs.append(self.finish(state))
+        return self.batch_scores(np.array(log_probs, dtype=np.float64), ids, starts)
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a sentence depends on those before it in its document."""
+        return False
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents.
+
+        Args:
+            text: The text; the first sentence of a document knows nothing of those before.
+            threads: Kernel threads, where there is a kernel; results do not depend on it.
+        """
+        if not self.remembers_documents:
+            return self.score_ids(text.ids, text.starts, threads=threads)
+        return DocumentReader(self).score(text)
+
+    def batch_scores(
+        self, log_probs: npt.NDArray[np.float64], ids: Ids, starts: Places
+    ) -> BatchScores:
+        """Return scores with where sentences begin among them and which words are not known."""
+        with_ends = starts.astype(np.int64) + np.arange(len(starts))
+
+        def mark_oov() -> npt.NDArray[np.bool_]:
+            is_word = np.ones(len(log_probs), dtype=np.bool_)
+            is_word[with_ends[1:] - 1] = False
+            oov = np.zeros(len(log_probs), dtype=np.bool_)
+            oov[is_word] = self.word_ids.is_oov[ids]
+            return oov
+
+        return BatchScores(log_probs, with_ends, mark_oov)
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the score of a sentence and of each of its words."""
+        words = words_of(sentence)
+        scores = self.score_batch([words]).sentence_scores([words], self.info.exactness, eos=eos)
+        return next(scores)
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the scores of sentences, in order."""
+        rest = iter(sentences)
+        while batch := list(islice(rest, BATCH)):
+            scores = self.score_batch(batch, threads=threads)
+            yield from scores.sentence_scores(batch, self.info.exactness, eos=eos)
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of sentences, in order."""
+        return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=eos)
+
+    def surprisal(self, words: Words, *, eos: bool = False) -> list[WordScore]:
+        """Return the score of every word; `surprisal` of each is in bits.
+
+        Args:
+            words: The sentence.
+            eos: Whether a last row ``</s>`` stands for the end of the sentence.
+        """
+        score = self.score(words)
+        rows = list(score.words or ())
+        if eos and score.end is not None:
+            rows.append(WordScore(SENTENCE_END, score.end))
+        return rows
+
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the model.
+
+        Args:
+            count: How many.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            first: Number of the first sentence.
+            max_words: A sentence is cut after so many words and marked as not complete.
+        """
+        return [self._sample_one(seed, first + index, max_words) for index in range(count)]
+
+    def _sample_one(self, seed: int, stream: int, max_words: int) -> Sample:
+        state = self.initial()
+        ids: list[int] = []
+        total = 0.0
+        for place in range(max_words + 1):
+            log_probs = self.distribution(state)
+            reach = np.cumsum(np.exp(log_probs))
+            point = random_uniform(seed, stream, place) * reach[-1]
+            drawn = min(int(np.searchsorted(reach, point, "right")), self.word_ids.end)
+            if drawn == self.word_ids.end:
+                total += float(log_probs[drawn])
+                return Sample(self.vocabulary.decode(ids), total, complete=True)
+            if place == max_words:
+                break
+            log_prob, state = self.advance(state, drawn)
+            total += log_prob
+            ids.append(drawn)
+        return Sample(self.vocabulary.decode(ids), total, complete=False)
+
+    # -- counters ---------------------------------------------------------------------------
+
+    @cached_property
+    def _stats(self) -> dict[str, int]:
+        return {}
+
+    def count(self, name: str, amount: int) -> None:
+        """Add to a counter of `stats`."""
+        self._stats[name] = self._stats.get(name, 0) + amount
+
+    def stats(self) -> dict[str, int]:
+        """Return what was done since the last `reset_stats`; threads may make it a little low."""
+        return dict(self._stats)
+
+    def reset_stats(self) -> None:
+        """Set all counters back to nothing."""
+        self._stats.clear()
+
+
+def check_pairs(states: Sequence[State], words: Sequence[Word]) -> None:
+    """Refuse lists that do not pair up.
+
+    Raises:
+        ValueError: naming both lengths.
+    """
+    if len(states) != len(words):
+        raise ValueError(
+            f"advance_many needs one word for each state; there are {len(states)} states and "
+            f"{len(words)} words"
+        )

@@ -1,0 +1,199 @@
+"""Scores: what a model says about words and sentences, always with how exact it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, repeat
+from typing import NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.models.interface.words import Words, words_of
+from treelm.store.manifest import Exactness
+from treelm.trees.tree import Tree
+
+_LN_2 = math.log(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """What a model says about one word, given the words before it.
+
+    Args:
+        word: The word as it stands in the text.
+        log_prob: Natural logarithm of its probability.
+        oov: Whether the model does not know the word and scored what stands for it.
+
+    Examples:
+        >>> WordScore("the", math.log(0.25)).surprisal
+        2.0
+    """
+
+    word: str
+    log_prob: float
+    oov: bool = False
+
+    @property
+    def surprisal(self) -> float:
+        """Surprisal in bits."""
+        return bits(self.log_prob)
+
+
+class WordScores(Sequence[WordScore]):
+    """The scores of the words of one sentence of many; made when somebody looks at them.
+
+    Args:
+        scores: Those of all sentences.
+        index: Which sentence it is.
+        sentence: Its words, or the string they come from.
+    """
+
+    __slots__ = ("_index", "_made", "_scores", "_sentence")
+
+    def __init__(self, scores: BatchScores, index: int, sentence: Words) -> None:
+        self._scores = scores
+        self._index = index
+        self._sentence = sentence
+        self._made: tuple[WordScore, ...] | None = None
+
+    @property
+    def _words(self) -> tuple[WordScore, ...]:
+        if self._made is None:
+            scores = self._scores
+            first, end = int(scores.starts[self._index]), int(scores.ends[self._index])
+            values, marks = scores.log_probs[first:end].tolist(), scores.oov[first:end].tolist()
+            words = words_of(self._sentence)
+            self._made = tuple(map(WordScore, words, values, marks))
+            del self._scores, self._sentence
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    @overload
+    def __getitem__(self, index: int) -> WordScore: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[WordScore, ...]: ...
+    def __getitem__(self, index: int | slice) -> WordScore | tuple[WordScore, ...]:
+        return self._words[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, WordScores):
+            return self._words == other._words
+        return self._words == other
+
+    def __hash__(self) -> int:
+        return hash(self._words)
+
+    def __repr__(self) -> str:
+        return repr(self._words)
+
+    def __reduce__(self) -> tuple[type[tuple[WordScore, ...]], tuple[tuple[WordScore, ...]]]:
+        return tuple, (self._words,)
+
+
+class SentenceScore(NamedTuple):
+    """What a model says about a sentence."""
+
+    log_prob: float
+    """Natural logarithm of its probability, or a margin if `exactness` says so."""
+    exactness: Exactness
+    """What kind of number it is."""
+    eos: bool = True
+    """Whether the end of the sentence is part of it."""
+    words: Sequence[WordScore] | None = None
+    """The scores of the words, without the end; None if the model scores whole sentences."""
+    end: float | None = None
+    """Natural logarithm of the probability of the end; None where there is none."""
+    trees: int | None = None
+    """Trees it is the sum over; None if it is not made from a list of trees."""
+    fallback: bool = False
+    """Whether the sentence has no parse, and something else stands in for it."""
+
+    @property
+    def surprisal(self) -> float:
+        """Surprisal of the sentence in bits."""
+        return bits(self.log_prob)
+
+
+class Sample(NamedTuple):
+    """A sentence drawn from a model."""
+
+    words: tuple[str, ...]
+    log_prob: float
+    """Natural logarithm of its probability, its end included if it is complete; with a tree, that
+    of the tree and its words together."""
+    complete: bool
+    """False if it was cut, or given up, at the largest number of words."""
+    tree: Tree | None = None
+    """The tree it was drawn with, where a grammar drew it."""
+
+
+@dataclass(frozen=True)
+class BatchScores:
+    """Word scores of many sentences in flat arrays: the words of each, then its end.
+
+    Args:
+        log_probs: Natural logarithms, one a word and one for the end of each sentence.
+        starts: Where each sentence begins, and the total; one more than there are sentences.
+        mark_oov: Tells which words the model does not know, when somebody asks.
+    """
+
+    log_probs: npt.NDArray[np.float64]
+    starts: npt.NDArray[np.int64]
+    mark_oov: Callable[[], npt.NDArray[np.bool_]]
+
+    @cached_property
+    def oov(self) -> npt.NDArray[np.bool_]:
+        """Which words the model does not know; never the end."""
+        return self.mark_oov()
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def ends(self) -> npt.NDArray[np.int64]:
+        """Places of the ends of sentences in the flat arrays."""
+        return self.starts[1:] - 1
+
+    def sentence_log_probs(self, *, eos: bool = True) -> npt.NDArray[np.float64]:
+        """Return the log probability of every sentence.
+
+        Args:
+            eos: Whether the end of the sentence counts.
+        """
+        if not len(self):
+            return np.zeros(0)
+        values = self.log_probs
+        if not eos:
+            values = values.copy()
+            values[self.ends] = 0.0
+        return np.add.reduceat(values, self.starts[:-1])
+
+    def bits(self) -> npt.NDArray[np.float64]:
+        """Return the surprisal of every word and end, in bits."""
+        surprisal: npt.NDArray[np.float64] = self.log_probs / -_LN_2 + 0.0
+        return surprisal
+
+    def sentence_scores(
+        self, sentences: Sequence[Words], exactness: Exactness, *, eos: bool = True
+    ) -> Iterator[SentenceScore]:
+        """Return the score of every sentence, given its words."""
+        totals = self.sentence_log_probs(eos=eos).tolist()
+        ends = self.log_probs[self.ends].tolist() if eos else repeat(None)
+        words = map(WordScores, repeat(self), count(), sentences)
+        return map(SentenceScore, totals, repeat(exactness), repeat(eos), words, ends)
+
+
+def bits(log_prob: float) -> float:
+    """Return the surprisal in bits of a natural log probability; never a negative zero.
+
+    Examples:
+        >>> bits(math.log(0.5)), bits(0.0), bits(-math.inf)
+        (1.0, 0.0, inf)
+    """
+    return -log_prob / _LN_2 + 0.0

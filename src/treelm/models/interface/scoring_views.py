@@ -1,0 +1,233 @@
+"""Models seen in another way: scored faster by lower bounds, or never impossible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import EstimationError, UnsupportedTask, UsageError
+from treelm.grammar.grammar import FloatArray
+from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task
+from treelm.models.interface.scores import SentenceScore
+from treelm.models.interface.words import Words, words_of
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+if TYPE_CHECKING:
+    from treelm.models.pcfg.grammar_model import GrammarModel
+
+#: Sentences that are scored at once.
+_BATCH = 256
+
+
+class TooLongSentence(EstimationError):
+    """A sentence whose chart would be too large.
+
+    Args:
+        place: Its place among those that were scored at once.
+        words: How many words it has.
+    """
+
+    default_code = "E_TOO_LONG"
+
+    def __init__(self, place: int, words: int) -> None:
+        super().__init__(
+            f"sentence {place + 1} of those scored at once, of {words} words, is too long for an "
+            "exact score by this grammar. Split it, score with --pruning, or use an n-gram model."
+        )
+        self.place = place
+        self.words = words
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        return type(self), (self.place, self.words)
+
+
+def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
+    """Refuse scores that are no numbers, because a chart became too large.
+
+    Raises:
+        TooLongSentence: naming the first such sentence.
+    """
+    wrong = np.flatnonzero(np.isnan(values))
+    if len(wrong):
+        raise TooLongSentence(int(wrong[0]), lengths[int(wrong[0])])
+
+
+def scoring_parts(model: LanguageModel) -> dict[str, object]:
+    """Return how a model is asked for scores, as parts of a signature; nothing if as it is."""
+    parts: dict[str, object] = {}
+    while isinstance(model, ScoringView):
+        parts |= model.parts
+        model = model.model
+    return parts
+
+
+class ScoringView(LanguageModel):
+    """Another way to score with a model; it is described and saved as that model.
+
+    Args:
+        model: The model.
+    """
+
+    tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
+    config_class: ClassVar[type[Config]] = Config
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.system = model.system  # type: ignore[misc]  # what messages call it
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """What it does to the scores, as parts of a signature."""
+        return {}
+
+    @property
+    def config(self) -> Config:
+        """The options the model was trained with."""
+        return self.model.config
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words it knows, and what stands for the others."""
+        return self.model.vocabulary
+
+    @property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return self.model.info
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self.model.corpora
+
+    @property
+    def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
+        """Counts of the training text by word id, that of the sentence end last, if known."""
+        return self.model.unigram_counts
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the score of a sentence."""
+        return next(self.score_many([sentence], eos=eos))
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the scores of sentences, in order.
+
+        Raises:
+            UnsupportedTask: without the end of the sentence.
+        """
+        if not eos:
+            raise UnsupportedTask(
+                "pruned and floored scores are those of whole sentences, their end included."
+            )
+        rest = iter(sentences)
+        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+            yield from self._scores(batch, threads)
+
+    def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterable[SentenceScore]:
+        return self.model.score_many(batch, threads=threads)
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return self.model.description()
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write everything but the manifest."""
+        self.model.write_files(writer)
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Refuse: a folder holds the model, which is then seen in this way."""
+        raise UsageError(f"{folder.path}: load the model itself, then ask it for this view.")
+
+
+class PrunedScores(ScoringView):
+    """Sentences scored by what coarse-to-fine pruning leaves of their charts: lower bounds.
+
+    Args:
+        model: A grammar.
+        pruning: How much is dropped.
+    """
+
+    def __init__(self, model: GrammarModel[Any], pruning: Pruning = "default") -> None:
+        super().__init__(model)
+        if pruning == "none" or pruning not in get_args(Pruning):
+            raise UsageError(f'there is no pruning "{pruning}"; choose fast, default or accurate.')
+        self._grammar = model
+        self._options = ParserOptions(pruning=pruning)
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """What it does to the scores, as parts of a signature."""
+        return {"pruning": self._options.pruning}
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return replace(self.model.info, exactness="lower_bound")
+
+    def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
+        for value in self._grammar.lower_bounds(batch, self._options, threads=threads).tolist():
+            yield SentenceScore(value, "lower_bound", fallback=value == -math.inf)
+
+
+class FlooredScores(ScoringView):
+    """A mixture of a model with the unigram model of its training text, sentence by sentence.
+
+    No sentence is impossible then. The probabilities still add up to 1 if those of the model do.
+
+    Args:
+        model: The model.
+        share: What the unigram model has of the mixture.
+
+    Raises:
+        UsageError: for a share that is none.
+        UnsupportedTask: ``E_NO_COUNTS`` if the model does not know how often words occur.
+    """
+
+    def __init__(self, model: LanguageModel, share: float = 0.001) -> None:
+        super().__init__(model)
+        if not 0.0 < share < 1.0:
+            raise UsageError(f"the floor's share is {share}; it must lie between 0 and 1.")
+        self.share = share
+        counts = model.unigram_counts
+        if counts is None or not counts.any():
+            raise UnsupportedTask(
+                f"this model of the system {model.system} has no counts of its training words, so "
+                "there is no unigram model to put below it. Train the model with treelm.",
+                code="E_NO_COUNTS",
+            )
+        weights = counts.astype(np.float64) + 1.0  # what may come must have a probability
+        self._unigram: FloatArray = np.log(weights / weights.sum())
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """What it does to the scores, as parts of a signature."""
+        return {"floor": self.share}
+
+    def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
+        text = encode_sentences(batch, self.vocabulary)
+        alone = self._unigram[text.ids]
+        bounds = pairwise(text.starts.astype(np.int64).tolist())
+        scores = self.model.score_many(batch, threads=threads)
+        for score, (first, last) in zip(scores, bounds, strict=True):
+            floor = math.log(self.share) + float(alone[first:last].sum() + self._unigram[-1])
+            value = float(np.logaddexp(math.log1p(-self.share) + score.log_prob, floor))
+            yield SentenceScore(
+                value,
+                score.exactness,
+                trees=score.trees,
+                fallback=score.fallback or score.log_prob == -math.inf,
+            )

@@ -1,0 +1,337 @@
+"""Mixtures of models: probabilities weighted and added, word by word or sentence by sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import ModelFileError, UsageError
+from treelm.estimation.quantize import CodeBits
+from treelm.models.interface.incremental import IncrementalModel, check_pairs
+from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task, explain
+from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.states import (
+    FINGERPRINT_BYTES,
+    Context,
+    State,
+    Step,
+    Steps,
+    check_state_model,
+    damaged_state,
+    pack_pieces,
+    state_bytes,
+    state_payload,
+    unpack_pieces,
+)
+from treelm.models.interface.words import Word, Words, check_vocabularies, words_of
+from treelm.models.mixture.config import InterpolatedConfig
+from treelm.models.mixture.weights import check_weights
+from treelm.models.registry import from_folder
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, Exactness, TrainingCorpus
+
+_EXACT_FIRST: tuple[Exactness, ...] = ("exact", "beam", "lower_bound", "margin")
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureState:
+    """The states of the parts."""
+
+    states: tuple[State, ...]
+    model: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return the state as bytes: each part with its length before it."""
+        return state_bytes(self.model, pack_pieces(state.to_bytes() for state in self.states))
+
+
+class _Mixture(LanguageModel):
+    """What both kinds of mixtures share: parts, weights and files."""
+
+    config_class: ClassVar[type[Config]] = InterpolatedConfig
+
+    def __init__(self, parts: Sequence[LanguageModel], config: InterpolatedConfig) -> None:
+        if not parts:
+            raise UsageError("a mixture needs at least one model.")
+        check_vocabularies([part.vocabulary for part in parts])
+        self._mixed = tuple(parts)
+        self._config = config
+        self._weights = check_weights(config.weights, len(parts))
+        self._log_weights = np.array([math.log(w) if w else -math.inf for w in self._weights])
+
+    @property
+    def parts(self) -> tuple[LanguageModel, ...]:
+        """The models that are mixed."""
+        return self._mixed
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """One for each part; they add up to 1."""
+        return self._weights
+
+    @property
+    def config(self) -> InterpolatedConfig:
+        """The weights as they were given or found."""
+        return self._config
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words all parts know."""
+        return self._mixed[0].vocabulary
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives: no better than those of its parts."""
+        infos = [part.info for part in self._mixed]
+        orders = [info.order for info in infos if info.order is not None]
+        beams = [info.beam for info in infos if info.beam is not None]
+        return ModelInfo(
+            exactness=max((info.exactness for info in infos), key=_EXACT_FIRST.index),
+            normalized=all(info.normalized for info in infos),
+            exact_key=all(info.exact_key for info in infos),
+            order=max(orders) if len(orders) == len(infos) else None,
+            beam=min(beams, default=None),
+            bits=min((info.bits for info in infos if info.bits is not None), default=None),
+            vocabulary=self.vocabulary.fingerprint,
+        )
+
+    @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What the parts were trained on, each once."""
+        return tuple(dict.fromkeys(record for part in self._mixed for record in part.corpora))
+
+    @property
+    def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
+        """Counts of the training texts of the parts, each text once; None if a part has none."""
+        counted = {part.corpora: part.unigram_counts for part in self._mixed}
+        total = None
+        for counts in counted.values():
+            if counts is None:
+                return None
+            total = counts.copy() if total is None else total + counts
+        return total
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self._mixed)}, weights={list(self.weights)})"
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness=self.info.exactness,
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self.corpora,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Save the parts below ``parts/``, by number."""
+        for number, part in enumerate(self._mixed):
+            part.save(writer.part(str(number)))
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the mixture in an opened folder."""
+        try:
+            config = InterpolatedConfig.model_validate(folder.manifest.config)
+            check_weights(config.weights, len(folder.manifest.parts))
+        except (ValidationError, UsageError) as error:
+            what = explain(error) if isinstance(error, ValidationError) else str(error)
+            raise ModelFileError(
+                f"{folder.path}: the configuration is not that of a mixture ({what})",
+                code="E_MANIFEST",
+            ) from error
+        numbers = sorted(folder.manifest.parts, key=lambda name: (len(name), name))
+        return cls([from_folder(folder.part(name)) for name in numbers], config)
+
+    def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:
+        """Return the mixture of the quantised parts, with the same weights."""
+        parts = [part.quantized(bits, threads=threads, progress=progress) for part in self._mixed]
+        return type(self)(parts, self._config)
+
+    def _mix(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the log of the weighted sum over the last axis, one column a part."""
+        weighted = columns + self._log_weights
+        largest = weighted.max(axis=-1)
+        safe = np.where(np.isneginf(largest), 0.0, largest)
+        with np.errstate(divide="ignore"):
+            mixed = safe + np.log(np.exp(weighted - safe[..., np.newaxis]).sum(axis=-1))
+        return np.asarray(mixed)
+
+
+class InterpolatedModel(_Mixture, IncrementalModel):
+    """A mixture that goes word by word: every word from the weighted sum of all parts.
+
+    Args:
+        parts: Incremental models that know the same words.
+        config: The weights.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if they know different words.
+        UsageError: ``E_WEIGHTS``.
+    """
+
+    system: ClassVar[str] = "interpolated"
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.DECODE}
+    )
+
+    def __init__(self, parts: Sequence[LanguageModel], config: InterpolatedConfig) -> None:
+        super().__init__(parts, config)
+        self._parts = tuple(part for part in parts if isinstance(part, IncrementalModel))
+        if len(self._parts) < len(parts):
+            raise UsageError(
+                "a part of this mixture scores whole sentences only; use `interpolate`, which then "
+                "mixes sentence by sentence."
+            )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others."""
+        digest = hashlib.sha256(repr(self.weights).encode())
+        for part in self._parts:
+            digest.update(part.fingerprint)
+        return digest.digest()[:FINGERPRINT_BYTES]
+
+    def initial(self, context: Context | None = None) -> MixtureState:
+        """Return the state before any word."""
+        contexts: Sequence[Context | None] = [context] * len(self._parts)
+        if context is not None and context.parts:
+            contexts = context.parts
+        return self._state(
+            part.initial(own) for part, own in zip(self._parts, contexts, strict=True)
+        )
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        steps = [part.advance(own, word) for part, own in self._pairs(state)]
+        mixed = self._mix(np.array([step.log_prob for step in steps]))
+        return Step(float(mixed), self._state(step.state for step in steps))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        return float(self._mix(np.array([part.finish(own) for part, own in self._pairs(state)])))
+
+    def end_sentence(self, state: State) -> Context:
+        """Return the contexts of the parts."""
+        return Context(parts=tuple(part.end_sentence(own) for part, own in self._pairs(state)))
+
+    def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
+        """Return what `advance` gives for each pair, each part asked once for all of them."""
+        check_pairs(states, words)
+        rows = [self._own(state).states for state in states]
+        found = [
+            part.advance_many([row[place] for row in rows], words)
+            for place, part in enumerate(self._parts)
+        ]
+        self.count("advances", len(rows))
+        mixed = self._mix(np.stack([steps.log_probs for steps in found], axis=-1))
+        after = zip(*(steps.states for steps in found), strict=True)
+        return Steps(mixed, [self._state(row) for row in after])
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state; all words and the end by default."""
+        columns = [part.distribution(own, words) for part, own in self._pairs(state)]
+        return self._mix(np.stack(columns, axis=-1))
+
+    def key(self, state: State) -> bytes:
+        """Return the keys of the parts."""
+        keys = (part.key(own) for part, own in self._pairs(state))
+        return pack_pieces(key if isinstance(key, bytes) else repr(key).encode() for key in keys)
+
+    def state_from_bytes(self, data: bytes) -> MixtureState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        pieces = unpack_pieces(state_payload(data, self.fingerprint))
+        if len(pieces) != len(self._parts):
+            raise damaged_state()
+        return self._state(
+            part.state_from_bytes(piece) for part, piece in zip(self._parts, pieces, strict=True)
+        )
+
+    def estimate(self, words: Words) -> float:
+        """Return the mixture of what the parts expect of each word, after those before it."""
+        given = words_of(words)
+        sums = np.array(
+            [[part.estimate(given[:end]) for part in self._parts] for end in range(len(given) + 1)]
+        )
+        steps = np.full((len(given), len(self._parts)), -math.inf)  # where a part sees no way on
+        np.subtract(sums[1:], sums[:-1], out=steps, where=sums[1:] > -math.inf)
+        return float(self._mix(steps).sum())
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences that are ids already."""
+        return self._mix_scores(
+            [part.score_ids(ids, starts, threads=threads) for part in self._parts]
+        )
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a part of it does."""
+        return any(part.remembers_documents for part in self._parts)
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents."""
+        return self._mix_scores(
+            [part.score_documents(text, threads=threads) for part in self._parts]
+        )
+
+    def _mix_scores(self, scores: Sequence[BatchScores]) -> BatchScores:
+        mixed = self._mix(np.stack([score.log_probs for score in scores], axis=-1))
+        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov)
+
+    def _state(self, states: Iterable[State]) -> MixtureState:
+        return MixtureState(tuple(states), self.fingerprint)
+
+    def _own(self, state: State) -> MixtureState:
+        check_state_model(state.model, self.fingerprint)
+        if not isinstance(state, MixtureState):
+            raise TypeError(f"a state of a mixture is needed, not {type(state).__name__}")
+        return state
+
+    def _pairs(self, state: State) -> Iterable[tuple[IncrementalModel, State]]:
+        return zip(self._parts, self._own(state).states, strict=True)
+
+
+class InterpolatedSentences(_Mixture):
+    """A mixture of models some of which score whole sentences only."""
+
+    system: ClassVar[str] = "interpolated_sentences"
+    tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the weighted sum of the probabilities of a sentence."""
+        words = words_of(sentence)
+        log_probs = np.array([part.score(words, eos=eos).log_prob for part in self._mixed])
+        return SentenceScore(float(self._mix(log_probs)), self.info.exactness, eos)
+
+
+def interpolate(
+    models: Sequence[LanguageModel],
+    weights: Sequence[float],
+    *,
+    log_likelihood: float | None = None,
+) -> InterpolatedModel | InterpolatedSentences:
+    """Return the mixture of models, word by word if all of them go word by word.
+
+    Args:
+        models: The parts.
+        weights: One for each; they add up to 1.
+        log_likelihood: That of the text on which the weights were found, for the record.
+    """
+    config = InterpolatedConfig(weights=tuple(weights), log_likelihood=log_likelihood)
+    if all(isinstance(model, IncrementalModel) for model in models):
+        return InterpolatedModel(models, config)
+    return InterpolatedSentences(models, config)

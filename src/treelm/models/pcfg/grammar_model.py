@@ -1,0 +1,305 @@
+"""What models made of a grammar and a lexicon have in common: parsing, scoring, their files."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
+from treelm.grammar.chart import ChartParser
+from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.k_best import KBest, KBestParser
+from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.packed_forest import PackedForest, forest_log_probs, parse_forests
+from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.grammar.sample import GrammarSampler
+from treelm.grammar.scored_tree import ScoredTree
+from treelm.grammar.storage import TABLES, read_grammar, write_grammar
+from treelm.grammar.tree_scores import TreeScores
+from treelm.models.interface.incremental import LONGEST_SAMPLE
+from treelm.models.interface.model import ModelInfo, Task, config_of
+from treelm.models.interface.parser import ArrayParser
+from treelm.models.interface.scores import Sample, SentenceScore
+from treelm.models.interface.scoring_views import PrunedScores, check_lengths
+from treelm.models.interface.trained_model import OwnConfig, TrainedModel
+from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.interface.words import Words, portable, words_of
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+from treelm.trees.packed import PackedTrees
+from treelm.trees.tree import Tree
+
+#: Name of the counts in the file of tables.
+COUNTS = "unigram_counts"
+
+#: Sentences that are scored at once.
+_BATCH = 256
+
+
+class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
+    """Parses and scores sentences with a grammar.
+
+    Args:
+        grammar: The rules.
+        lexicon: The words.
+        unigram_counts: Count of each id in the training text, that of ``</s>`` last.
+        config: How it was trained.
+        corpora: What it was trained on.
+    """
+
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.PARSE, Task.PERPLEXITY, Task.SAMPLE}
+    )
+    #: What messages call a grammar of this kind.
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        lexicon: Lexicon,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: OwnConfig,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        self.grammar, self.lexicon = grammar, lexicon
+        self._vocabulary = lexicon.vocabulary
+        self._unigram_counts = unigram_counts
+        self._config = config
+        self._corpora = tuple(corpora)
+        self._parsers = lru_cache(maxsize=8)(self._parser)
+        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
+
+    # -- properties -------------------------------------------------------------------------
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return ModelInfo(
+            exactness="exact",
+            normalized=self.lexicon.normalized,
+            vocabulary=self.vocabulary.fingerprint,
+        )
+
+    # -- trees ------------------------------------------------------------------------------
+
+    def _parser(self, options: ParserOptions) -> ChartParser:
+        return ChartParser(self.grammar, self.lexicon, options)
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parser.parse(sentences, k, threads=threads)
+
+    def forests_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        least: float = 0.0,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[PackedForest | None]:
+        """Return what pruning leaves of every sentence's trees; None for no words.
+
+        Args:
+            sentences: Each a sequence of words.
+            least: Rules that are expected less often are left out too.
+            options: How the parser works; None for the model's own way.
+            threads: Kernel threads; results do not depend on it.
+        """
+        parser = self._k_best_parsers(options or self.parser_options)
+        return parse_forests(parser, sentences, least=least, threads=threads)
+
+    def forest_log_probs(
+        self, forests: Sequence[PackedForest | None], *, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the log of the summed probabilities of all trees of each forest, exactly."""
+        return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions()
+
+    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
+        return KBestParser(self._parsers(options), self._restored)
+
+    def _restored(self, tree: Tree) -> Tree:
+        """Return a tree of the grammar as the treebank would have it."""
+        return tree
+
+    def parse_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[ScoredTree | None]:
+        """Return the best tree of every sentence, None for one without words."""
+        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
+
+    def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
+        """Return trees as the grammar sees them."""
+        return build_binary_trees([PackedTrees.from_trees(trees)], keep_cycles=True)
+
+    @cached_property
+    def _tree_scores(self) -> TreeScores:
+        return TreeScores(self.grammar, self.lexicon)
+
+    def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the joint natural log probability of each tree and its words, exactly.
+
+        Args:
+            trees: Trees below ROOT, as a reader or a parser gives them.
+            threads: Kernel threads; results do not depend on it.
+
+        Returns:
+            One number a tree: that of its one derivation, summed over subcategories; minus infinity
+            for what the grammar cannot make.
+        """
+        made = self._binary_trees(trees)
+        return self._tree_scores.log_probs(made, len(trees), threads=threads)
+
+    def tree_log_posteriors(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return the natural log probability of each tree given its words, exactly.
+
+        It is minus infinity where `tree_log_probs` is.
+        """
+        joint = self.tree_log_probs(trees, threads=threads)
+        possible = np.flatnonzero(~np.isneginf(joint))
+        sentences = [trees[place].words for place in possible.tolist()]
+        joint[possible] -= self.sentence_log_probs(sentences, threads=threads)
+        return joint
+
+    # -- scores -----------------------------------------------------------------------------
+
+    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+        """Return the log probability of a sentence over all its trees."""
+        return next(self.score_many([sentence], eos=eos))
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the scores of sentences, in order; a sentence without a parse is marked.
+
+        Raises:
+            UnsupportedTask: without the end of the sentence, where there are only whole trees.
+            EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
+        """
+        rest = iter(sentences)
+        while batch := list(islice(rest, _BATCH)):
+            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+                yield SentenceScore(value, "exact", eos, fallback=value == -np.inf)
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> FloatArray:
+        """Return the exact log probabilities of sentences, in order."""
+        if not eos:
+            raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
+        given = [words_of(sentence) for sentence in sentences]
+        values = self._parsers(ParserOptions()).log_probs(given, threads=threads)
+        check_lengths(values, list(map(len, given)))
+        return values
+
+    def lower_bounds(
+        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+    ) -> FloatArray:
+        """Return the log probabilities of sentences in what pruning leaves of their charts."""
+        return self._parsers(options).lower_bounds(sentences, threads=threads)
+
+    def pruned(self, pruning: Pruning = "default") -> PrunedScores:
+        """Return the model as one that scores sentences faster, by lower bounds.
+
+        Args:
+            pruning: fast, default or accurate, as in parsing.
+        """
+        return PrunedScores(self, pruning)
+
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the grammar, with their trees.
+
+        Args:
+            count: How many.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            first: Number of the first sentence.
+            max_words: A sentence with more words is given up and marked as not complete.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not add up to one.
+        """
+        drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
+        done = [self._restored(tree) for tree, _ in drawn if tree is not None]
+        log_probs = iter(self.tree_log_probs(done).tolist())
+        trees = iter(done)
+        return [
+            Sample(words, -np.inf, complete=False)
+            if tree is None
+            else Sample(words, next(log_probs), complete=True, tree=next(trees))
+            for tree, words in drawn
+        ]
+
+    @cached_property
+    def _sampler(self) -> GrammarSampler:
+        return GrammarSampler(self.grammar, self.lexicon)
+
+    # -- files ------------------------------------------------------------------------------
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="exact",
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self._corpora,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write rules, labels and words."""
+        write_grammar(writer, self.grammar, self.lexicon, {COUNTS: self._unigram_counts})
+
+    @classmethod
+    @abstractmethod
+    def _fits(cls, grammar: Grammar, config: OwnConfig) -> bool:
+        """Return whether a grammar is one that the options give."""
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder."""
+        config = cast("OwnConfig", config_of(folder, cls.config_class, f"a {cls.kind}"))
+        grammar, lexicon = read_grammar(folder)
+        counts = folder.tables(TABLES).get(COUNTS)
+        if (
+            not cls._fits(grammar, config)
+            or counts is None
+            or counts.dtype != np.uint64
+            or counts.shape != (len(lexicon.vocabulary) + 1,)
+        ):
+            raise ModelFileError(
+                f"{folder.path}: the tables are not those of this {cls.kind}; files of another "
+                "model may have been copied in. Train the model again.",
+                code="E_MODEL_TABLES",
+            )
+        return cls(grammar, lexicon, counts, config, folder.manifest.corpora)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lexicon = replace(self.lexicon, vocabulary=portable(self.vocabulary))
+        parts = (self.grammar, lexicon, self._unigram_counts, self._config, self._corpora)
+        return type(self), parts

@@ -1,0 +1,344 @@
+"""PLSA and n-gram/PLSA: each word from the words before it and the topics of its document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import save_vocabulary
+from treelm.errors import UsageError
+from treelm.estimation.lattice import Floats
+from treelm.estimation.lattice_weights import LatticeModel
+from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import Config, ModelInfo, Task
+from treelm.models.interface.scores import BatchScores
+from treelm.models.interface.states import (
+    Context,
+    State,
+    Step,
+    check_state_model,
+    model_fingerprint,
+    state_payload,
+)
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.words import Word, portable
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.files import (
+    COUNTS,
+    PREDICTOR,
+    PRIOR,
+    TABLES,
+    WORDS,
+    read_topic_files,
+)
+from treelm.models.plsa.lattice import predictor_lattice, topic_text
+from treelm.models.plsa.state import TopicMixture, TopicState
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.progress import SILENT, Progress
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+
+class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
+    """Predicts each word from the last few and from the topics of the document so far.
+
+    Args:
+        predictor: Probabilities by words and topic; outcomes are the vocabulary and the end.
+        prior: p(g) of the training text.
+        vocabulary: The words.
+        unigram_counts: Count of each id in the training text, that of the end last.
+        config: How it was trained.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "plsa"
+    tasks: ClassVar[frozenset[Task]] = frozenset(
+        {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.DECODE}
+    )
+    config_class: ClassVar[type[Config]] = PlsaConfig
+
+    def __init__(
+        self,
+        predictor: LatticeModel,
+        prior: Floats,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: PlsaConfig,
+        *,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        self.predictor = predictor
+        self.prior = prior
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self._config = config
+        self._corpora = tuple(corpora)
+        self._width = config.order - 1
+        self._topics = np.arange(config.topics, dtype=np.uint32)
+
+    @classmethod
+    def train(
+        cls,
+        corpus: TextCorpus | TreeCorpus,
+        config: Config,
+        *,
+        executor: Executor = SERIAL,
+        progress: Progress = SILENT,
+        vocabulary: Vocabulary | None = None,
+        held_out: TextCorpus | None = None,
+        threads: int = 1,
+    ) -> Self:
+        """Return a model trained on a text in documents.
+
+        Args:
+            corpus: The text, a blank line after every document; or trees, whose words it is.
+            config: Options, a `PlsaConfig`.
+            executor: Not used: the work is done in threads of one process.
+            progress: Told how far it is.
+            vocabulary: The words to know; by default all words of the text.
+            held_out: Documents on which interpolation weights are found; by default every
+                twentieth of the text, which is not counted then.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UsageError: if the options are not those of such a model.
+        """
+        from treelm.models.plsa.train import train_topics
+
+        del executor
+        if not isinstance(config, PlsaConfig):
+            raise UsageError("a PLSA model needs a PlsaConfig.")
+        model = train_topics(
+            corpus,
+            config,
+            vocabulary=vocabulary,
+            held_out=held_out,
+            threads=threads,
+            progress=progress,
+        )
+        return cast("Self", model)
+
+    # -- properties -------------------------------------------------------------------------
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        return ModelInfo(
+            exactness="exact",
+            normalized=True,
+            order=self._config.order,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others."""
+        return model_fingerprint(
+            (self.system, self._config.model_dump_json(), self._vocabulary.fingerprint),
+            self._tensors(),
+        )
+
+    @property
+    def remembers_documents(self) -> bool:
+        """Whether a sentence depends on those before it in its document."""
+        return self._config.topics > 0 and self._config.adapt
+
+    def __repr__(self) -> str:
+        return (
+            f"PlsaModel(order={self._config.order}, topics={self._config.topics}, "
+            f"words={len(self._vocabulary)})"
+        )
+
+    def with_options(self, **options: object) -> PlsaModel:
+        """Return the model with another eta, adapt or test_topics.
+
+        Raises:
+            UsageError: for what would need another training.
+        """
+        others = set(options) - {"eta", "adapt", "test_topics"}
+        if others:
+            raise UsageError(f"{', '.join(sorted(others))} cannot be changed after training.")
+        config = self.make_config({**self._config.model_dump(), **options})
+        assert isinstance(config, PlsaConfig)  # what this class makes of options
+        return PlsaModel(
+            self.predictor,
+            self.prior,
+            self._vocabulary,
+            self._unigram_counts,
+            config,
+            corpora=self._corpora,
+        )
+
+    # -- word by word -----------------------------------------------------------------------
+
+    def initial(self, context: Context | None = None) -> TopicState:
+        """Return the state before any word: the topics of the document so far."""
+        return TopicState(
+            (self.word_ids.start,) * self._width,
+            self.word_ids.position_matters,
+            TopicMixture.from_context(context, self.prior),
+            self.fingerprint,
+        )
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        word_id = self.word_ids.word(word, first=own.first)
+        prob, mixture = self._step(own, word_id)
+        context = (word_id, *own.context)[: self._width]
+        self.count("advances", 1)
+        return Step(math.log(prob), self._state(context, mixture))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        return math.log(self._step(self._own(state), self.word_ids.end)[0])
+
+    def end_sentence(self, state: State) -> Context:
+        """Return the topics of the document after this sentence and its end."""
+        return self._step(self._own(state), self.word_ids.end)[1].to_context()
+
+    def key(self, state: State) -> bytes:
+        """Return the last words and the topics, as bytes."""
+        return self._own(state).payload()
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state; all words and the end by default."""
+        own = self._own(state)
+        if not self._config.topics:
+            probs = self.predictor.distribution(own.context)
+        else:
+            shares = own.mixture.shares
+            largest = own.mixture.largest(self._config.predicting)
+            probs = np.zeros(self.predictor.lattice.outcomes)
+            for topic in largest.tolist():
+                mixed = self.predictor.distribution((*own.context, topic))
+                probs += shares[topic] / shares[largest].sum() * mixed
+        log_probs = np.log(probs)
+        if words is None:
+            return np.asarray(log_probs, dtype=np.float64)
+        wanted = [self.word_ids.word(word, first=own.first) for word in words]
+        return np.asarray(log_probs[wanted], dtype=np.float64)
+
+    def state_from_bytes(self, data: bytes) -> TopicState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        return TopicState.from_payload(
+            state_payload(data, self.fingerprint),
+            width=self._width,
+            symbols=self.word_ids.start + 1,
+            topics=self._config.topics,
+            model=self.fingerprint,
+        )
+
+    def _step(self, state: TopicState, word: int) -> tuple[float, TopicMixture]:
+        columns = np.array([state.context], dtype=np.uint32).reshape(1, self._width)
+        outcome = np.array([word], dtype=np.uint32)
+        if not self._config.topics:
+            prob = float(self.predictor.probs(columns, outcome)[0])
+            return prob, TopicMixture(b"", state.mixture.steps + 1)
+        probs = self.predictor.topic_probs(columns, outcome, self._topics)[0]
+        return state.mixture.step(probs, keep=self._config.predicting, rate=self._config.rate)
+
+    def _state(self, context: tuple[int, ...], mixture: TopicMixture) -> TopicState:
+        return TopicState(context, first=False, mixture=mixture, model=self.fingerprint)
+
+    def _own(self, state: State) -> TopicState:
+        check_state_model(state.model, self.fingerprint)
+        if not isinstance(state, TopicState):
+            raise TypeError(f"a state of a PLSA model is needed, not {type(state).__name__}")
+        return state
+
+    # -- sentences --------------------------------------------------------------------------
+
+    def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end, each sentence a document."""
+        return self._score(ids, starts, np.arange(len(starts), dtype=np.uint64), threads)
+
+    def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of a text in documents."""
+        return self._score(text.ids, text.starts, text.document_starts, threads)
+
+    def _score(self, ids: Ids, starts: Places, documents: Places, threads: int) -> BatchScores:
+        with kernel_errors("scoring documents"):
+            log_probs, *_ = _native.score_topics(
+                self.predictor.native,
+                topic_text(ids, starts, documents, self._config.order, self.word_ids.end),
+                self.prior,
+                rate=self._config.rate,
+                keep=max(1, self._config.predicting),
+                checks=False,
+                threads=threads,
+            )
+        return self.batch_scores(log_probs, ids, starts)
+
+    # -- files ------------------------------------------------------------------------------
+
+    def _tensors(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            **self.predictor.to_tensors(PREDICTOR),
+            PRIOR: self.prior,
+            COUNTS: self._unigram_counts,
+        }
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="exact",
+            vocabulary=self._vocabulary.fingerprint,
+            corpora=self._corpora,
+            seed=self._config.seed,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write tables and words."""
+        writer.tables(TABLES, self._tensors())
+        save_vocabulary(self._vocabulary, writer.file(WORDS))
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder."""
+        stored = read_topic_files(folder)
+        lattice = predictor_lattice(len(stored.vocabulary) + 1, stored.config)
+        return cls(
+            LatticeModel.from_tensors(lattice, stored.tables, PREDICTOR),
+            stored.prior,
+            stored.vocabulary,
+            stored.counts,
+            stored.config,
+            corpora=folder.manifest.corpora,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self._tensors().items()}
+        return _unpickle, (
+            type(self),
+            tensors,
+            portable(self._vocabulary),
+            self._config,
+            self._corpora,
+        )
+
+
+def _unpickle(
+    kind: type[PlsaModel],
+    tensors: dict[str, npt.NDArray[Any]],
+    vocabulary: Vocabulary,
+    config: PlsaConfig,
+    corpora: tuple[TrainingCorpus, ...],
+) -> PlsaModel:
+    lattice = predictor_lattice(len(vocabulary) + 1, config)
+    predictor = LatticeModel.from_tensors(lattice, tensors, PREDICTOR)
+    return kind(predictor, tensors[PRIOR], vocabulary, tensors[COUNTS], config, corpora=corpora)

@@ -1,0 +1,315 @@
+"""EM of a predictor with topics: expected counts, topics of documents, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.encoder import EncodedText, sizes_between
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.estimation.lattice import Counts, LatticeEvents, LatticeTables, fixed_point
+from treelm.estimation.lattice_weights import (
+    CheckEvents,
+    LatticeModel,
+    LatticeWeights,
+    fit_weights,
+)
+from treelm.kernel_errors import kernel_errors
+from treelm.models.plsa.config import PlsaConfig
+from treelm.models.plsa.em import (
+    KeptTopics,
+    PlsaState,
+    corpus_topics,
+    document_words,
+    keep_topics,
+    with_shares,
+)
+from treelm.models.plsa.lattice import predictor_lattice, topic_text
+from treelm.models.plsa.model import PlsaModel
+from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.store.manifest import TrainingCorpus
+
+
+@dataclass(frozen=True)
+class PlsaReport:
+    """One iteration of the predictor's EM.
+
+    Args:
+        log_likelihood: Of the training text before the iteration.
+        perplexity: Of the training text before the iteration.
+        held_out_perplexity: Of the held-out text with the weights that were found for it.
+    """
+
+    log_likelihood: float
+    perplexity: float
+    held_out_perplexity: float
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """All that EM changes.
+
+    Args:
+        counts: Expected counts of the last node of the lattice.
+        shares: p(g|d) of the topics that each document keeps.
+        weights: Of the lattice.
+        held_out_perplexity: With these.
+    """
+
+    counts: Counts
+    shares: npt.NDArray[np.float64]
+    weights: LatticeWeights
+    held_out_perplexity: float
+
+
+@dataclass
+class PlsaTrainer:
+    """A predictor with topics on its way: counts, topics of documents, weights.
+
+    Args:
+        text: The training text.
+        held_out: The text on which weights are found.
+        config: Options.
+        words: Words of the vocabulary.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told how far it is.
+    """
+
+    text: EncodedText
+    held_out: EncodedText
+    config: PlsaConfig
+    words: int
+    threads: int = 1
+    progress: Progress = SILENT
+    history: list[float] = field(default_factory=list)
+    held_out_perplexity: float = float("inf")
+    kept: KeptTopics | None = None
+    before: Parameters | None = None
+
+    def __post_init__(self) -> None:
+        self.lattice = predictor_lattice(self.words + 1, self.config)
+        self._kernel_text = self._as_kernel_text(self.text)
+
+    @property
+    def events(self) -> int:
+        """Words and sentence ends of the training text."""
+        return len(self.text.ids) + len(self.text)
+
+    @property
+    def prior(self) -> npt.NDArray[np.float64]:
+        """p(g) of the training text."""
+        if self.kept is None:
+            return np.zeros(0)
+        starts = self.text.document_starts
+        sizes = sizes_between(self.text.starts[starts.astype(np.int64)]) + sizes_between(starts)
+        return corpus_topics(self.kept, sizes, self.config.topics)
+
+    def count(self, plsa: PlsaState | None) -> None:
+        """Count every event, divided among the topics its document keeps as PLSA divides it.
+
+        Args:
+            plsa: The topics; None where there are none.
+        """
+        end = self.words
+        limits = [end + 2] * (self.config.order - 1)
+        if plsa is None:
+            self.tables = self._plain_tables(limits)
+        else:
+            self.kept = keep_topics(plsa.document_topics, self.config.kept)
+            events = LatticeEvents(
+                self.lattice, [*limits, self.config.topics], threads=self.threads
+            )
+            with (
+                kernel_errors("collecting events"),
+                self.progress.step("collecting events", total=self.events, unit="events") as step,
+            ):
+                if self.config.order == 1:
+                    self._add_words(events, plsa, self.kept)
+                else:
+                    _native.add_topic_events(
+                        self._kernel_text,
+                        self.kept.topics,
+                        self.kept.shares,
+                        plsa.word_topics,
+                        events.native,
+                        kernel_report(step),
+                    )
+            self.tables = events.tables(progress=self.progress)
+
+    def _add_words(self, events: LatticeEvents, plsa: PlsaState, kept: KeptTopics) -> None:
+        """Add the words of topics that look at nothing else: what PLSA itself counts."""
+        topics = self.config.topics
+        mixtures = np.zeros((len(kept.topics), topics))
+        np.put_along_axis(mixtures, kept.topics.astype(np.int64), kept.shares, axis=1)
+        words = document_words(self.text, self.words).counts(
+            plsa.word_topics, mixtures, threads=self.threads
+        )
+        ends = fixed_point(sizes_between(self.text.document_starts) @ mixtures)
+        counts = np.concatenate([words, ends[np.newaxis]])
+        outcomes, numbers = np.nonzero(counts)
+        events.add(
+            numbers.astype(np.uint32)[:, np.newaxis],
+            outcomes.astype(np.uint32),
+            counts[outcomes, numbers],
+        )
+
+    def _plain_tables(self, limits: list[int]) -> LatticeTables:
+        """Return the tables of a model without topics."""
+        order, end = self.config.order, self.words
+        ids = np.insert(
+            self.text.ids, self.text.starts[1:].astype(np.int64), end
+        )  # every sentence ends
+        sentence_of = np.repeat(np.arange(len(self.text)), sizes_between(self.text.starts) + 1)
+        columns = np.full((len(ids), order - 1), end + 1, dtype=np.uint32)
+        for back in range(1, order):
+            same = sentence_of[back:] == sentence_of[:-back]
+            columns[back:, back - 1] = np.where(same, ids[:-back], end + 1)
+        counts = np.full(len(ids), fixed_point(1.0), dtype=np.int64)
+        events = LatticeEvents(self.lattice, limits, threads=self.threads)
+        events.add(columns, ids.astype(np.uint32), counts)
+        return events.tables(progress=self.progress)
+
+    # -- weights ----------------------------------------------------------------------------
+
+    def refit(self, *, rounds: int = 1) -> None:
+        """Find the weights of the lattice on the held-out text.
+
+        Args:
+            rounds: How often; the topics of held-out words depend on the weights before.
+        """
+        self.used = self.tables.cut(self.config.cutoff)
+        weights: LatticeWeights | None = getattr(self, "weights", None)
+        if weights is None:
+            weights = LatticeWeights.equal(self.lattice)
+        for _ in range(rounds if self.config.topics else 1):
+            _, checks = self._score(weights, checks=True)
+            weights = fit_weights(self.used, checks, threads=self.threads, progress=self.progress)
+        self.weights = weights
+        log_probs, _ = self._score(weights, checks=False)
+        self.held_out_perplexity = float(np.exp(-log_probs.mean()))
+
+    def _score(
+        self, weights: LatticeWeights, *, checks: bool
+    ) -> tuple[npt.NDArray[np.float64], CheckEvents]:
+        with (
+            kernel_errors("reading the held-out text"),
+            self.progress.step(
+                "held-out text", total=len(self.held_out.ids) + len(self.held_out), unit="events"
+            ) as step,
+        ):
+            log_probs, columns, outcomes, shares = _native.score_topics(
+                LatticeModel(self.used, weights).native,
+                self._as_kernel_text(self.held_out),
+                self.prior,
+                rate=self.config.rate,
+                keep=max(1, self.config.predicting),
+                checks=checks,
+                threads=self.threads,
+                progress=kernel_report(step),
+            )
+        return log_probs, CheckEvents(columns, outcomes, shares)
+
+    # -- EM ---------------------------------------------------------------------------------
+
+    def expect(self) -> tuple[float, Counts, KeptTopics]:
+        """Return log likelihood, expected counts and topics: one E-step of equation (19)."""
+        assert self.kept is not None
+        counts = np.zeros_like(self.tables.top_counts())
+        shares = np.array(self.kept.shares)
+        model = LatticeModel(self.used, self.weights)
+        with (
+            kernel_errors("expected counts"),
+            self.progress.step(
+                f"EM, iteration {len(self.history) + 1}", total=self.events, unit="events"
+            ) as step,
+        ):
+            likelihood = _native.expect_topics(
+                model.native,
+                self.tables.native,
+                self._kernel_text,
+                self.kept.topics,
+                shares,
+                counts,
+                threads=self.threads,
+                progress=kernel_report(step),
+            )
+        return likelihood, counts, with_shares(self.kept, shares)
+
+    def fit(self, after: Callable[[PlsaTrainer, PlsaReport], None] | None = None) -> None:
+        """Iterate until the likelihood of the training text gains little, or falls.
+
+        With smoothing it may fall: then the parameters before the fall are kept. A predictor that
+        looks at topics alone is what PLSA found, and stays as it is.
+
+        Args:
+            after: Told about every iteration.
+        """
+        if not self.config.topics or self.config.order == 1:
+            return
+        while len(self.history) < self.config.iterations:
+            if self._converged():
+                return
+            likelihood, counts, kept = self.expect()
+            if self.history and self.before is not None and likelihood < self.history[-1]:
+                self.set(self.before)
+                return
+            self.history.append(likelihood)
+            self.before = self.parameters()
+            self.tables.refill(counts)
+            self.kept = kept
+            self.refit()
+            if after is not None:
+                perplexity = float(np.exp(-likelihood / self.events))
+                after(self, PlsaReport(likelihood, perplexity, self.held_out_perplexity))
+
+    def _converged(self) -> bool:
+        if len(self.history) < 2:
+            return False
+        earlier, later = self.history[-2:]
+        return later - earlier < self.config.tolerance * abs(earlier)
+
+    def parameters(self) -> Parameters:
+        """Return a copy of all that EM changes."""
+        assert self.kept is not None
+        return Parameters(
+            np.array(self.tables.top_counts()),
+            self.kept.shares,
+            self.weights,
+            self.held_out_perplexity,
+        )
+
+    def set(self, parameters: Parameters) -> None:
+        """Go back, or on, to other parameters."""
+        assert self.kept is not None
+        self.tables.refill(parameters.counts)
+        self.used = self.tables.cut(self.config.cutoff)
+        self.kept = with_shares(self.kept, parameters.shares)
+        self.weights = parameters.weights
+        self.held_out_perplexity = parameters.held_out_perplexity
+
+    def model(self, vocabulary: Vocabulary, corpora: tuple[TrainingCorpus, ...]) -> PlsaModel:
+        """Return what was trained."""
+        counts = np.bincount(self.text.ids, minlength=self.words + 1).astype(np.uint64)
+        counts[self.words] = len(self.text)
+        return PlsaModel(
+            LatticeModel(self.used, self.weights),
+            self.prior,
+            vocabulary,
+            counts,
+            self.config.model_copy(
+                update={
+                    "kept_mass": None if self.kept is None else self.kept.mass,
+                    "held_out_perplexity": self.held_out_perplexity,
+                }
+            ),
+            corpora=corpora,
+        )
+
+    def _as_kernel_text(self, text: EncodedText) -> _native.TopicText:
+        return topic_text(
+            text.ids, text.starts, text.document_starts, self.config.order, self.words
+        )

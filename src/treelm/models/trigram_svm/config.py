@@ -1,0 +1,22 @@
+"""Options of support vector machines over n-grams."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from treelm.models.interface.model import Config
+
+
+class TrigramSvmConfig(Config):
+    """The kernel and how it is fitted."""
+
+    kernel: Literal["linear", "poly"] = "linear"
+    """linear, or the polynomial (1 + u.v)^3."""
+    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Weight of the squared norm; None to choose it by accuracy."""
+    components: int = Field(default=2000, ge=1, le=20_000)
+    """Landmarks of Nystroem's approximation of the polynomial."""
+    seed: int = Field(default=0, ge=0, lt=1 << 31)
+    """Seed of landmarks, of the solver, and of the sentences kept for tuning."""

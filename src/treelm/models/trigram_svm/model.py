@@ -1,0 +1,260 @@
+"""Support vector machines over the words, pairs and triples of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.unknown_words import UNKNOWN
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.errors import ModelFileError
+from treelm.extras import import_extra
+from treelm.models.interface.calibration import Calibration
+from treelm.models.interface.classifier import Classifier, Floats
+from treelm.models.interface.model import Config, config_of
+from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.manifest import Description, TrainingCorpus
+
+_TABLES, _WORDS = "tables.safetensors", "words.txt"
+_DEGREE = 3
+#: Words whose n-grams fit into a number.
+MOST_WORDS = 1 << 20
+
+
+Keys = npt.NDArray[np.int64]
+
+
+def ngram_keys(
+    sentences: Sequence[Sequence[str]], vocabulary: Vocabulary
+) -> tuple[Keys, npt.NDArray[np.int64]]:
+    """Return all n-grams of up to three known words as numbers, and the sentence of each.
+
+    There is one border on each side, which is no n-gram by itself. A number has three digits, one
+    a word: nothing is 0, the borders are 1 and 2, and words come after that.
+    """
+    text = encode_sentences(sentences, vocabulary)
+    starts = text.starts.astype(np.int64)
+    sizes: Keys = starts[1:] - starts[:-1] + 2
+    ends = np.cumsum(sizes)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    digits = np.empty(len(owners), np.int64)
+    is_border = np.zeros(len(owners), np.bool_)
+    is_border[ends - sizes] = is_border[ends - 1] = True
+    digits[ends - sizes], digits[ends - 1] = 1, 2
+    digits[~is_border] = text.ids.astype(np.int64) + 3
+    unknown = digits == int(vocabulary.ids_of([UNKNOWN])[0]) + 3
+    base = len(vocabulary) + 3
+    known = ~unknown
+    two = known[:-1] & known[1:] & (owners[:-1] == owners[1:])
+    three = two[:-1] & two[1:]
+    pairs = digits[:-1] * base + digits[1:]
+    parts = [
+        (digits[known & ~is_border], owners[known & ~is_border]),
+        (pairs[two], owners[:-1][two]),
+        ((digits[:-2] * base + digits[1:-1])[three] * base + digits[2:][three], owners[:-2][three]),
+    ]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+class TrigramSvmModel(Classifier[TrigramSvmConfig]):
+    """Weighs n-grams of words; the vector of a sentence has length one.
+
+    Args:
+        vocabulary: Words of the training sentences.
+        ngrams: Their n-grams as numbers, ascending.
+        tables: ``weights`` and ``offset``; for a polynomial also ``landmarks.*``, the sparse
+            vectors of the landmarks, for which the weights are then.
+        config: How it was trained.
+        calibration: The curve from margins to probabilities.
+        corpora: What it was trained on.
+    """
+
+    system: ClassVar[str] = "trigram_svm"
+    config_class: ClassVar[type[Config]] = TrigramSvmConfig
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        ngrams: Keys,
+        tables: dict[str, npt.NDArray[Any]],
+        config: TrigramSvmConfig,
+        *,
+        calibration: Calibration,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        self._vocabulary, self.ngrams, self.tables = vocabulary, ngrams, tables
+        self._config, self._calibration, self._corpora = config, calibration, tuple(corpora)
+
+    @property
+    def size(self) -> int:
+        """Number of n-grams."""
+        return len(self.ngrams)
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy on the sentences of tuning."""
+        return float(self.tables["accuracy"][0])
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of its training sentences."""
+        return self._vocabulary
+
+    def ngram(self, number: int) -> str:
+        """Return one of the n-grams as a string."""
+        key, base = int(self.ngrams[number]), len(self._vocabulary) + 3
+        digits = (key // base // base, key // base % base, key % base)
+        symbols = self._vocabulary.symbols
+        names = {1: "<s>", 2: "</s>"}
+        return " ".join(names.get(digit) or symbols[digit - 3] for digit in digits if digit)
+
+    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+        """Return the margin of every sentence; minus infinity for one without a known n-gram."""
+        del threads
+        return vector_margins(
+            ngram_vectors(sentences, self._vocabulary, self.ngrams), self.tables, self.size
+        )
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness="margin",
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self._corpora,
+        )
+
+    def write_files(self, writer: FolderWriter) -> None:
+        """Write n-grams and weights."""
+        own = {"ngrams": self.ngrams, "calibration": np.array(self._calibration)}
+        writer.tables(_TABLES, {**self.tables, **own})
+        save_vocabulary(self.vocabulary, writer.file(_WORDS))
+
+    @classmethod
+    def from_folder(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder.
+
+        Raises:
+            ModelFileError: if something is missing, or the parts do not fit together.
+        """
+        config = config_of(folder, TrigramSvmConfig, "an SVM over n-grams")
+        vocabulary = load_vocabulary(folder.file(_WORDS))
+        stored = folder.tables(_TABLES)
+        tables = {name: stored[name] for name in stored}
+        calibration = tables.pop("calibration", np.zeros(0))
+        ngrams = tables.pop("ngrams", np.zeros(0))
+        made = cls(
+            vocabulary,
+            ngrams,
+            tables,
+            config,
+            calibration=Calibration(1.0, 0.0),
+            corpora=folder.manifest.corpora,
+        )
+        limit = (len(vocabulary) + 3) ** 3
+        if not (
+            ngrams.dtype == np.int64
+            and ngrams.ndim == 1
+            and bool(np.all(np.diff(ngrams) > 0))
+            and (not len(ngrams) or (ngrams[0] >= 0 and int(ngrams[-1]) < limit))
+            and _fits(tables, len(ngrams), config)
+            and calibration.dtype == np.float64
+            and calibration.shape == (2,)
+            and bool(np.isfinite(calibration).all())
+            and vocabulary.fingerprint == folder.manifest.vocabulary
+        ):
+            raise ModelFileError(
+                f"{folder.path}: the tables are not those of this SVM over n-grams; files of "
+                "another model may have been copied in. Train the model again.",
+                code="E_MODEL_TABLES",
+            )
+        made._calibration = Calibration(*calibration.tolist())
+        return made
+
+
+def _fits(tables: dict[str, npt.NDArray[Any]], size: int, config: TrigramSvmConfig) -> bool:
+    """Return whether tables of a file are those of a model with so many n-grams."""
+    kinds: dict[str, type[np.generic]] = dict.fromkeys(_OWN, np.float64)
+    if config.kernel == "poly":
+        kinds |= _LANDMARKS
+    if set(tables) != set(kinds) or any(
+        tables[name].dtype != kind or tables[name].ndim != 1 for name, kind in kinds.items()
+    ):
+        return False
+    if any(
+        not np.isfinite(tables[name]).all() for name, kind in kinds.items() if kind is np.float64
+    ):
+        return False
+    weights = len(tables["weights"])
+    if len(tables["offset"]) != 1 or len(tables["accuracy"]) != 1:
+        return False
+    if config.kernel == "linear":
+        return weights == size
+    starts, columns = tables["landmarks.starts"], tables["landmarks.features"]
+    return (
+        len(starts) == weights + 1
+        and starts[0] == 0
+        and bool(np.all(np.diff(starts) >= 0))
+        and starts[-1] == len(columns) == len(tables["landmarks.values"])
+        and (not len(columns) or (int(columns.min()) >= 0 and int(columns.max()) < size))
+    )
+
+
+_OWN = ("weights", "offset", "accuracy")
+_LANDMARKS: dict[str, type[np.generic]] = {
+    "landmarks.starts": np.int64,
+    "landmarks.features": np.int32,
+    "landmarks.values": np.float64,
+}
+
+
+def ngram_vectors(sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, ngrams: Keys) -> Any:
+    """Return vectors of length one, a row each; an empty row without a known n-gram."""
+    sparse = import_extra("scipy.sparse", "Classifying by n-grams")
+    keys, owners = ngram_keys(sentences, vocabulary)
+    width, count = len(ngrams), len(sentences)
+    places = np.minimum(np.searchsorted(ngrams, keys), max(width - 1, 0))
+    known = ngrams[places] == keys if width else np.zeros(len(keys), np.bool_)
+    cells, counts = np.unique(owners[known] * width + places[known], return_counts=True)
+    rows = cells // max(width, 1)
+    norms = np.sqrt(np.bincount(rows, counts.astype(np.float64) ** 2, count))
+    return sparse.csr_matrix(
+        (
+            counts / norms[rows],
+            (cells % max(width, 1)).astype(np.int32),
+            np.searchsorted(rows, np.arange(count + 1)).astype(np.int32),
+        ),
+        shape=(count, width),
+    )
+
+
+def vector_margins(vectors: Any, tables: dict[str, npt.NDArray[Any]], size: int) -> Floats:
+    """Return the margins of vectors, minus infinity for an empty one."""
+    weights, offset = tables["weights"], float(tables["offset"][0])
+    if "landmarks.starts" in tables:
+        sparse = import_extra("scipy.sparse", "Classifying by n-grams")
+        landmarks = sparse.csr_matrix(
+            (
+                tables["landmarks.values"],
+                tables["landmarks.features"],
+                tables["landmarks.starts"].astype(np.int32),
+            ),
+            shape=(len(weights), size),
+        )
+        margins = polynomial(vectors, landmarks) @ weights + offset
+    else:
+        margins = vectors @ weights + offset
+    return np.where(np.diff(vectors.indptr) > 0, margins, -np.inf)
+
+
+def polynomial(first: Any, second: Any) -> Floats:
+    """Return the polynomial kernel of each vector with each other one."""
+    kernel: Floats = ((first @ second.T).toarray() + 1.0) ** _DEGREE
+    return kernel

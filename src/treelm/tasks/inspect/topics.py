@@ -1,0 +1,112 @@
+"""What the topics of a model are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from treelm.corpus.encoder import sizes_between
+from treelm.corpus.files import Source
+from treelm.errors import UnsupportedTask
+from treelm.models.composite.model import CompositeModel
+from treelm.models.plsa.model import PlsaModel
+from treelm.models.registry import load
+from treelm.view.bar_charts import draw_bar_chart
+from treelm.view.chart_data import Bar
+
+#: Words of a topic that are shown.
+WORDS_SHOWN = 10
+#: Words that say less about their topic, in nats, are not shown.
+LEAST_TELLING = 1e-4
+#: Topics in a picture.
+TOPICS_DRAWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic.
+
+    Args:
+        number: Counted from 0.
+        share: p(g), its share of the training text.
+        words: Words that tell it from the others, with p(w|g).
+    """
+
+    number: int
+    share: float
+    words: tuple[tuple[str, float], ...]
+
+
+def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
+    """Return the topics of a model, the largest first.
+
+    Words are those with the largest ``p(w|g) log(p(w|g) / p(w))``: frequent in the topic, and more
+    so than elsewhere.
+
+    Args:
+        path: A model folder with topics.
+        words: How many words of each.
+
+    Raises:
+        UnsupportedTask: if the model has no topics.
+    """
+    model = load(Path(path))
+    if not isinstance(model, PlsaModel | CompositeModel) or not model.config.topics:
+        raise UnsupportedTask(
+            f"a model of the system {model.system} without topics has none to show. Train one with "
+            "`treelm train plsa` or `treelm train composite --topics 200`."
+        )
+    counts = word_topic_counts(model)
+    by_topic = np.maximum(counts.sum(axis=0), 1e-300)
+    in_topic = counts / by_topic
+    overall = counts.sum(axis=1, keepdims=True) / counts.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        telling = np.where(counts > 0, in_topic * np.log(in_topic / overall), 0.0)
+    telling[len(model.vocabulary) :] = -1  # the end of a sentence is no word
+    topics = []
+    for number in np.argsort(-model.prior, kind="stable").tolist():
+        best = np.argsort(-telling[:, number], kind="stable")[:words]
+        best = best[telling[best, number] > LEAST_TELLING]
+        found = zip(
+            model.vocabulary.decode(best.tolist()), in_topic[best, number].tolist(), strict=True
+        )
+        topics.append(Topic(number, float(model.prior[number]), tuple(found)))
+    return topics
+
+
+def word_topic_counts(
+    model: PlsaModel | CompositeModel,
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return the expected counts of words and the sentence end (rows) in topics (columns)."""
+    arrays = model.predictor.tables.native.stem_arrays(0)
+    counts = np.zeros((len(model.vocabulary) + 1, model.config.topics))
+    sizes = sizes_between(arrays["topic_begin"].astype(np.uint64))
+    rows = np.repeat(arrays["outcomes"].astype(np.int64), sizes)
+    counts[rows, arrays["topics"].astype(np.int64)] = arrays["topic_counts"]
+    return counts
+
+
+def topic_record(topics: list[Topic]) -> dict[str, object]:
+    """Return topics as one JSON object can say them."""
+    return {"topics": [asdict(topic) for topic in topics]}
+
+
+def topic_lines(topics: list[Topic]) -> Iterator[str]:
+    """Yield topics as lines for people: number, share, words."""
+    for topic in topics:
+        words = " ".join(word for word, _ in topic.words)
+        yield f"{topic.number:>4}  {topic.share:7.2%}  {words}"
+
+
+def draw_topics(topics: list[Topic]) -> str:
+    """Return a picture of the largest topics: their shares, and what they are about."""
+    bars = [
+        Bar(" ".join(word for word, _ in topic.words[:4]), topic.share)
+        for topic in topics[:TOPICS_DRAWN]
+    ]
+    return draw_bar_chart(
+        bars, title="Topics by their share of the training text", axis="share", digits=3
+    )

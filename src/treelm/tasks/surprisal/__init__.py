@@ -1,0 +1,1 @@
+"""Surprisal and other measures, word by word: tables, pictures, stimuli."""

@@ -1,0 +1,91 @@
+"""What a parser believes after each word, as numbers for a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.encoder import encode_sentences
+from treelm.errors import UnsupportedTask, UsageError
+from treelm.models.hhmm.model import HhmmModel
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.words import Words, words_of
+from treelm.models.mixture.model import InterpolatedModel
+
+#: Columns after those that every model has, in this order.
+MEASURES = (
+    "entropy",
+    "entropy_reduction",
+    "depth",
+    "open_nodes",
+    "embedding_difference",
+    "beam_mass",
+)
+
+Columns = dict[str, npt.NDArray[np.float64]]
+
+
+def chosen_measures(model: LanguageModel, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the measures that names stand for; ``all`` is those that the model has.
+
+    Raises:
+        UsageError: for a name that is none.
+        UnsupportedTask: for a measure of parsers, if the model does not parse word by word.
+    """
+    for name in names:
+        if name != "all" and name not in MEASURES:
+            raise UsageError(
+                f'there is no measure "{name}"; there are: all, {", ".join(MEASURES)}.'
+            )
+    parser = parsing_part(model)
+    if "all" in names:
+        return MEASURES if parser is not None else ()
+    if names and parser is None:
+        raise UnsupportedTask(
+            f'"{names[0]}" describes what a parser believes, and a model of the system '
+            f"{model.system} does not parse word by word. Use an hhmm model, or a mixture with one."
+        )
+    return tuple(name for name in MEASURES if name in names)
+
+
+def parsing_part(model: LanguageModel) -> HhmmModel | None:
+    """Return the model, or the first part of a mixture, that parses word by word."""
+    if isinstance(model, HhmmModel):
+        return model
+    parts = model.parts if isinstance(model, InterpolatedModel) else ()
+    return next((found for part in parts if (found := parsing_part(part)) is not None), None)
+
+
+def measure_sentences(model: HhmmModel, sentences: Sequence[Words], *, threads: int = 1) -> Columns:
+    """Return every measure after each word and end of sentences, in flat arrays.
+
+    * ``entropy`` of the distribution over stores, in bits;
+    * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over stores);
+    * ``depth``: elements in use in the most probable store;
+    * ``open_nodes``: expected number of constituents begun and not complete;
+    * ``embedding_difference``: how much the expected depth of the store has grown (Wu et al. 2010);
+    * ``beam_mass``: share of the probability that pruning left.
+
+    Args:
+        model: The model.
+        sentences: Each is parsed on its own.
+        threads: Kernel threads; results do not depend on it.
+    """
+    text = encode_sentences(map(words_of, sentences), model.vocabulary)
+    scores, found = model.measure_ids(text.ids, text.starts, threads=threads)
+    first = np.zeros(len(found.entropy), np.bool_)
+    first[scores.starts[:-1]] = True
+
+    def before(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.where(first, 0.0, np.roll(values, 1))
+
+    return {
+        "entropy": found.entropy,
+        "entropy_reduction": np.maximum(0.0, before(found.entropy) - found.entropy),
+        "depth": found.best_depth,
+        "open_nodes": np.maximum(0.0, found.mean_depth - 1.0),
+        "embedding_difference": found.mean_depth - before(found.mean_depth),
+        "beam_mass": found.beam_mass,
+    }

@@ -1,0 +1,37 @@
+"""What an incremental parser believes after each word of a sentence."""
+
+from __future__ import annotations
+
+from treelm.errors import UnsupportedTask
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.scores import bits
+from treelm.models.interface.states import State
+from treelm.models.interface.words import Words, words_of
+from treelm.tasks.surprisal.measures import parsing_part
+from treelm.view.parser_states import Belief
+
+
+def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Belief]:
+    """Return the heaviest stores after each word.
+
+    Args:
+        model: An incremental parser, or a mixture with one.
+        sentence: The words.
+        count: How many stores.
+
+    Raises:
+        UnsupportedTask: if the model does not parse word by word.
+    """
+    parser = parsing_part(model)
+    if parser is None:
+        raise UnsupportedTask(
+            f"a model of the system {model.system} does not parse word by word, so it has no "
+            "stores to show. Use an hhmm model."
+        )
+    state: State = parser.initial()
+    found = []
+    for word in words_of(sentence):
+        log_prob, state = parser.advance(state, word)
+        stores = tuple((str(s), s.weight) for s in parser.stores(state, count))
+        found.append(Belief(word, bits(log_prob), stores))
+    return found

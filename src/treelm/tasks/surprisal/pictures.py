@@ -1,0 +1,86 @@
+"""Pictures of surprisal, made while the table is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from treelm.corpus.files import write_atomically
+from treelm.errors import UsageError
+from treelm.models.interface.model import LanguageModel
+from treelm.tasks.surprisal.measures import parsing_part
+from treelm.tasks.surprisal.parser_states import beliefs
+from treelm.tasks.surprisal.rows import SentenceRows, SurprisalRow
+from treelm.view.parser_states import draw_beliefs_svg, draw_beliefs_text
+from treelm.view.surprisal_chart import WordBar, draw_surprisal
+from treelm.view.svg import stack_svg
+
+#: Sentences that are drawn.
+MOST_DRAWN = 20
+
+
+class BeliefDrawings:
+    """Draws what a parser believes after each word.
+
+    Args:
+        model: An incremental parser, or a mixture with one.
+        path: File to write, a picture if it ends with ``.svg``.
+        count: How many stores after each word.
+    """
+
+    def __init__(self, model: LanguageModel, path: Path, count: int) -> None:
+        if count < 1:
+            raise UsageError("--best must be 1 or more.")
+        if parsing_part(model) is None:
+            beliefs(model, ())
+        self._model, self._path, self._count = model, path, count
+
+    def write(self, sentences: Iterable[tuple[str, ...]]) -> None:
+        """Write the drawings of some sentences."""
+        found = [(words, beliefs(self._model, words, count=self._count)) for words in sentences]
+        if self._path.suffix == ".svg":
+            drawn = [draw_beliefs_svg(each, title=" ".join(words)) for words, each in found]
+            content = stack_svg(drawn) if drawn else ""
+        else:
+            content = "\n\n".join(draw_beliefs_text(each) for _, each in found) + "\n"
+        with write_atomically(self._path) as out:
+            out.write(content.encode())
+
+
+class SurprisalPlot:
+    """Keeps the first sentences that pass by, and draws them at the end.
+
+    Args:
+        model: The model.
+        path: File of the bars, or None.
+        drawings: Drawings of beliefs, or None.
+    """
+
+    def __init__(
+        self, model: LanguageModel, path: Path | None, drawings: BeliefDrawings | None
+    ) -> None:
+        self._system, self._path, self._drawings = model.system, path, drawings
+        self._kept: list[SentenceRows] = []
+
+    def watch(self, sentences: Iterable[SentenceRows]) -> Iterator[SentenceRows]:
+        """Yield the rows as they come."""
+        wanted = self._path is not None or self._drawings is not None
+        for rows in sentences:
+            if wanted and len(self._kept) < MOST_DRAWN:
+                self._kept.append(rows)
+            yield rows
+
+    def write(self) -> None:
+        """Write the pictures that were asked for."""
+        kept = [[row for row in rows if row.word != "</s>"] for rows in self._kept if rows]
+        if self._path is not None:
+            pictures = [_picture(rows, self._system) for rows in self._kept if rows]
+            with write_atomically(self._path) as out:
+                out.write((stack_svg(pictures) if pictures else "").encode())
+        if self._drawings is not None:
+            self._drawings.write(tuple(row.word for row in rows) for rows in kept)
+
+
+def _picture(rows: Sequence[SurprisalRow], system: str) -> str:
+    bars = [WordBar(row.word, row.surprisal, "unknown word" if row.oov else "") for row in rows]
+    return draw_surprisal([(system, bars)], title=" ".join(row.word for row in rows))

@@ -1,0 +1,158 @@
+"""Tables of stimuli: every row kept as it stands, with what a model says beside it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from treelm.corpus.corpus import SentenceInDocument, split_words
+from treelm.corpus.files import Source, read_lines, source_name
+from treelm.errors import CorpusFormatError, UsageError
+from treelm.extras import import_extra
+from treelm.models.interface.model import LanguageModel
+from treelm.tasks.surprisal.rows import SurprisalRow
+from treelm.tasks.surprisal.surprisal import surprisal_rows
+
+StimuliFormat = Literal["tsv", "csv", "jsonl", "parquet"]
+
+#: Columns that say which rows are one sentence, where the user names none.
+_SENTENCE_COLUMNS = (("sent_id",), ("sentence",), ("item", "condition"), ("item",))
+_ADDED = ("surprisal", "log_prob", "oov")
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """A table with a row for every word or region of some sentences.
+
+    Args:
+        columns: Names of the columns.
+        rows: The cells of each row, never changed and never reordered.
+        sentence: The columns by which neighbouring rows belong to one sentence.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    sentence: tuple[str, ...]
+
+    def sentences(self) -> Iterator[list[tuple[str, ...]]]:
+        """Yield the words of each row, for one sentence after the other."""
+        places = [self.columns.index(name) for name in self.sentence]
+        word = self.columns.index("word")
+        for _, rows in groupby(self.rows, key=lambda row: [row[place] for place in places]):
+            yield [split_words(row[word]) for row in rows]
+
+
+def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
+    """Return a table of stimuli: tab-separated without quotes, or ``.csv``.
+
+    Args:
+        source: A file with a header; it has a column ``word``, each cell of which holds a word or
+            the words of a region.
+        sentence: The columns by which neighbouring rows belong to one sentence; by default
+            ``sent_id``, ``sentence``, ``item`` and ``condition``, or ``item``.
+
+    Raises:
+        CorpusFormatError: ``E_STIMULI``, naming the line.
+        UsageError: for a column that does not exist.
+    """
+    name = source_name(source)
+    lines = list(read_lines(source))
+    if name.removesuffix(".gz").endswith(".csv"):
+        table = [tuple(row) for row in csv.reader(lines)]
+    else:
+        table = [tuple(line.split("\t")) for line in lines]
+    table = [row for row in table if row and row != ("",)]
+    if not table or "word" not in table[0] or len(set(table[0])) < len(table[0]):
+        raise CorpusFormatError(
+            f'{name}: a table of stimuli begins with the names of its columns, one of them "word". '
+            "Save it with tabs between columns, or as .csv.",
+            code="E_STIMULI",
+            path=name,
+            line=1,
+        )
+    columns, *rows = table
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(columns) or not split_words(row[columns.index("word")]):
+            raise CorpusFormatError(
+                f"{name}:{number}: the row has {len(row)} cells for {len(columns)} columns, or no "
+                "word. Is a tab or a quote missing?",
+                code="E_STIMULI",
+                path=name,
+                line=number,
+            )
+    chosen = tuple(sentence) or next(
+        (names for names in _SENTENCE_COLUMNS if set(names) <= set(columns)), ()
+    )
+    missing = [each for each in chosen if each not in columns]
+    if missing or not chosen:
+        raise UsageError(
+            f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that says "
+            f"which rows are a sentence. Columns: {', '.join(columns)}."
+        )
+    return Stimuli(columns, tuple(rows), chosen)
+
+
+def stimuli_table(
+    model: LanguageModel,
+    stimuli: Stimuli,
+    form: StimuliFormat = "tsv",
+    *,
+    measures: Sequence[str] = (),
+    threads: int = 1,
+) -> bytes:
+    """Return the table with columns added: ``surprisal``, ``log_prob``, ``oov``, and measures.
+
+    A region of several words has the sum of their surprisal, and the measures after its last word.
+    """
+    taken = [name for name in (*_ADDED, *measures) if name in stimuli.columns]
+    if taken:
+        raise UsageError(f'the table has a column "{taken[0]}" already; rename it.')
+    added = list(_added_cells(model, stimuli, measures, threads=threads))
+    columns = (*stimuli.columns, *_ADDED, *measures)
+    if form == "parquet":
+        polars = import_extra("polars", "Writing parquet")
+        whole = [(*row, *cells) for row, cells in zip(stimuli.rows, added, strict=True)]
+        frame = {name: [row[place] for row in whole] for place, name in enumerate(columns)}
+        file = io.BytesIO()
+        polars.DataFrame(frame).write_parquet(file)
+        return file.getvalue()
+    text = io.StringIO()
+    rows = ([*row, *cells] for row, cells in zip(stimuli.rows, added, strict=True))
+    if form == "jsonl":
+        for row in rows:
+            text.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+    elif form == "csv":
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+    else:
+        text.write("\t".join(columns) + "\n")
+        text.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+    return text.getvalue().encode()
+
+
+def _added_cells(
+    model: LanguageModel, stimuli: Stimuli, measures: Sequence[str], *, threads: int
+) -> Iterator[list[object]]:
+    sentences = list(stimuli.sentences())
+    words = ((0, tuple(word for region in regions for word in region)) for regions in sentences)
+    scored = surprisal_rows(
+        model, (SentenceInDocument(*each) for each in words), measures=measures, threads=threads
+    )
+    for regions, columns in zip(sentences, scored, strict=True):
+        rows = list(columns)
+        place = 0
+        for region in regions:
+            part: list[SurprisalRow] = rows[place : place + len(region)]
+            place += len(region)
+            yield [
+                sum(row.surprisal for row in part),
+                sum(row.log_prob for row in part),
+                int(any(row.oov for row in part)),
+                *part[-1].measures,
+            ]
