@@ -19,6 +19,7 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
+from treelm.models.hhmm.train import train_hhmm
 from treelm.models.interface.states import State
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/treebanks"
@@ -108,7 +109,7 @@ def main() -> None:
         model = HhmmModel.load(options.model)
     else:
         start = time.process_time()
-        model = HhmmModel.train(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig())
+        model = train_hhmm(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig())
         print(f"training: {time.process_time() - start:.1f} s")
     if options.text is not None:
         sentences = list(TextCorpus((options.text,)))[: options.sentences]

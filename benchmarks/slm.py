@@ -15,7 +15,7 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.errors import TreelmWarning
 from treelm.models.composite.config import CompositeConfig
-from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.train import train_composite
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/treebanks/wsj-sample"
 #: Best of so many, because a shared machine is never quiet.
@@ -37,7 +37,7 @@ def main() -> None:
         order=arguments.order, heads=arguments.heads, iterations=0, follow_up=0
     )
     trees = TreeCorpus(tuple(arguments.trees), on_error="skip")
-    model = CompositeModel.train(trees, config, held_out=held_out)
+    model = train_composite(trees, config, held_out=held_out)
     text = TextCorpus((arguments.text,)) if arguments.text else TreeSentences(held_out)
     sentences = list(text)
     tokens = sum(map(len, sentences)) + len(sentences)

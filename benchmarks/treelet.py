@@ -34,10 +34,11 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.interface.tree_model import GivesTrees, k_best_lists
 from treelm.models.registry import load, train
+from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.counts import CountedTreelets
 from treelm.models.treelet.events import count_treelets
-from treelm.models.treelet.model import TreeletModel
-from treelm.models.treelet.train import train_on_counts
+from treelm.models.treelet.train import train_treelet
 from treelm.parallel.memory import MemoryLimit
 from treelm.trees.packed import PackedTrees
 
@@ -122,7 +123,11 @@ def measure_training(
         watch = DiskWatch(folder)
         with watch:
             counts = counting()
-            model = train_on_counts(counts, TreeletConfig(), threads=threads, memory=limit)
+            model = train_treelet(
+                CountedTreelets(counts, TreeletConfig()),
+                TreeletConfig(),
+                run=Run(threads=threads, memory=limit),
+            )
             model.save(folder / "model")
         clock, used = time.perf_counter() - start, processor_seconds() - before
         show(f"words, counts, model, files; {threads} threads", tokens, clock, used)
@@ -153,7 +158,7 @@ def measure_scoring(files: list[Path], parser: GivesTrees) -> None:
     """Print how long lists of trees take on one core."""
     corpus = TreeCorpus(tuple(files), on_error="skip")
     sentences = [words for words in TreeSentences(corpus) if len(words) in LENGTHS][:20]
-    model = TreeletModel.train(corpus, TreeletConfig())
+    model = train_treelet(corpus, TreeletConfig())
     milliseconds, nodes, subtrees, found = [], [], [], 0
     for parses in k_best_lists(parser, sentences, TREES):
         if len(parses) < TREES or parses[0].is_fallback:

@@ -25,10 +25,11 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.models.interface.model import LanguageModel
 from treelm.models.mixture.model import InterpolatedModel
-from treelm.models.mixture.train import train_interpolated
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.registry import train
+from treelm.models.run import Run
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.evaluate.slr import score_sentences
@@ -80,7 +81,7 @@ def train_models(
     for name, text in texts.items():
         start = time.perf_counter()
         model = train_ngram(
-            text.train, NgramConfig(order=order), vocabulary=vocabulary, threads=threads
+            text.train, NgramConfig(order=order), vocabulary=vocabulary, run=Run(threads=threads)
         )
         trained = model.corpora[0]
         fingerprint = Fingerprint(trained.sha256, trained.sentences, trained.tokens)
@@ -103,7 +104,7 @@ def mix_models(
 ) -> InterpolatedModel:
     """Return the mixture that makes the held-out documents of all texts most likely."""
     held_out = chain.from_iterable(text.held_out for text in texts.values())
-    mixture = train_interpolated(list(models.values()), held_out, threads=threads)
+    mixture = train("interpolated", list(models.values()), held_out=list(held_out), threads=threads)
     assert isinstance(mixture, InterpolatedModel)  # all parts go word by word
     weights = {name: round(w, 4) for name, w in zip(models, mixture.weights, strict=True)}
     report.add_model(

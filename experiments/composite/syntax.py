@@ -26,10 +26,12 @@ from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import PreparedTrees
-from treelm.models.composite.train import TrainingLog, train_on_parses
+from treelm.models.composite.train import EmStep, train_on_parses
 from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Event, Run
 
 Floats = npt.NDArray[np.float64]
 
@@ -117,23 +119,25 @@ class Study:
                 cutoff=self.cutoff,
                 eta=ETA,
             )
-            log = TrainingLog()
+            steps: list[Event] = []
             checkpoint = Checkpoint(self.file(name, ".training"))
             made = train_on_parses(
                 train,
                 self.corpus.held_out,
                 config,
-                checkpoint=checkpoint,
-                resume=True,
-                threads=self.threads,
-                log=log,
+                run=Run(
+                    checkpoint=checkpoint.folder,
+                    resume=True,
+                    threads=self.threads,
+                    event=steps.append,
+                ),
             )
             checkpoint.remove()
             tables = made.parts.models["predictor"].tables
             facts = {
                 "types": tables.types(),
                 "bytes": sum(m.tables.bytes for m in made.parts.models.values()),
-                "rounds": [vars(step) for step in log.steps],
+                "rounds": [vars(event.value) for event in steps if isinstance(event.value, EmStep)],
             }
             model = made
         trained = time.process_time()
@@ -177,8 +181,8 @@ class Study:
             for first, last in pairwise(starts):
                 file.write(" ".join(symbols[i] for i in train.text.ids[first:last]) + "\n")
         config = NgramConfig(order=ORDER)
-        model = NgramModel.train(
-            TextCorpus((path,)), config, vocabulary=train.vocabulary, threads=self.threads
+        model = train_ngram(
+            TextCorpus((path,)), config, vocabulary=train.vocabulary, run=Run(threads=self.threads)
         )
         path.unlink()
         return model

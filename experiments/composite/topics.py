@@ -24,7 +24,7 @@ from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.events import WordSpace, count_ngrams
-from treelm.models.ngram.train import train_on_counts
+from treelm.models.ngram.train import train_ngram
 from treelm.models.plsa.checkpoint import PlsaCheckpoint
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.em import PlsaState, document_words, fit_plsa, start_plsa
@@ -125,7 +125,7 @@ class Experiment:
         unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
         unigrams[space.end] = len(text)
         counts = NgramCounts(ORDER, vocabulary, events, unigrams, ())
-        model = train_on_counts(counts, NgramConfig(order=ORDER, smoothing="mkn"))
+        model = train_ngram(counts, NgramConfig(order=ORDER, smoothing="mkn"))
         held_out, test = (
             model.score_ids(part.ids, part.starts, threads=self.threads).log_probs
             for part in (self.corpus.held_out, self.corpus.test)

@@ -20,6 +20,7 @@ from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 
 STORE, NGRAM, BIG = "HHMM", "5-gram", "big 5-gram"
 ORDERS = (1, 2, 3, 4, 5)
@@ -147,7 +148,9 @@ class StudyModels:
         return self._kept(
             name,
             NgramModel,
-            lambda: train_ngram(text(), config, vocabulary=self.vocabulary, threads=self.threads),
+            lambda: train_ngram(
+                text(), config, vocabulary=self.vocabulary, run=Run(threads=self.threads)
+            ),
         )
 
     def _kept(self, name: str, kind: type[Kind], train: Callable[[], Kind]) -> Kind:

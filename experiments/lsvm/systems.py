@@ -33,30 +33,24 @@ from published import (
 )
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
 from treelm.corpus.files import read_lines
+from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel
-from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.models.registry import load
-from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.registry import SYSTEMS, load
+from treelm.models.run import QUIET, Event, Run
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.train import train_treelet
-from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.tasks.evaluate.slr import slr_scores
 from treelm.tasks.parse_file import parse_into_file, parser_fingerprint
-from treelm.tasks.train_classifiers import (
-    labelled,
-    train_lsvm_model,
-    train_tree_features_model,
-    train_trigram_model,
-)
+from treelm.tasks.train import train_and_save
 
 Floats = npt.NDArray[np.float64]
 Scores = dict[str, Floats]
@@ -209,46 +203,55 @@ class Systems:
     def model(self, name: str) -> LanguageModel:
         """Return a trained system."""
         train, dev = (
-            labelled([self.file("pos", part)], [self.file("neg", part)])
+            LabelledSentences(
+                TextCorpus((self.file("pos", part),)), TextCorpus((self.file("neg", part),))
+            )
             for part in ("train", "dev")
         )
         if name in LATENT:
             options = {**self.latent, **LATENT[name]}
-            config = LatentSvmConfig.model_validate(options)
             start = time.perf_counter()
 
-            def watch(done: Round) -> None:
-                self.note(name, since=round(time.perf_counter() - start, 1), **asdict(done))
+            def watch(event: Event) -> None:
+                assert isinstance(event.value, Round)  # the only events of this training
+                since = round(time.perf_counter() - start, 1)
+                self.note(name, since=since, **asdict(event.value))
 
             return self._once(
                 name,
-                lambda folder: train_lsvm_model(
-                    train,
-                    dev,
-                    self.treebank(),
+                lambda folder: train_and_save(
+                    SYSTEMS["lsvm"],
+                    {"data": train, "tuning": dev, "trees": self.treebank()},
                     folder,
-                    config,
-                    resume=True,
-                    threads=self.threads,
-                    watch=watch,
+                    options,
+                    run=Run(resume=True, threads=self.threads, event=watch),
                 ),
             )
         if name in {LINEAR, POLY}:
-            kernel = TrigramSvmConfig(kernel="linear" if name == LINEAR else "poly", seed=self.seed)
-            return self._once(name, lambda folder: train_trigram_model(train, dev, folder, kernel))
+            kernel = {"kernel": "linear" if name == LINEAR else "poly", "seed": self.seed}
+            inputs = {"data": train, "tuning": dev}
+            return self._once(
+                name,
+                lambda folder: train_and_save(
+                    SYSTEMS["trigram_svm"], inputs, folder, kernel, run=QUIET
+                ),
+            )
         if name in TREES:
-            trees = TreeFeaturesConfig.model_validate({"features": TREES[name], "seed": self.seed})
+            trees = {"features": TREES[name], "seed": self.seed}
             forest = self.all_parses()
             model = self._once(
                 name,
-                lambda folder: train_tree_features_model(
-                    train,
-                    dev,
-                    forest,
+                lambda folder: train_and_save(
+                    SYSTEMS["tree_features"],
+                    {
+                        "data": train,
+                        "tuning": dev,
+                        "parser": CachedParser(ForestFile(forest)),
+                        "trees": self.treebank(names=self.fragments) if self.fragments else None,
+                    },
                     folder,
                     trees,
-                    treebank=self.treebank(names=self.fragments) if self.fragments else None,
-                    threads=self.threads,
+                    run=Run(threads=self.threads),
                 ),
             )
             assert isinstance(model, TreeFeaturesModel)

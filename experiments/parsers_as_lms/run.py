@@ -27,7 +27,6 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.scoring_views import FlooredScores
 from treelm.models.interface.tree_model import k_best_lists
 from treelm.models.mixture.model import InterpolatedModel
-from treelm.models.mixture.train import train_interpolated
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
@@ -117,7 +116,12 @@ def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
     )
     assert isinstance(pcfg, PcfgModel)
     assert isinstance(latent, GrammarModel)
-    mixture = train_interpolated([ngram, pcfg], TreeSentences(corpora["dev"]), threads=threads)
+    mixture = train(
+        "interpolated",
+        [ngram, pcfg],
+        held_out=list(TreeSentences(corpora["dev"])),
+        threads=threads,
+    )
     assert isinstance(mixture, InterpolatedModel)  # both go word by word
     for name, model, facts in (
         (NGRAM, ngram, {"order": 5, "smoothing": "mkn"}),

@@ -20,12 +20,12 @@ from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.parser import ArrayParser, ListParser
 from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.open_parser import open_parser
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import bootstrap_sums
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Published, Result
-from treelm.tasks.scoring_model import open_parser
 
 #: Trees of a sentence that is judged; the publication found one to be as good as a thousand.
 JUDGED_K = 10

@@ -13,13 +13,14 @@ from training_sets import ALL, TREEBANKS, TrainingSets, replace_text
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.models.headlex.config import HeadlexConfig
-from treelm.models.headlex.model import HeadlexModel
+from treelm.models.headlex.train import train_headlex
 from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
+from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
-from treelm.models.treelet.model import TreeletModel
+from treelm.models.treelet.train import train_treelet
 from treelm.transforms.treelet import TREELET_TRANSFORMS
 
 FIVE_GRAM, TREELET, RULE, TRANS, PCFG = "5-GRAM", "TREELET", "TREELET-RULE", "TREELET-TRANS", "PCFG"
@@ -133,23 +134,23 @@ class ModelStore:
         corpus = self.sets.corpus(key.training)
         vocabulary, threads = self.sets.vocabulary(key.training), self.sets.threads
         trains: Mapping[str, Callable[[], LanguageModel]] = {
-            FIVE_GRAM: lambda: NgramModel.train(
-                corpus, NgramConfig(order=5), vocabulary=vocabulary, threads=threads
+            FIVE_GRAM: lambda: train_ngram(
+                corpus, NgramConfig(order=5), vocabulary=vocabulary, run=Run(threads=threads)
             ),
-            HEADLEX: lambda: HeadlexModel.train(
-                corpus, HeadlexConfig(), vocabulary=vocabulary, threads=threads
+            HEADLEX: lambda: train_headlex(
+                corpus, HeadlexConfig(), vocabulary=vocabulary, run=Run(threads=threads)
             ),
         }
         if key.model in trains:
             return trains[key.model]()
         options = {**TREELETS, **ABLATIONS}[key.model]
         config = TreeletConfig.model_validate({"temporal": self.sets.temporal, **options})
-        return TreeletModel.train(
+        return train_treelet(
             corpus,
             config,
             vocabulary=vocabulary,
             held_out=self._held_out if config.smoothing == "jm" else None,
-            threads=threads,
+            run=Run(threads=threads),
         )
 
     @property

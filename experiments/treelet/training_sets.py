@@ -17,7 +17,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import packed_together
-from treelm.tasks.transform import find_temporal_words
+from treelm.transforms.temporal_lexicon import find_temporal_words
 
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")
 #: Size of each piece, the ones before it included, as a multiple of the treebanks.

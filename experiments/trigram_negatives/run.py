@@ -24,6 +24,7 @@ from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 from treelm.tasks.corrupt.data_split import DataSplit, split_sentences
 from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 from treelm.tasks.evaluate.classification import Classification, curve_sizes
@@ -93,7 +94,9 @@ class Experiment:
             self.write(f"pos_{part}.txt", self.split.parts[part])
         start = time.perf_counter()
         corpus = TextCorpus((generating,))
-        trigram = train_ngram(corpus, NgramConfig(order=3, smoothing="kn"), threads=self.threads)
+        trigram = train_ngram(
+            corpus, NgramConfig(order=3, smoothing="kn"), run=Run(threads=self.threads)
+        )
         trained = time.perf_counter()
         rows = [self._draw_negatives(trigram, part, sizes[part], text) for part in get_args(Part)]
         self.report.add_model(
@@ -139,7 +142,9 @@ class Experiment:
         config = NgramConfig(order=self.order)
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", TreelmWarning)
-            model = train_ngram(corpus, config, vocabulary=vocabulary, threads=self.threads)
+            model = train_ngram(
+                corpus, config, vocabulary=vocabulary, run=Run(threads=self.threads)
+            )
         for warning in noted:
             self.report.warn(f"5-gram on {len(sentences)} sentences: {warning.message}")
         return model, corpus

@@ -17,12 +17,13 @@ from treelm.grammar.forest_writer import open_forest
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.scoring_views import TooLongSentence
 from treelm.models.interface.tree_model import TreeModel
+from treelm.models.open_parser import open_parser
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
 from treelm.tasks.sample import SamplingReport, sample_sentences
 from treelm.tasks.score import score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees, tree_scorer
-from treelm.tasks.scoring_model import open_parser, scoring_model
+from treelm.tasks.scoring_model import scoring_model
 
 
 @pytest.fixture(scope="module")

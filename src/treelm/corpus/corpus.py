@@ -19,6 +19,7 @@ from typing import NamedTuple
 from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import (
     COMPRESSION,
+    Content,
     Source,
     lines_of,
     read_blocks,
@@ -71,6 +72,26 @@ class TreeCorpus:
     options: ReadOptions = DEFAULT_OPTIONS
     on_error: OnError = "raise"
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", _as_paths(self.paths))
+
+    @classmethod
+    def of_trees(cls, trees: Iterable[Tree], options: ReadOptions = DEFAULT_OPTIONS) -> TreeCorpus:
+        """Return trees in memory as a corpus; they are cleaned as those of a file are.
+
+        Args:
+            trees: The trees.
+            options: How brackets are read.
+
+        Examples:
+            >>> corpus = TreeCorpus.of_trees([Tree("S", [Tree("NN", "rain")])])
+            >>> [str(tree) for tree in corpus]
+            ['(ROOT (S (NN rain)))']
+        """
+        lines = [f"{_without_brackets(tree)}\n" for tree in trees]
+        name = f"<{len(lines)} trees in memory>"
+        return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),), options)
 
     def batches(self, report: ReadReport | None = None) -> Iterator[PackedTrees]:
         """Yield the trees in packed batches."""
@@ -170,12 +191,45 @@ class TreeSentences:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """Files of plain text: one tokenized sentence a line, a blank line ends a document.
+    """Files of plain text: one tokenized sentence per line; a blank line ends a document.
 
     Words are split at white space and at nothing else. Blank lines count nowhere.
+
+    Args:
+        paths: The files, read in this order.
     """
 
     paths: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", _as_paths(self.paths))
+
+    @classmethod
+    def of_sentences(cls, sentences: Iterable[Sequence[str]]) -> TextCorpus:
+        """Return sentences in memory as a corpus of one document.
+
+        Args:
+            sentences: The words of each.
+
+        Raises:
+            CorpusFormatError: ``E_EMPTY_SENTENCE`` for what no line of a file can hold.
+
+        Examples:
+            >>> list(TextCorpus.of_sentences([["rain", "fell"], ["it", "rained"]]))
+            [('rain', 'fell'), ('it', 'rained')]
+        """
+        lines = []
+        for number, words in enumerate(sentences, 1):
+            line = " ".join(words)
+            if not words or split_words(line) != tuple(words) or "\n" in line or "\r" in line:
+                raise CorpusFormatError(
+                    f"sentence {number} has no words, or a word with white space in it. Give each "
+                    "sentence as a list of words.",
+                    code="E_EMPTY_SENTENCE",
+                )
+            lines.append(f"{line}\n")
+        name = f"<{len(lines)} sentences in memory>"
+        return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),))
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         for sentence in self.with_documents():
@@ -200,6 +254,21 @@ class TextCorpus:
                 sentences += 1
                 tokens += len(words)
         return Fingerprint(digest.hexdigest(), sentences, tokens)
+
+
+def _as_paths(paths: Source | Iterable[Source]) -> tuple[Source, ...]:
+    """Return the files of a corpus; one file need not stand in a list."""
+    return (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
+
+
+def _without_brackets(tree: Tree) -> Tree:
+    """Return a tree that can be written: brackets inside words become -LRB- and -RRB-."""
+    if tree.word is not None:
+        word = tree.word.replace("(", "-LRB-").replace(")", "-RRB-")
+        return tree if word == tree.word else Tree(tree.label, word)
+    if not any("(" in word or ")" in word for word in tree.words):
+        return tree
+    return Tree(tree.label, [_without_brackets(child) for child in tree.children])
 
 
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from io import FileIO
+from dataclasses import dataclass
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -21,10 +22,32 @@ from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, Tr
 #: Suffixes of compressed files.
 COMPRESSION = (".gz", ".bz2", ".xz")
 
-#: A file by name; ``-`` is standard input or output.
+#: A file by name; ``-`` is standard input or output. `Content` stands for a file that is in memory.
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Content:
+    r"""What a file would hold, in memory: can be read wherever a file can.
+
+    Args:
+        name: What messages and records call it.
+        data: The bytes.
+
+    Examples:
+        >>> list(read_lines(Content("two lines", b"one\ntwo\n")))
+        ['one', 'two']
+    """
+
+    name: str
+    data: bytes
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
@@ -57,6 +80,9 @@ def open_input(source: Source) -> Iterator[BinaryIO]:
     Raises:
         InputFileError: if it is missing, unreadable, a folder, or its compression is damaged.
     """
+    if isinstance(source, Content):
+        yield BytesIO(source.data)
+        return
     name = os.fspath(source)
     if name == "-":
         if sys.stdin is None:
@@ -124,6 +150,8 @@ def read_ahead(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def size_if_known(source: Source) -> int | None:
     """Return the bytes of a file, where they can be known (not for pipes or compressed files)."""
+    if isinstance(source, Content):
+        return len(source.data)
     path = Path(source)
     try:
         known = path.is_file() and path.suffix not in COMPRESSION
@@ -134,6 +162,8 @@ def size_if_known(source: Source) -> int | None:
 
 def can_be_read_twice(source: Source) -> bool:
     """Return False for standard input and pipes, whose content is gone once it was read."""
+    if isinstance(source, Content):
+        return True
     try:
         return os.fspath(source) != "-" and not Path(source).is_fifo()
     except OSError:  # opening the file says it better

@@ -11,8 +11,8 @@ from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.open_parser import open_parser
 from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.tasks.scoring_model import open_parser
 from treelm.trees.tree import Tree
 from treelm.view.svg import stack_svg
 from treelm.view.weighted_tree import draw_weighted_tree

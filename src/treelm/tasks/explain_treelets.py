@@ -56,11 +56,9 @@ class TreeletExplainer:
         model: The model that scores.
 
     Examples:
-        >>> from treelm.corpus.corpus import TreeCorpus
         >>> from treelm.corpus.sample_treebank import sample_path
-        >>> from treelm.models.treelet.config import TreeletConfig
-        >>> corpus = TreeCorpus((sample_path(),))
-        >>> model = TreeletModel.train(corpus, TreeletConfig(variant="pcfg"))
+        >>> from treelm.models.registry import train
+        >>> model = train("treelet", sample_path(), variant="pcfg")
         >>> tree = Tree.from_string("(ROOT (NP (DT the) (NN dog)))")
         >>> for each in TreeletExplainer(model).factors(tree):
         ...     print(each.kind, each.label, "->", each.outcome)

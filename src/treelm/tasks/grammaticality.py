@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,20 +17,11 @@ from treelm.models.interface.calibration import Calibration, fit_calibration
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import words_of
-from treelm.models.lsvm.config import GRID, LatentSvmConfig
-from treelm.models.lsvm.model import LatentSvmModel
-from treelm.models.lsvm.train import train_lsvm
-from treelm.models.registry import load
-from treelm.models.tree_features.config import TreeFeaturesConfig
-from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.models.tree_features.train import train_tree_features
-from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.lsvm.config import GRID
+from treelm.models.registry import load, train
 from treelm.models.trigram_svm.linear_svm import choose, fit_linear
-from treelm.models.trigram_svm.model import TrigramSvmModel
-from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.tasks.evaluate.classification import tune_threshold
 from treelm.tasks.evaluate.slr import score_sentences, slr
-from treelm.tasks.scoring_model import open_parser
 
 _base = import_extra("sklearn.base", "A classifier of scikit-learn")
 _ClassifierMixin: Any = _base.ClassifierMixin
@@ -141,39 +130,22 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
 
     def _fit_trained(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
         held = _stratified(labels, self.tuning, self.seed)
-        with tempfile.TemporaryDirectory() as folder:
-            parts = [
-                _labelled(Path(folder) / name, sentences, labels, chosen)
-                for name, chosen in (("train", ~held), ("tune", held))
-            ]
-            fitted = self._train(*parts)
-        fitted._corpora = tuple(
-            record.model_copy(update={"name": Path(record.name).name}) for record in fitted.corpora
-        )
+        fitted = self._train(*(_labelled(sentences, labels, part) for part in (~held, held)))
         self.fitted_, self.calibration_ = fitted, fitted.calibration
 
-    def _train(
-        self, data: LabelledSentences, tuning: LabelledSentences
-    ) -> (
-        Classifier[LatentSvmConfig] | Classifier[TrigramSvmConfig] | Classifier[TreeFeaturesConfig]
-    ):
-        options = {"seed": self.seed, **(self.options or {})}
-        if self.judge == "trigram_svm":
-            trigram = TrigramSvmModel.make_config(options)
-            assert isinstance(trigram, TrigramSvmConfig)  # what this model makes of options
-            return train_trigram_svm(data, tuning, trigram)
+    def _train(self, data: LabelledSentences, tuning: LabelledSentences) -> Classifier[Any]:
+        options: dict[str, Any] = {"seed": self.seed, **(self.options or {})}
         if self.judge == "lsvm":
             if self.trees is None:
-                raise UsageError("a latent machine needs a treebank: give trees.")
-            latent = LatentSvmModel.make_config(options)
-            assert isinstance(latent, LatentSvmConfig)
-            return train_lsvm(data, tuning, self.trees, latent, threads=self.threads)
-        if self.parser is None:
-            raise UsageError("features of trees need a parser: give one.")
-        parser = open_parser(self.parser) if isinstance(self.parser, str | Path) else self.parser
-        counted = TreeFeaturesModel.make_config(options)
-        assert isinstance(counted, TreeFeaturesConfig)
-        return train_tree_features(data, tuning, parser, counted, threads=self.threads)
+                raise UsageError("a latent SVM needs a treebank: give trees.")
+            options["trees"] = self.trees
+        elif self.judge == "tree_features":
+            if self.parser is None:
+                raise UsageError("features of trees need a parser: give one.")
+            options["parser"] = self.parser
+        fitted = train(self.judge, data, tuning=tuning, threads=self.threads, **options)
+        assert isinstance(fitted, Classifier)  # as all three are
+        return fitted
 
     def _fit_given(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
         if self.model is None:
@@ -277,17 +249,12 @@ def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.ND
 
 
 def _labelled(
-    base: Path,
-    sentences: list[Sentence],
-    labels: npt.NDArray[np.int8],
-    chosen: npt.NDArray[np.bool_],
+    sentences: list[Sentence], labels: npt.NDArray[np.int8], chosen: npt.NDArray[np.bool_]
 ) -> LabelledSentences:
-    files = []
-    for label, name in ((1, "good"), (-1, "bad")):
-        files.append(base.with_name(f"{base.name}-{name}.txt"))
-        places = np.flatnonzero(chosen & (labels == label))
-        lines = (" ".join(sentences[place]) for place in places)
-        files[-1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = LabelledSentences(TextCorpus((files[0],)), TextCorpus((files[1],)))
-    assert len(found.sentences) == int(chosen.sum())  # read while the files are there
-    return found
+    good, bad = (
+        TextCorpus.of_sentences(
+            [sentences[place] for place in np.flatnonzero(chosen & (labels == label))]
+        )
+        for label in (1, -1)
+    )
+    return LabelledSentences(good, bad)

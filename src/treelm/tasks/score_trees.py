@@ -15,8 +15,8 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.open_parser import is_forest
 from treelm.models.pcfg.grammar_model import GrammarModel
-from treelm.tasks.scoring_model import is_forest
 
 #: Trees, and lists of trees, that are scored at once.
 _TREES, _LISTS = 1024, 64

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.files import Source
+from treelm.corpus.files import Source, source_name
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.chain import Chain, ChainCounts
@@ -20,11 +20,11 @@ from treelm.models.treelet.counts import (
     save_treelet_counts,
 )
 from treelm.models.treelet.events import TreeletCounts, count_treelets
+from treelm.models.treelet.train import with_temporal_nouns
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import open_folder
-from treelm.tasks.train import check_target, check_texts
-from treelm.tasks.train_trees import Settle, with_temporal_nouns
+from treelm.tasks.train import Settle, check_target, check_texts
 
 
 def build_treelet_counts(
@@ -66,7 +66,7 @@ def build_treelet_counts(
         progress=progress,
     )
     if settle is not None:
-        settle(report)
+        settle(report, " ".join(map(source_name, corpus.paths)))
     save_treelet_counts(counts, config.variant, target)
     return counts
 

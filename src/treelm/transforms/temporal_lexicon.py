@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treelm.corpus.brackets import OnError, ReadOptions, read_packed
-from treelm.corpus.files import Source, read_lines, source_name, write_atomically
-from treelm.errors import CorpusFormatError
-from treelm.trees.profile import ProfileSource
+from treelm.corpus.brackets import OnError, ReadOptions, looks_like_brackets, read_packed
+from treelm.corpus.files import (
+    Source,
+    can_be_read_twice,
+    first_block,
+    read_lines,
+    source_name,
+    write_atomically,
+)
+from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.trees.profile import ProfileSource, load_profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +112,35 @@ def annotation_form(word: str) -> str:
         "o'clock"
     """
     return word.lower().replace("\u2019", "'").replace("\u2018", "'")
+
+
+def find_temporal_words(
+    files: Iterable[Source], lexicon: Source | None, profile: ProfileSource, *, threads: int = 1
+) -> frozenset[str]:
+    """Return the temporal nouns for T1.
+
+    Args:
+        files: The trees about to be transformed; used when they have function tags.
+        lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
+        profile: Language profile.
+        threads: Kernel threads.
+    """
+    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
+        return TemporalLexicon.load(lexicon).words()
+    given = (
+        [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
+    )
+    if not load_profile(profile).treelet.temporal_tags:
+        return frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
+        words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
+    if not words:
+        warnings.warn(
+            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
+            "collected from files with function tags (NP-TMP), never from standard input; give "
+            "--temporal with a lexicon or such a treebank.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    return words
