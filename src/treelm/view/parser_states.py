@@ -1,4 +1,4 @@
-"""What an incremental parser believes, word by word: its heaviest stores, as text and as SVG."""
+"""The states of an incremental parser, word by word: its most likely ones, as text and as SVG."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _BAR_WIDTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed after a word.
+    """The parser states after a word.
 
     Args:
         word: The word.
         surprisal: In bits.
-        stores: Names of stores with their probabilities, the heaviest first.
+        stores: Names of parser states with their probabilities, the most likely first.
     """
 
     word: str
@@ -38,7 +38,7 @@ class Belief:
 
 
 def draw_beliefs_text(beliefs: Sequence[Belief], *, bar_width: int = 10) -> str:
-    """Return a line for each word and a line for each of its stores.
+    """Return a line for each word and a line for each of its parser states.
 
     Examples:
         >>> stores = (("S/VP; VB", 0.75), ("S/NP; NN", 0.25))
@@ -62,7 +62,7 @@ def _bar(share: float, width: int) -> str:
 
 
 def draw_beliefs_svg(beliefs: Sequence[Belief], *, title: str) -> str:
-    """Return the same as a picture: a block for each word, a bar for each store.
+    """Return the same as a picture: a block for each word, a bar for each parser state.
 
     Examples:
         >>> picture = draw_beliefs_svg([Belief("go", 2.5, (("S", 1.0),))], title="go")
