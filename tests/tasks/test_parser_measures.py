@@ -166,7 +166,7 @@ def test_surprisal_chart_shows_conditions_beside_each_other() -> None:
     assert ET.fromstring(picture).tag.endswith("svg")
     assert picture.count("<rect") == 1 + 2 + 4
     assert "b: ∞" in picture
-    with pytest.raises(ValueError, match="same words"):
+    with pytest.raises(ValueError, match="same number of words"):
         draw_surprisal([("one", bars[0]), ("two", bars[1][:1])], title="two")
 
 
@@ -186,5 +186,5 @@ def test_search_reaches_into_mixtures() -> None:
     ngram = small_ngram(order=2, vocabulary=store.vocabulary)
     mixture = with_search(interpolate([ngram, store], [0.5, 0.5]), {"beam_width": 3})
     assert mixture.info.beam == 3
-    with pytest.raises(UsageError, match="keeps no beam"):
+    with pytest.raises(UsageError, match="use no beam"):
         with_search(ngram, {"beam_width": 3})

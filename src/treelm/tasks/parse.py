@@ -1,4 +1,4 @@
-"""Sentences in, trees out."""
+"""From sentences to trees."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import ListParser, Parser
 from treelm.models.pcfg.grammar_model import GrammarModel
 
-#: Lines that are parsed at once, unless each is wanted at once, and trees that are then held.
+#: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
 Result = TypeVar("Result")
-#: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
+#: The trees of a sentence, best first: as arrays if the parser returns them; none for no words.
 TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
 
 
 class ParsedBatch(NamedTuple):
-    """What became of some lines."""
+    """The parses of some lines."""
 
     first_line: int
     """Number of the first, counted from 1."""
@@ -44,14 +44,14 @@ class ParsedBatch(NamedTuple):
 
 
 def parser_of(model: LanguageModel) -> Parser:
-    """Return a model as the parser it is.
+    """Return a model if it is a parser.
 
     Raises:
         UnsupportedTask: if the model does not parse.
     """
     model.require(Task.PARSE)
     if not isinstance(model, Parser):
-        raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
+        raise UnsupportedTask(f"{model.system} models cannot parse.")
     return model
 
 
@@ -70,17 +70,17 @@ def parse_batches(
 
     Args:
         model: Any model that parses.
-        lines: Tokenized sentences, one a line.
-        k: Trees of each.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
-        line_buffered: Parse every line as soon as it comes.
+        lines: Tokenized sentences, one per line.
+        k: Number of trees of each.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
+        line_buffered: Parse every line as soon as it arrives.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
         UnsupportedTask: if the model does not parse.
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
     parser = parser_of(model)
 
@@ -103,18 +103,18 @@ def forest_batches(
     source: Source = "-",
     first_line: int = 1,
 ) -> Iterator[tuple[list[tuple[str, ...]], list[PackedForest | None]]]:
-    """Yield sentences and what pruning leaves of their trees, many lines at once.
+    """Yield sentences and their pruned forests, many lines at once.
 
     Args:
         model: A grammar.
-        lines: Tokenized sentences, one a line.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
+        lines: Tokenized sentences, one per line.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
 
     def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:
@@ -132,7 +132,7 @@ def worked_batches(  # noqa: PLR0917 (all of them are needed)
     source: Source,
     first_line: int,
 ) -> Iterator[tuple[int, list[tuple[str, ...]], Result]]:
-    """Yield the first line, the sentences and the result of work on some lines after the other."""
+    """Yield the first line, the sentences and the result of work, batch after batch."""
     rest = iter(lines)
     while batch := [split_words(line) for line in islice(rest, size)]:
         try:
@@ -150,7 +150,7 @@ def _with_line(
     done: int,
     source: Source,
 ) -> CorpusFormatError | VocabularyError:
-    """Return the error with the first line of a batch that gives it."""
+    """Return the error with the first line of a batch that raises it."""
     name = source_name(source)
     for number, words in enumerate(batch, done + 1):
         try:

@@ -1,4 +1,4 @@
-"""A model made ready for scoring: with a parser, pruned, or never without a parse."""
+"""A model prepared for scoring: with a parser, with pruning, or with a fallback."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from treelm.models.registry import load
 
 
 def open_parser(source: Source) -> GivesTrees:
-    """Return a parser: a model folder, or a file of parses that stands in for one.
+    """Return a parser from a model folder, or from a parse file that replaces one.
 
     Args:
-        source: The folder of a model that parses, a file of parses that `treelm parse -o
-            FILE.forest` wrote, or one of lists as `read_tree_lists` reads them.
+        source: The folder of a model that parses, a parse file that `treelm parse -o FILE.forest`
+            wrote, or a file of lists as `read_tree_lists` reads them.
 
     Raises:
         UnsupportedTask: if the model does not parse.
@@ -36,12 +36,12 @@ def open_parser(source: Source) -> GivesTrees:
     model = load(source)
     model.require(Task.PARSE)
     if not isinstance(model, GivesTrees):
-        raise UnsupportedTask(f"a model of the system {model.system} does not parse.")
+        raise UnsupportedTask(f"{model.system} models cannot parse.")
     return model
 
 
 def is_forest(source: Source) -> bool:
-    """Return whether a file is one of parses that treelm packed."""
+    """Return whether a file is a parse file."""
     try:
         with Path(source).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -57,23 +57,23 @@ def scoring_model(
     pruning: Pruning = "none",
     floor: float | None = None,
 ) -> LanguageModel:
-    """Return a model that scores in the way asked for.
+    """Return the model with the given scoring options.
 
     Args:
         model: The model.
-        parser: Where the trees of a model of trees come from, instead of its own parser.
-        k: Trees of a sentence that it sums over.
-        pruning: How a grammar prunes its charts: scores are then lower bounds.
-        floor: Share of a unigram model, so that sentences without a parse are possible.
+        parser: Parser for a tree model, instead of its own.
+        k: Number of trees per sentence that it sums over.
+        pruning: Pruning of a grammar's charts: scores are then lower bounds.
+        floor: Share of a unigram model, so that sentences without a parse have a probability.
 
     Raises:
-        UsageError: for what the model has no use for.
+        UsageError: for options that do not apply to the model.
     """
     if parser is not None or k is not None:
         if not isinstance(model, TreeModel):
             raise UsageError(
-                f"a model of the system {model.system} scores sentences by itself; --parser and -k "
-                "are for models of trees that need a parser."
+                f"{model.system} models score sentences without a parser; --parser and -k are for "
+                "tree models that need one."
             )
         held = model.parser if parser is None else open_parser(parser)
         if held is not None:
@@ -82,8 +82,7 @@ def scoring_model(
     if pruning != "none":
         if not isinstance(model, GrammarModel):
             raise UsageError(
-                f"a model of the system {model.system} has no charts to prune; --pruning is for "
-                "grammars."
+                f"{model.system} models have no charts to prune; --pruning is for grammars."
             )
         scored = model.pruned(pruning)
     return scored if floor is None else FlooredScores(scored, floor)

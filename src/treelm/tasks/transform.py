@@ -1,4 +1,4 @@
-"""Brackets in, transformed brackets out, in constant memory."""
+"""Transforming files of trees, in constant memory."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def transform_brackets(
     progress: Progress = SILENT,
     line_buffered: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the trees of a file after a pipeline, as brackets, one a line, in pieces of many lines.
+    """Yield the trees of a file after a pipeline as brackets, one per line, many lines at a time.
 
     Args:
         source: File name, or ``-``.
-        pipeline: What is done to each tree after it was read with `options`.
+        pipeline: Applied to each tree after it was read with `options`.
         options: How brackets are read; with `undo` give options that keep labels whole.
         undo: Run the pipeline backwards.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
-        threads: Kernel threads.
-        progress: Told the bytes read.
-        line_buffered: Hand on every tree at once.
+        threads: Number of threads.
+        progress: Called with the number of bytes read.
+        line_buffered: Pass on every tree at once.
     """
     report = ReadReport() if report is None else report
     recipe = None if undo else _kernel_recipe(pipeline, options)
@@ -123,7 +123,7 @@ def find_temporal_words(
         files: The trees about to be transformed; used when they have function tags.
         lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
         profile: Language profile.
-        threads: Kernel threads.
+        threads: Number of threads.
     """
     if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
         return TemporalLexicon.load(lexicon).words()
@@ -133,7 +133,7 @@ def find_temporal_words(
     if not load_profile(profile).treelet.temporal_tags:
         return frozenset()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
+        warnings.simplefilter("ignore", TreelmWarning)  # the actual reading repeats it
         words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
     if not words:
         warnings.warn(

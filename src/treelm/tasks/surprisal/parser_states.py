@@ -1,4 +1,4 @@
-"""What an incremental parser believes after each word of a sentence."""
+"""The states of an incremental parser after each word of a sentence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from treelm.view.parser_states import Belief
 
 
 def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Belief]:
-    """Return the heaviest stores after each word.
+    """Return the most likely parser states after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         sentence: The words.
-        count: How many stores.
+        count: Number of parser states.
 
     Raises:
         UnsupportedTask: if the model does not parse word by word.
@@ -25,8 +25,8 @@ def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Be
     parser = parsing_part(model)
     if parser is None:
         raise UnsupportedTask(
-            f"a model of the system {model.system} does not parse word by word, so it has no "
-            "stores to show. Use an hhmm model."
+            f"{model.system} models do not parse word by word, so they have no parser states "
+            "to show. Use an hhmm model."
         )
     state: State = parser.initial()
     found = []

@@ -15,17 +15,17 @@ from treelm.view.parser_states import draw_beliefs_svg, draw_beliefs_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 from treelm.view.svg import stack_svg
 
-#: Sentences that are drawn.
+#: Number of sentences drawn.
 MOST_DRAWN = 20
 
 
 class BeliefDrawings:
-    """Draws what a parser believes after each word.
+    """Draws the parser states after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         path: File to write, a picture if it ends with ``.svg``.
-        count: How many stores after each word.
+        count: Number of parser states after each word.
     """
 
     def __init__(self, model: LanguageModel, path: Path, count: int) -> None:
@@ -53,7 +53,7 @@ class SurprisalPlot:
     Args:
         model: The model.
         path: File of the bars, or None.
-        drawings: Drawings of beliefs, or None.
+        drawings: Drawings of parser states, or None.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SurprisalPlot:
             yield rows
 
     def write(self) -> None:
-        """Write the pictures that were asked for."""
+        """Write the requested pictures."""
         kept = [[row for row in rows if row.word != "</s>"] for rows in self._kept if rows]
         if self._path is not None:
             pictures = [_picture(rows, self._system) for rows in self._kept if rows]
