@@ -1,4 +1,4 @@
-"""The part `perplexity` of the study: score what is not scored yet, then report."""
+"""The part `perplexity` of the study: score what has not been scored yet, then report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.tasks.report.report import Report
 
-#: Narrower beams that are reported beside the full one.
+#: Narrower beams reported beside the full one.
 NARROW = (50, 500)
 
 
 class PerplexityStudy:
-    """Scores of all sets by all models, made once.
+    """Scores of all sets by all models, computed once.
 
     Args:
         models: The models.
@@ -46,7 +46,7 @@ class PerplexityStudy:
         """Score the sets, the dev sets that their mixtures need, and then narrower beams.
 
         Args:
-            minutes: Begin nothing new after so long.
+            minutes: Start nothing new after this time.
         """
         end = time.monotonic() + 60 * minutes
         sets = sorted(self._sets, key=lambda data: sum(map(len, data.test)))
@@ -62,7 +62,7 @@ class PerplexityStudy:
 
     @property
     def missing(self) -> list[str]:
-        """The sets that are not scored yet; narrower beams need not be."""
+        """The sets that have not been scored yet; narrower beams are optional."""
         return [
             data.name
             for data in self._sets
@@ -109,7 +109,7 @@ class PerplexityStudy:
         }
 
     def _record(self, report: Report, data: TestSet) -> None:
-        """Name the files, and count test sentences that stand in the training text."""
+        """Record the files, and count test sentences that occur in the training text."""
         models = self._models
         yields = TreeSentences(models.training_trees)
         report.check_overlap(yields, data.test, name=f"{data.name}, trees", allow_overlap=True)
@@ -136,7 +136,7 @@ class PerplexityStudy:
                 continue
             words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
             rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
-        columns = ("model", "words and ends", "restarts", "of a thousand")
+        columns = ("model", "words and ends", "restarts", "per thousand")
         report.add_table("Restarts of the store model", columns, rows)
 
 

@@ -28,12 +28,12 @@ GRID_TOLERANCE = 0.02
 
 
 class PerplexityTables:
-    """Adds up single models and mixtures on one set after the other.
+    """Collects single models and mixtures, set by set.
 
     Args:
         report: Where results go.
         vocabulary: The one vocabulary.
-        dev: What each model says about the dev sentences of the treebanks; perhaps nothing.
+        dev: Scores of each model on the dev sentences of the treebanks; may be empty.
         seed: Seed of intervals.
         curves: Folder for tables of perplexity by weight, ``SET.csv``.
     """
@@ -61,8 +61,8 @@ class PerplexityTables:
 
         Args:
             data: The set.
-            test: What each model says about it.
-            tuning: What it says about dev sentences of the same treebank; out of domain nothing.
+            test: Scores of each model on it.
+            tuning: Scores on the dev sentences of the same treebank; empty out of domain.
         """
         words = [word for sentence in data.test for word in sentence]
         unknown = sum(word not in self._vocabulary for word in words)
@@ -78,7 +78,7 @@ class PerplexityTables:
         self._grid(data, test, tuning)
 
     def write(self) -> None:
-        """Report everything that is no perplexity."""
+        """Report everything but perplexities."""
         report = self._report
         sets = ("set", "sentences", "words", "blocks of the interval", "unknown words")
         report.add_table("Test sets", sets, self._sets)
@@ -187,7 +187,7 @@ class PerplexityTables:
 
     def _claim(self, claim: str, data: TestSet, name: str, against: str, found: Comparison) -> None:
         interval = found.details["perplexity_ratio_interval"]
-        assert isinstance(interval, list)  # what comparisons of perplexities have
+        assert isinstance(interval, list)  # comparisons of perplexities have one
         shown = (
             f"{math.exp(-found.difference):.4f}",
             f"{interval[0]:.4f} to {interval[1]:.4f}",
@@ -211,7 +211,7 @@ _FIGURE_7 = {
     "big 5-gram + HHMM": (222.39, 123.10),
     "big 5-gram + 5-gram": (174.88, 321.05),
 }
-#: Only these two rows can be read in the text of the paper we have; the others are from memory.
+#: Only these two rows are legible in our copy of the paper; the others are from memory.
 _READABLE = {"5-gram + HHMM", "big 5-gram + HHMM"}
 
 

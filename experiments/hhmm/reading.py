@@ -17,7 +17,7 @@ from treelm.tasks.evaluate.reading_times import (
 )
 from treelm.tasks.report.report import Report
 
-#: Words by which times are moved against the text: as they stand, and one to each side.
+#: Number of words by which times are shifted against the text: none, and one to each side.
 SHIFTS = (0, -1, 1)
 
 

@@ -28,16 +28,16 @@ Kind = TypeVar("Kind", HhmmModel, NgramModel)
 
 
 class StudyModels:
-    """Trains what is asked for, once.
+    """Trains models on demand, once.
 
     Args:
         data: Folder of the data.
-        folder: Where models and texts are kept; they are used again if it was made with the same
+        folder: Where models and texts are kept; they are reused if it was made with the same
             options.
-        depth: Elements of the store.
-        beam_width: Stores that are kept.
+        depth: Number of stack elements.
+        beam_width: Number of parser states kept.
         held_out_every: Hold out every n-th document of the large texts; default: by text.
-        threads: Kernel threads of n-gram training.
+        threads: Number of threads of n-gram training.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class StudyModels:
             path.write_text(json.dumps(options, indent=1) + "\n", encoding="utf-8")
         elif json.loads(path.read_text(encoding="utf-8")) != options:
             raise SystemExit(
-                f"{path}: the models there were made with other options or trees; choose another "
-                "--output, or remove the folder"
+                f"{path}: the models there were made with different options or trees; choose "
+                "another --output, or remove the folder"
             )
 
     @cached_property
@@ -105,14 +105,14 @@ class StudyModels:
                 text.write(" ".join(words) + "\n")
         return TextCorpus((path,))
 
-    @cache  # noqa: B019 (there is one object, and it lives as long as the study)
+    @cache  # noqa: B019 (the one object lives as long as the study)
     def ngram(self, order: int) -> NgramModel:
         """Return an n-gram model of the words of the training trees."""
         return self._ngram(f"{order}-gram", order, lambda: self.yields)
 
     @cached_property
     def texts(self) -> dict[str, tuple[Path, Path]]:
-        """Large texts: what is trained on, and documents held out."""
+        """Large texts: the training part, and held-out documents."""
         folder = self.folder / "texts"
         folder.mkdir(exist_ok=True)
         return {
@@ -122,7 +122,7 @@ class StudyModels:
 
     @property
     def big_text(self) -> TextCorpus:
-        """What the big 5-gram is trained on."""
+        """The training text of the big 5-gram."""
         return TextCorpus(tuple(path for path, _ in self.texts.values()))
 
     @cached_property
@@ -131,7 +131,7 @@ class StudyModels:
         return self._ngram("big-5-gram", 5, lambda: self.big_text)
 
     def makers(self) -> dict[str, Callable[[], IncrementalModel]]:
-        """Return what makes each model of the table."""
+        """Return the function that makes each model of the table."""
 
         def ngram(order: int) -> Callable[[], IncrementalModel]:
             return lambda: self.ngram(order)
