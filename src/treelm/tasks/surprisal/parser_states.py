@@ -8,10 +8,10 @@ from treelm.models.interface.scores import bits
 from treelm.models.interface.states import State
 from treelm.models.interface.words import Words, words_of
 from treelm.tasks.surprisal.measures import parsing_part
-from treelm.view.parser_states import Belief
+from treelm.view.parser_states import ParserStates
 
 
-def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Belief]:
+def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[ParserStates]:
     """Return the most likely parser states after each word.
 
     Args:
@@ -32,6 +32,6 @@ def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Be
     found = []
     for word in words_of(sentence):
         log_prob, state = parser.advance(state, word)
-        stores = tuple((str(s), s.weight) for s in parser.stores(state, count))
-        found.append(Belief(word, bits(log_prob), stores))
+        states = tuple((str(s), s.weight) for s in parser.stores(state, count))
+        found.append(ParserStates(word, bits(log_prob), states))
     return found
