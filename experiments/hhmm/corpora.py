@@ -1,4 +1,4 @@
-"""The texts and trees of the store-model study, and their held-out parts."""
+"""The texts and trees of the HHMM study, and their held-out parts."""
 
 from __future__ import annotations
 

@@ -73,9 +73,9 @@ class Study:
         rows = KeptRows(self._output / "work/sweeps.json")
         sentences = every_nth(self._data, "dev", self._arguments.every)
         sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
-        sweeps.widest(self._models.store, spread(self._data, "dev", 200))
+        sweeps.widest(self._models.hhmm, spread(self._data, "dev", 200))
         sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
-        sweeps.beams(self._models.store, self._arguments.beams)
+        sweeps.beams(self._models.hhmm, self._arguments.beams)
         sweeps.options(self._models.training_trees, option_choices()[: self._arguments.options])
         return report.write()
 
@@ -84,7 +84,7 @@ class Study:
         report = self._report("reading", "Incremental right-corner model: reading times")
         folder = self._data / "reading/naturalstories"
         report_reading_times(
-            report, self._models.store, self._models.ngram(5), folder, self._threads
+            report, self._models.hhmm, self._models.ngram(5), folder, self._threads
         )
         return report.write()
 
@@ -92,7 +92,7 @@ class Study:
         """Garden-path sentences."""
         report = self._report("garden", "Incremental right-corner model: garden paths")
         models = self._models
-        report_garden_paths(report, models.store, models.ngram(5), models.training_trees)
+        report_garden_paths(report, models.hhmm, models.ngram(5), models.training_trees)
         return report.write()
 
     def _report(self, part: str, title: str) -> Report:

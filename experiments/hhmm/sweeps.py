@@ -1,4 +1,4 @@
-"""How depth, beam and binarization matter to the store model."""
+"""How depth, beam and binarization matter to the HHMM."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class Sweeps:
         title = f"Beam and ratio, {len(self._sentences)} dev sentences, {words} words, one core"
         self._report.add_table(title, columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
+            [Series("HHMM", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
             title="Bits per word by beam width",
-            x_axis="stores kept",
+            x_axis="parser states kept",
             y_axis="bits per word",
             log_x=True,
         )
@@ -151,7 +151,7 @@ class Sweeps:
         columns = ("options", "rules", "fitting share", "bits per word", "restarts")
         self._report.add_table("Options of the grammar, beam 500", columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(depths))],
+            [Series("HHMM", tuple(depths))],
             title="Bits per word by the depth of the stack, beam 500",
             x_axis="elements of the stack",
             y_axis="bits per word",
