@@ -1,9 +1,9 @@
-"""An n-gram model of all the text there is, and bits per word on the tenth it has not seen.
+"""An n-gram model of all available text, and bits per word on a held-out tenth.
 
     python benchmarks/held_out_text.py [--text FILE...] [--order 5] [--smoothing mkn] [--threads 2]
 
 Every tenth document of each file is held out (a blank line ends a document); the rest is trained
-on. Prints sizes, seconds, the most memory held at any time, and bits per word with and without the
+on. Prints sizes, seconds, peak memory, and bits per word with and without the
 ends of sentences.
 """
 

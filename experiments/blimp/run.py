@@ -1,4 +1,4 @@
-"""Minimal pairs of BLiMP, judged by 5-gram models of open text and by their mixture.
+"""BLiMP minimal pairs, judged by 5-gram models of open text and by their mixture.
 
     python experiments/blimp/run.py --data FOLDER --output FOLDER [--threads 2] [--seed 1]
 
@@ -41,7 +41,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared/data"
 
 
 class SplitText(NamedTuple):
-    """The documents of a text: those trained on, and those held out."""
+    """The documents of a text: training and held-out."""
 
     train: TextCorpus
     held_out: TextCorpus
@@ -76,7 +76,7 @@ def score_pairs(model: LanguageModel, pairs: MinimalPairs, threads: int) -> Pair
 def train_models(
     report: Report, texts: Mapping[str, SplitText], vocabulary: Vocabulary, order: int, threads: int
 ) -> dict[str, NgramModel]:
-    """Return one model for each text, all over the same words."""
+    """Return one model for each text, all over the same vocabulary."""
     models = {}
     for name, text in texts.items():
         start = time.perf_counter()
@@ -217,13 +217,19 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
     parser.add_argument("--output", type=Path, required=True, help="report folder to write")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1, help="seed of the intervals")
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--held-out-every", type=int, default=50, help="every n-th document")
-    parser.add_argument("--signatures", action="store_true", help="unknown words by their shape")
+    parser.add_argument(
+        "--held-out-every", type=int, default=50, help="hold out every n-th document"
+    )
+    parser.add_argument(
+        "--signatures",
+        action="store_true",
+        help="replace unknown words by signatures of their shape",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(run(arguments, Path(folder)))

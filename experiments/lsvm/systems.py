@@ -55,7 +55,7 @@ from treelm.tasks.train import train_and_save
 Floats = npt.NDArray[np.float64]
 Scores = dict[str, Floats]
 
-#: Options of the latent machines.
+#: Options of the latent SVMs.
 LATENT: dict[str, dict[str, object]] = {
     MLE: {"start": "mle", "rounds": 0},
     LATENT_MLE: {"start": "mle"},
@@ -75,7 +75,7 @@ LABELS = ("pos", "neg")
 
 
 class Systems:
-    """Everything that is trained and scored, kept in a folder so that a run can be cut into pieces.
+    """Everything that is trained and scored, kept in a folder so that a run can be resumed.
 
     Args:
         arguments: Options of the recipe.
@@ -150,7 +150,7 @@ class Systems:
         return TreeCorpus(tuple(files), on_error="skip", threads=self.threads)
 
     def parses(self, text: str, path: Path, k: int = 1) -> Path:
-        """Return the file of parses of a text; it is made, or gone on with, if need be."""
+        """Return the parse file of a text; it is made or resumed if needed."""
         if self.parser is None:
             raise SystemExit("this needs --parser")
         forest = self.work / "parses" / f"{text.replace(', ', '-')}-{k}.forest"
@@ -169,7 +169,7 @@ class Systems:
         return forest
 
     def all_parses(self) -> Path:
-        """Return one file of parses of all sentences that features of trees are taken from."""
+        """Return one parse file of all sentences that need tree features."""
         together = self.work / "data" / "all.txt"
         if not together.is_file():
             files = [self.file(label, "train") for label in LABELS] + list(self.texts.values())
@@ -189,12 +189,12 @@ class Systems:
         return load(folder)
 
     def note(self, name: str, **facts: object) -> None:
-        """Keep facts about a system, one JSON object a line."""
+        """Keep facts about a system, one JSON object per line."""
         with (self.work / "rounds" / f"{name.replace(' ', '-')}.jsonl").open("a") as out:
             out.write(json.dumps(facts) + "\n")
 
     def facts(self, name: str) -> list[dict[str, Any]]:
-        """Return what was noted about a system."""
+        """Return the facts kept about a system."""
         path = self.work / "rounds" / f"{name.replace(' ', '-')}.jsonl"
         return (
             [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
@@ -280,7 +280,7 @@ class Systems:
     # -- scores -----------------------------------------------------------------------------
 
     def scores(self, name: str) -> Scores:
-        """Return what a system says about all texts: margins, log probabilities or ratios."""
+        """Return a system's scores of all texts: margins, log probabilities or ratios."""
         path = self.work / "scores" / f"{name.replace(' ', '-')}.npz"
         if not path.is_file():
             source = MLE if name == MLE_LENGTH else name
@@ -303,7 +303,7 @@ class Systems:
         return model.sentence_log_probs(sentences, threads=self.threads)
 
     def latent_model(self, name: str) -> LatentSvmModel:
-        """Return one of the latent machines."""
+        """Return one of the latent SVMs."""
         model = self.model(name)
         assert isinstance(model, LatentSvmModel)
         return model

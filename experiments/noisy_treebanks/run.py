@@ -1,4 +1,4 @@
-"""Sentences with one error each from the English treebanks: how many of each type, how fast.
+"""Sentences with one error each from the English treebanks: counts by type, and speed.
 
     python experiments/noisy_treebanks/run.py --data FOLDER --output FOLDER [--seed 1]
 
@@ -66,8 +66,8 @@ def expected_shares(
 ) -> dict[ErrorName, tuple[float, float]]:
     """Return the mean of the number of errors of each type, and its standard deviation.
 
-    A type is drawn by weight among those that apply to a sentence, so its mean is the sum of what
-    the weights say for each of the sentences that were used.
+    A type is sampled by weight among those that apply to a sentence, so its mean is the sum of its
+    probabilities over the sentences used.
     """
     chances: list[dict[ErrorName, float]] = []
     for sentence in sentences:
@@ -91,7 +91,7 @@ def report_types(
     expected: Mapping[ErrorName, tuple[float, float]],
     seed: int,
 ) -> None:
-    """Report how often each type was made, beside what the weights say."""
+    """Report how often each type was made, beside its expected count."""
     total = sum(made.values())
     weights = sum(PUBLISHED_WEIGHTS.values())
     rows = []
@@ -147,12 +147,12 @@ def report_types(
         draw_grouped_bars(
             groups, title="Errors by type", axis="share of the noisy sentences", digits=3
         ),
-        "A type is drawn among those that apply to a sentence; the line is a 95 % interval.",
+        "A type is sampled among those that apply to a sentence; lines are 95 % intervals.",
     )
 
 
 def report_counts(report: Report, counts: NoiseCounts) -> None:
-    """Report the ways in which errors came about, and what was left out."""
+    """Report the kinds of error within each type, and what was left out."""
     report.add_table(
         "Ways",
         ("type", "way", "made"),
@@ -165,7 +165,7 @@ def report_counts(report: Report, counts: NoiseCounts) -> None:
             ("left out: fewer than two words", counts.too_short),
             ("left out: no type applies", counts.nothing_applies),
             ("equal to an earlier noisy sentence", counts.duplicates),
-            ("stand in the treebanks themselves", counts.in_corpus),
+            ("also in the treebanks themselves", counts.in_corpus),
         ],
     )
 
@@ -237,7 +237,7 @@ def run(arguments: argparse.Namespace) -> Path:
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
     parser.add_argument("--output", type=Path, required=True, help="report folder to write")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="file for the noisy sentences, as TSV")
     arguments = parser.parse_args()
     with warnings.catch_warnings():
-        # What is strange in the trees is counted in the report.
+        # Oddities in the trees are counted in the report.
         warnings.simplefilter("ignore", TreelmWarning)
         print(run(arguments))
 

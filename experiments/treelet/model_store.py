@@ -38,7 +38,7 @@ TREELETS: dict[str, dict[str, object]] = {
 #: The models of every table, in order.
 MODELS = (*TREELETS, HEADLEX, FIVE_GRAM)
 
-#: One thing changed each (evaluation recipes, section 9).
+#: One change each (evaluation recipes, section 9).
 ABLATIONS: dict[str, dict[str, object]] = {
     **{
         f"without {name}": {"transforms": [x for x in TREELET_TRANSFORMS if x != name]}
@@ -57,23 +57,23 @@ ABLATIONS: dict[str, dict[str, object]] = {
 
 
 class Stopped(Exception):
-    """The time that was given is over; the same command goes on from here."""
+    """The time limit is reached; the same command resumes from here."""
 
 
 @dataclass
 class Clock:
-    """Says when to stop between two pieces of work.
+    """Tells when to stop between two pieces of work.
 
     Args:
-        minutes: How long may be worked; None for as long as it takes.
-        started: When that began, by the monotonic clock.
+        minutes: Time limit; None for no limit.
+        started: Start time, by the monotonic clock.
     """
 
     minutes: float | None = None
     started: float = field(default_factory=time.monotonic)
 
     def check(self) -> None:
-        """Stop here if the time is over.
+        """Stop here if the time limit is reached.
 
         Raises:
             Stopped: if it is.
@@ -96,12 +96,12 @@ class Key(NamedTuple):
 
 @dataclass
 class ModelStore:
-    """Trains models when they are asked for, and keeps them.
+    """Trains models on demand, and keeps them.
 
     Args:
         sets: What they are trained on.
         folder: Where they are kept.
-        clock: Asked before every training.
+        clock: Checked before every training.
     """
 
     sets: TrainingSets
@@ -110,7 +110,7 @@ class ModelStore:
     _opened: dict[Key, LanguageModel] = field(default_factory=dict)
 
     def get(self, training: str, model: str) -> LanguageModel:
-        """Return a model, trained now if it is not there yet."""
+        """Return a model, trained now if missing."""
         key = Key(training, model)
         if key not in self._opened:
             path = self.folder / key.file

@@ -1,4 +1,4 @@
-"""Sentences told from those of a trigram model, by 5-gram models and a threshold.
+"""Telling sentences from those of a trigram model, by 5-gram models and a threshold.
 
     python experiments/trigram_negatives/run.py --data FOLDER --output FOLDER [--seed 1]
 
@@ -42,16 +42,16 @@ OTHER_TEXT = "POS_TRAIN, then other text"
 
 
 class Experiment:
-    """Files of one run and what stays the same for all models.
+    """Files of one run and what all models share.
 
     Args:
-        report: Collects everything.
+        report: Report that collects everything.
         folder: Where the parts of the data are written.
         text: Name of the text.
         rule: Which words the models that judge know.
         order: Order of the models that judge.
         seed: Seed of everything random.
-        threads: Kernel threads.
+        threads: Number of threads.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Experiment:
         return read_measured_text(self.folder / f"{label}_{part}.txt")
 
     def make_data(self, text: TextCorpus, sizes: Mapping[str, int]) -> None:
-        """Split the text and draw negatives; report all counts."""
+        """Split the text and sample negatives; report all counts."""
         self.split = split_sentences(text, sizes, seed=self.seed)
         self.report.add_table("Sentences", ("part", "sentences"), self.split.summary().items())
         generating = self.write("gen.txt", self.split.parts["gen"])
@@ -118,7 +118,7 @@ class Experiment:
     def _draw_negatives(
         self, trigram: NgramModel, part: Part, count: int, text: TextCorpus
     ) -> dict[str, object]:
-        """Draw the negatives of one part and return a row of counts."""
+        """Sample the negatives of one part and return a row of counts."""
         negatives = TrigramNegatives(trigram, seed=self.seed, part=part)
         self.write(f"neg_{part}.txt", negatives.draw(count))
         negatives.look_up(text)
@@ -190,7 +190,7 @@ class Experiment:
         sizes: Sequence[int],
         measured: Mapping[int, Classification],
     ) -> Series:
-        """Measure models of the first sentences, in several amounts; some are measured already."""
+        """Measure models of the first sentences, in several amounts; some are already measured."""
         points = []
         for size in sizes:
             if size in measured:
@@ -282,7 +282,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
             log_x=True,
             reference=Reference(0.5, "chance"),
         ),
-        "Lines are 95 % intervals. Negatives were drawn from a trigram model of GEN_TEXT; other "
+        "Lines are 95 % intervals. Negatives were sampled from a trigram model of GEN_TEXT; other "
         "text is of the same corpus, and the trigram model has not seen it.",
     )
     return report.write()
@@ -291,11 +291,11 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
     parser.add_argument("--output", type=Path, required=True, help="report folder to write")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--text", default="un-debates", help="which of the texts")
+    parser.add_argument("--text", default="un-debates", help="name of the text")
     parser.add_argument("--vocabulary", choices=get_args(RuleName), default="stream")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument(
@@ -307,7 +307,7 @@ def main() -> None:
         help="sentences of GEN_TEXT, of POS_TRAIN and of each POS_DEV and POS_TEST",
     )
     parser.add_argument("--smallest", type=int, default=1000, help="first size of the curve")
-    parser.add_argument("--keep", type=Path, help="existing folder in which the data stay")
+    parser.add_argument("--keep", type=Path, help="existing folder to keep the data in")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(run(arguments, arguments.keep or Path(folder)))

@@ -1,7 +1,7 @@
 """Corpora: trees or plain text, in documents, that can be read again and again.
 
 A corpus is a list of files. It is read from the start each time it is iterated, in constant
-memory, and knows a fingerprint of what it holds.
+memory, and has a fingerprint of its content.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class TreeCorpus:
 
     Args:
         paths: The files, read in this order; ``X.docs`` beside ``X.mrg`` names the document of each
-            tree and is read by itself.
+            tree and is read automatically.
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` it.
-        threads: Kernel threads used for reading.
+        threads: Number of threads.
     """
 
     paths: tuple[Source, ...]
@@ -108,7 +108,7 @@ class TreeCorpus:
         """Yield every tree with the name of its document.
 
         Raises:
-            CorpusFormatError: ``E_DOCUMENTS`` if a ``.docs`` file does not fit its trees.
+            CorpusFormatError: ``E_DOCUMENTS`` if a ``.docs`` file does not match its trees.
         """
         for path in self.paths:
             names = document_names(path)
@@ -123,9 +123,9 @@ class TreeCorpus:
                         yield TreeInDocument(names[ordinal - 1], tree)
             if names is not None and report.seen != len(names):
                 raise CorpusFormatError(
-                    f"{source_name(path)} holds {report.seen} trees, but {docs_path(path)} names "
-                    f"the documents of {len(names)}. It needs one line for each tree, malformed "
-                    "ones included; make it anew or move it away.",
+                    f"{source_name(path)} contains {report.seen} trees, but {docs_path(path)} "
+                    f"names the documents of {len(names)}. It needs one line for each tree, "
+                    "malformed ones included; recreate it or move it away.",
                     code="E_DOCUMENTS",
                     path=str(docs_path(path)),
                 )
@@ -134,14 +134,14 @@ class TreeCorpus:
         """Refuse a corpus in which one label is used for words and for phrases.
 
         Raises:
-            CorpusFormatError: ``E_TAG_IS_PHRASE``; the transform ``disambiguate_tags`` mends it.
+            CorpusFormatError: ``E_TAG_IS_PHRASE``; the transform ``disambiguate_tags`` fixes it.
         """
         clash = self.tags_that_are_phrases()
         if clash:
             shown = ", ".join(sorted(clash)[:8])
             raise CorpusFormatError(
                 f"{len(clash)} labels are used both as tags and as phrases: {shown}. Models need "
-                "the two apart: apply the transform disambiguate_tags (tags become X~T).",
+                "them distinct: apply the transform disambiguate_tags (tags become X~T).",
                 code="E_TAG_IS_PHRASE",
                 path=source_name(self.paths[0]) if self.paths else None,
             )
@@ -246,7 +246,7 @@ class TextCorpus:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """SHA-256 of the files' decompressed bytes, and the sentences and words they hold."""
+        """SHA-256 of the files' decompressed bytes, and their number of sentences and words."""
         sentences = tokens = 0
         digest = hashlib.sha256()
         for path in self.paths:
@@ -304,7 +304,7 @@ def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
 
 
 def docs_path(path: Source) -> Path:
-    """Return where document names lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
+    """Return the file of document names: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
     tree_file = Path(path)
     while tree_file.suffix in COMPRESSION:
         tree_file = tree_file.with_suffix("")

@@ -1,4 +1,4 @@
-"""Sentences in, trees out."""
+"""From sentences to trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treelm.models.interface.parser import ListParser, Parser
 from treelm.models.interface.sentence_batches import worked_batches
 from treelm.models.pcfg.grammar_model import GrammarModel
 
-#: Lines that are parsed at once, unless each is wanted at once, and trees that are then held.
+#: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
 #: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
@@ -24,7 +24,7 @@ TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
 
 
 class ParsedBatch(NamedTuple):
-    """What became of some lines."""
+    """The parses of some lines."""
 
     first_line: int
     """Number of the first, counted from 1."""
@@ -42,14 +42,14 @@ class ParsedBatch(NamedTuple):
 
 
 def parser_of(model: LanguageModel) -> Parser:
-    """Return a model as the parser it is.
+    """Return a model if it is a parser.
 
     Raises:
         UnsupportedTask: if the model does not parse.
     """
     model.require(Task.PARSE)
     if not isinstance(model, Parser):
-        raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
+        raise UnsupportedTask(f"{model.system} models cannot parse.")
     return model
 
 
@@ -68,17 +68,17 @@ def parse_batches(
 
     Args:
         model: Any model that parses.
-        lines: Tokenized sentences, one a line.
-        k: Trees of each.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
-        line_buffered: Parse every line as soon as it comes.
+        lines: Tokenized sentences, one per line.
+        k: Number of trees of each.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
+        line_buffered: Parse every line as soon as it arrives.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
         UnsupportedTask: if the model does not parse.
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
     parser = parser_of(model)
 
@@ -103,18 +103,18 @@ def forest_batches(
     source: Source = "-",
     first_line: int = 1,
 ) -> Iterator[tuple[list[tuple[str, ...]], list[PackedForest | None]]]:
-    """Yield sentences and what pruning leaves of their trees, many lines at once.
+    """Yield sentences and their pruned forests, many lines at once.
 
     Args:
         model: A grammar.
-        lines: Tokenized sentences, one a line.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
+        lines: Tokenized sentences, one per line.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
 
     def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:

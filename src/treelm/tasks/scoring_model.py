@@ -1,4 +1,4 @@
-"""A model made ready for scoring: with a parser, pruned, or never without a parse."""
+"""A model prepared for scoring: with a parser, with pruning, or with a fallback."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def scoring_model(
     pruning: Pruning = "none",
     floor: float | None = None,
 ) -> LanguageModel:
-    """Return a model that scores in the way asked for.
+    """Return the model with the given scoring options.
 
     Args:
         model: The model.
-        parser: Where the trees of a model of trees come from, instead of its own parser.
-        k: Trees of a sentence that it sums over.
-        pruning: How a grammar prunes its charts: scores are then lower bounds.
-        floor: Share of a unigram model, so that sentences without a parse are possible.
+        parser: Parser for a tree model, instead of its own.
+        k: Number of trees per sentence that it sums over.
+        pruning: Pruning of a grammar's charts: scores are then lower bounds.
+        floor: Share of a unigram model, so that sentences without a parse have a probability.
 
     Raises:
-        UsageError: for what the model has no use for.
+        UsageError: for options that do not apply to the model.
     """
     if parser is not None or k is not None:
         if not isinstance(model, TreeModel):
             raise UsageError(
-                f"a model of the system {model.system} scores sentences by itself; --parser and -k "
-                "are for models of trees that need a parser."
+                f"{model.system} models score sentences without a parser; --parser and -k are for "
+                "tree models that need one."
             )
         held = model.parser if parser is None else open_parser(parser)
         if held is not None:
@@ -45,8 +45,7 @@ def scoring_model(
     if pruning != "none":
         if not isinstance(model, GrammarModel):
             raise UsageError(
-                f"a model of the system {model.system} has no charts to prune; --pruning is for "
-                "grammars."
+                f"{model.system} models have no charts to prune; --pruning is for grammars."
             )
         scored = model.pruned(pruning)
     return scored if floor is None else FlooredScores(scored, floor)

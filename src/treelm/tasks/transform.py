@@ -1,4 +1,4 @@
-"""Brackets in, transformed brackets out, in constant memory."""
+"""Transforming files of trees, in constant memory."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def transform_brackets(
     progress: Progress = SILENT,
     line_buffered: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the trees of a file after a pipeline, as brackets, one a line, in pieces of many lines.
+    """Yield the trees of a file after a pipeline as brackets, one per line, many lines at a time.
 
     Args:
         source: File name, or ``-``.
-        pipeline: What is done to each tree after it was read with `options`.
+        pipeline: Applied to each tree after it was read with `options`.
         options: How brackets are read; with `undo` give options that keep labels whole.
         undo: Run the pipeline backwards.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
-        threads: Kernel threads.
-        progress: Told the bytes read.
-        line_buffered: Hand on every tree at once.
+        threads: Number of threads.
+        progress: Called with the number of bytes read.
+        line_buffered: Pass on every tree at once.
     """
     report = ReadReport() if report is None else report
     recipe = None if undo else _kernel_recipe(pipeline, options)

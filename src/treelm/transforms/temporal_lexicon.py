@@ -22,7 +22,7 @@ from treelm.trees.profile import ProfileSource, load_profile
 
 @dataclass(frozen=True, slots=True)
 class TemporalLexicon:
-    """Lower-cased nouns with how often each heads a temporal phrase, and any noun phrase.
+    """Lower-cased nouns, with how often each heads a temporal phrase and any noun phrase.
 
     Examples:
         >>> lexicon = TemporalLexicon({"monday": (9, 10), "time": (1, 80)})
@@ -77,7 +77,7 @@ class TemporalLexicon:
 
     @classmethod
     def load(cls, path: Source) -> TemporalLexicon:
-        """Read what `save` wrote; a bare list of words, one a line, will do."""
+        """Read what `save` wrote; a bare list of words, one per line, will do."""
         counts: dict[str, tuple[int, int]] = {}
         for number, line in enumerate(read_lines(path), 1):
             fields = line.split("\t")
@@ -94,8 +94,8 @@ class TemporalLexicon:
                 ) from error
             if len(fields[0].split()) != 1 or "(" in fields[0]:
                 raise CorpusFormatError(
-                    f"{source_name(path)}:{number}: a lexicon holds one word a line; is this text "
-                    "or a treebank?",
+                    f"{source_name(path)}:{number}: a lexicon has one word per line; is this "
+                    "text or a treebank?",
                     code="E_LEXICON",
                     path=source_name(path),
                     line=number,
