@@ -30,7 +30,7 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.interface.words import Word, Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -135,7 +135,7 @@ class ToyModel(IncrementalModel):
         return ToyState(last, self.fingerprint)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (portable(self._vocabulary), self._pairs, self._config)
+        return type(self), (self._vocabulary, self._pairs, self._config)
 
     def description(self) -> Description:
         return Description(

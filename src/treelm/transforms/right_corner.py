@@ -1,7 +1,7 @@
 """The right-corner transform, and the depth of memory that a tree needs.
 
 Schuler et al. (2010), "Broad-coverage parsing using human-like memory constraints": right-branching
-structure becomes left-branching, so that a bounded store suffices to recognize it word by word.
+structure becomes left-branching, so that a bounded stack suffices to recognize it word by word.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def undo_right_corner(tree: Tree) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class BranchDepth:
-    """Where a node stands: on a left or right branch, at which depth of the store."""
+    """Where a node stands: on a left or right branch, at which depth of the stack."""
 
     node: Tree
     side: Side
@@ -89,7 +89,7 @@ def branch_depths(tree: Tree) -> tuple[BranchDepth, ...]:
 
 
 def required_depth(tree: Tree) -> int:
-    """Return the number of store elements needed to recognize a binary tree.
+    """Return the number of stack elements needed to recognize a binary tree.
 
     It is the greatest depth of a phrase on a left branch (a tag there may be one deeper); 0 for a
     sentence of one word.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
@@ -38,7 +37,6 @@ from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.state import PrefixState
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.manifest import Description
 from treelm.transforms.transform import Pipeline
 from treelm.trees.tree import Tree
 
@@ -223,9 +221,9 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return replace(super().description(), transforms=tuple(self._pipeline.to_config()))
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return self._pipeline.to_config()
 
     @classmethod
     def _fits(cls, grammar: Grammar, config: PcfgConfig) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Self, cast
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
@@ -14,7 +13,6 @@ from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.manifest import Description
 
 
 class PcfgLaModel(GrammarModel[PcfgLaConfig]):
@@ -68,10 +66,6 @@ class PcfgLaModel(GrammarModel[PcfgLaConfig]):
     def __repr__(self) -> str:
         symbols, substates = len(self.grammar.symbols), self.grammar.total_substates
         return f"PcfgLaModel(symbols={symbols}, subcategories={substates})"
-
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return replace(super().description(), seed=self._config.seed)
 
     @classmethod
     def _fits(cls, grammar: Grammar, config: PcfgLaConfig) -> bool:

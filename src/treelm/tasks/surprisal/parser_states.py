@@ -1,4 +1,4 @@
-"""What an incremental parser believes after each word of a sentence."""
+"""The state of an incremental parser after each word of a sentence."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from treelm.models.interface.scores import bits
 from treelm.models.interface.states import State
 from treelm.models.interface.words import Words, words_of
 from treelm.tasks.surprisal.measures import parsing_part
-from treelm.view.parser_states import Belief
+from treelm.view.parser_states import ParserState
 
 
-def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Belief]:
-    """Return the heaviest stores after each word.
+def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[ParserState]:
+    """Return the most probable stacks after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         sentence: The words.
-        count: How many stores.
+        count: How many stacks.
 
     Raises:
         UnsupportedTask: if the model does not parse word by word.
@@ -26,12 +26,12 @@ def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Be
     if parser is None:
         raise UnsupportedTask(
             f"a model of the system {model.system} does not parse word by word, so it has no "
-            "stores to show. Use an hhmm model."
+            "stacks to show. Use an hhmm model."
         )
     state: State = parser.initial()
     found = []
     for word in words_of(sentence):
         log_prob, state = parser.advance(state, word)
-        stores = tuple((str(s), s.weight) for s in parser.stores(state, count))
-        found.append(Belief(word, bits(log_prob), stores))
+        stacks = tuple((str(s), s.weight) for s in parser.stacks(state, count))
+        found.append(ParserState(word, bits(log_prob), stacks))
     return found
