@@ -1,4 +1,4 @@
-"""The texts and trees of the store-model study, and what is held out of them."""
+"""The texts and trees of the HHMM study, and what is held out of them."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.report.report import Report
-from treelm.tasks.surprisal.parser_states import beliefs
-from treelm.view.parser_states import draw_beliefs_svg
+from treelm.tasks.surprisal.parser_states import parser_states
+from treelm.view.parser_states import draw_parser_states_svg
 from treelm.view.plots import Bar, draw_grouped_bars
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
@@ -136,7 +136,7 @@ def report_words(report: Report, trees: TreeCorpus) -> None:
 
 
 def report_garden_paths(
-    report: Report, store: HhmmModel, ngram: NgramModel, trees: TreeCorpus
+    report: Report, hhmm: HhmmModel, ngram: NgramModel, trees: TreeCorpus
 ) -> None:
     """Report the surprisal of critical words, with a picture of every item."""
     report_words(report, trees)
@@ -145,7 +145,7 @@ def report_garden_paths(
     for item in ITEMS:
         words = [sentence.split() for sentence in (item.ambiguous, item.clear)]
         bars = []
-        for name, model in (("HHMM", store), ("5-gram", ngram)):
+        for name, model in (("HHMM", hhmm), ("5-gram", ngram)):
             one, two = (
                 model.surprisal(each)[place].surprisal
                 for each, place in zip(words, item.critical, strict=True)
@@ -167,11 +167,11 @@ def report_garden_paths(
         for sentence in (item.ambiguous, item.clear):
             series = [
                 (name, [WordBar(row.word, row.surprisal) for row in model.surprisal(sentence)])
-                for name, model in (("HHMM", store), ("5-gram", ngram))
+                for name, model in (("HHMM", hhmm), ("5-gram", ngram))
             ]
             report.add_figure(draw_surprisal(series, title=sentence), f"{item.kind}: {sentence}")
-        picture = draw_beliefs_svg(beliefs(store, item.ambiguous), title=item.ambiguous)
-        report.add_figure(picture, f"{item.kind}: what the parser believes")
+        picture = draw_parser_states_svg(parser_states(hhmm, item.ambiguous), title=item.ambiguous)
+        report.add_figure(picture, f"{item.kind}: the parser states")
     columns = ("kind", "after", "word", "model", "ambiguous", "clear", "difference", "peak")
     report.add_table("Surprisal of the critical word, in bits", columns, rows)
     report.add_figure(

@@ -9,7 +9,7 @@ from pathlib import Path
 from corpora import TestSet, test_sets
 from perplexity_tables import PerplexityTables, figure_7
 from scored_text import Scored, ScoreFiles, joined
-from study_models import BIG, STORE, StudyModels
+from study_models import BIG, HHMM, StudyModels
 
 from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.models.interface.incremental import IncrementalModel
@@ -34,7 +34,7 @@ class PerplexityStudy:
         self._sets = [each for each in test_sets(models.data, held_out) if each.name in chosen]
         self._makers = models.makers()
         self._narrow: dict[str, Callable[[], IncrementalModel]] = {
-            f"{STORE}, beam {width}": _narrowed(models, width) for width in NARROW
+            f"{HHMM}, beam {width}": _narrowed(models, width) for width in NARROW
         }
 
     @property
@@ -126,7 +126,7 @@ class PerplexityStudy:
 
     def _restarts(self, report: Report) -> None:
         rows = []
-        for name in (STORE, *self._narrow):
+        for name in (HHMM, *self._narrow):
             facts = [
                 self._files.facts(data.name, name)
                 for data in self._sets
@@ -137,7 +137,7 @@ class PerplexityStudy:
             words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
             rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
         columns = ("model", "words and ends", "restarts", "of a thousand")
-        report.add_table("Restarts of the store model", columns, rows)
+        report.add_table("Restarts of the HHMM", columns, rows)
 
 
 def _narrowed(models: StudyModels, width: int) -> Callable[[], IncrementalModel]:

@@ -14,7 +14,7 @@ from scored_text import (
     grid,
     sentence_oracle,
 )
-from study_models import BIG, NGRAM, STORE
+from study_models import BIG, HHMM, NGRAM
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.tasks.evaluate.comparison import Comparison, compare_log_probs
@@ -22,7 +22,7 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Published, Result
 from treelm.view.plots import Point, Series, draw_line_chart
 
-MIXTURES = ((NGRAM, STORE), (BIG, STORE), (BIG, NGRAM))
+MIXTURES = ((NGRAM, HHMM), (BIG, HHMM), (BIG, NGRAM))
 #: How far the weight found by EM may be from the best one of a grid.
 GRID_TOLERANCE = 0.02
 
@@ -70,9 +70,9 @@ class PerplexityTables:
         share = f"{unknown / len(words):.4f}"
         self._sets.append((data.name, len(data.test), len(words), blocks, share))
         for name, found in test.items():
-            against = self._compared(data, found, test[NGRAM]) if name == STORE else None
+            against = self._compared(data, found, test[NGRAM]) if name == HHMM else None
             self._result(data, name, found, against, NGRAM)
-        self._claim("a", data, STORE, NGRAM, self._compared(data, test[STORE], test[NGRAM]))
+        self._claim("a", data, HHMM, NGRAM, self._compared(data, test[HHMM], test[NGRAM]))
         for one, two in MIXTURES:
             self._mixture(data, one, two, test, tuning)
         self._grid(data, test, tuning)
@@ -90,16 +90,16 @@ class PerplexityTables:
         weights = ("mixture", "set", "weight of the first", "found on")
         report.add_table("Weights found by EM", weights, self._weights)
         grids = ("set", "text", "EM", "grid of 0.01", "difference", f"within {GRID_TOLERANCE}")
-        report.add_table(f"Weight of the {NGRAM} beside the {STORE}", grids, self._grids)
-        oracles = ("set", NGRAM, STORE, "EM on the set itself", "better model for each sentence")
+        report.add_table(f"Weight of the {NGRAM} beside the {HHMM}", grids, self._grids)
+        oracles = ("set", NGRAM, HHMM, "EM on the set itself", "better model for each sentence")
         report.add_table("If the better model of each sentence were known", oracles, self._oracles)
         picture = draw_line_chart(
             self._curves,
-            title=f"{NGRAM} + {STORE} by the weight of the {NGRAM}",
+            title=f"{NGRAM} + {HHMM} by the weight of the {NGRAM}",
             x_axis=f"weight of the {NGRAM}",
             y_axis="bits per word",
         )
-        report.add_figure(picture, "Mixtures of the n-gram and the store model by weight")
+        report.add_figure(picture, "Mixtures of the n-gram and the HHMM by weight")
 
     # -- parts of a set ---------------------------------------------------------------------
 
@@ -130,16 +130,16 @@ class PerplexityTables:
         for title, mixed in mixtures.items():
             compared = self._compared(data, mixed, test[better])
             self._result(data, title, mixed, compared, better)
-            if STORE in (one, two):
+            if HHMM in (one, two):
                 self._claim("b", data, title, better, compared)
 
     def _grid(
         self, data: TestSet, test: Mapping[str, Scored], tuning: Mapping[str, Scored]
     ) -> None:
-        one, two = test[NGRAM], test[STORE]
+        one, two = test[NGRAM], test[HHMM]
         texts = {"test": (one, two)}
         if data.in_domain:
-            texts["dev"] = tuning[NGRAM], tuning[STORE]
+            texts["dev"] = tuning[NGRAM], tuning[HHMM]
         else:
             texts["first half"] = one.part(~data.half), two.part(~data.half)
             texts["second half"] = one.part(data.half), two.part(data.half)

@@ -1,4 +1,4 @@
-"""The incremental right-corner model: perplexities, mixtures, sweeps, reading times, garden paths.
+"""The HHMM: perplexities, mixtures, sweeps, reading times, garden paths.
 
     python experiments/hhmm/run.py --output FOLDER [--data FOLDER] [--parts perplexity sweeps ...]
 
@@ -58,7 +58,7 @@ class Study:
         if study.missing:
             print(f"no table of perplexities yet; not scored: {', '.join(study.missing)}")
             return None
-        report = self._report("perplexity", "Incremental right-corner model: perplexities")
+        report = self._report("perplexity", "HHMM: perplexities")
         if len(study.names) < len(SETS):
             report.warn(f"Only these sets: {', '.join(study.names)}.")
         for name, make in self._models.makers().items():
@@ -69,30 +69,30 @@ class Study:
 
     def sweeps(self) -> Path:
         """Depth, beam, ratio and other options, on dev sentences."""
-        report = self._report("sweeps", "Incremental right-corner model: depth and beam")
+        report = self._report("sweeps", "HHMM: depth and beam")
         rows = KeptRows(self._output / "work/sweeps.json")
         sentences = every_nth(self._data, "dev", self._arguments.every)
         sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
-        sweeps.widest(self._models.store, spread(self._data, "dev", 200))
+        sweeps.widest(self._models.hhmm, spread(self._data, "dev", 200))
         sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
-        sweeps.beams(self._models.store, self._arguments.beams)
+        sweeps.beams(self._models.hhmm, self._arguments.beams)
         sweeps.options(self._models.training_trees, option_choices()[: self._arguments.options])
         return report.write()
 
     def reading(self) -> Path:
         """Reading times of Natural Stories."""
-        report = self._report("reading", "Incremental right-corner model: reading times")
+        report = self._report("reading", "HHMM: reading times")
         folder = self._data / "reading/naturalstories"
         report_reading_times(
-            report, self._models.store, self._models.ngram(5), folder, self._threads
+            report, self._models.hhmm, self._models.ngram(5), folder, self._threads
         )
         return report.write()
 
     def garden(self) -> Path:
         """Sentences that lead readers astray."""
-        report = self._report("garden", "Incremental right-corner model: garden paths")
+        report = self._report("garden", "HHMM: garden paths")
         models = self._models
-        report_garden_paths(report, models.store, models.ngram(5), models.training_trees)
+        report_garden_paths(report, models.hhmm, models.ngram(5), models.training_trees)
         return report.write()
 
     def _report(self, part: str, title: str) -> Report:

@@ -1,4 +1,4 @@
-"""The models of the store-model study: trained once, kept in folders, over one vocabulary."""
+"""The models of the HHMM study: trained once, kept in folders, over one vocabulary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
 
-STORE, NGRAM, BIG = "HHMM", "5-gram", "big 5-gram"
+HHMM, NGRAM, BIG = "HHMM", "5-gram", "big 5-gram"
 ORDERS = (1, 2, 3, 4, 5)
 
 Kind = TypeVar("Kind", HhmmModel, NgramModel)
@@ -34,8 +34,8 @@ class StudyModels:
         data: Folder of the data.
         folder: Where models and texts are kept; they are used again if it was made with the same
             options.
-        depth: Elements of the store.
-        beam_width: Stores that are kept.
+        depth: Elements of the stack.
+        beam_width: Stacks that are kept.
         held_out_every: Hold out every n-th document of the large texts; default: by text.
         threads: Kernel threads of n-gram training.
     """
@@ -83,8 +83,8 @@ class StudyModels:
         return trees_of(self.data, "train")
 
     @cached_property
-    def store(self) -> HhmmModel:
-        """The incremental right-corner model."""
+    def hhmm(self) -> HhmmModel:
+        """The HHMM."""
         config = HhmmConfig(depth=self._depth, beam_width=self._beam)
         return self._kept(
             "hhmm",
@@ -93,8 +93,8 @@ class StudyModels:
         )
 
     def beam(self, width: int) -> HhmmModel:
-        """Return the store model with another beam."""
-        return self.store.with_search(beam_width=width)
+        """Return the HHMM with another beam."""
+        return self.hhmm.with_search(beam_width=width)
 
     @cached_property
     def yields(self) -> TextCorpus:
@@ -138,7 +138,7 @@ class StudyModels:
 
         return {
             **{f"{order}-gram": ngram(order) for order in ORDERS},
-            STORE: lambda: self.store,
+            HHMM: lambda: self.hhmm,
             BIG: lambda: self.big,
         }
 

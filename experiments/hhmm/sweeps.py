@@ -1,4 +1,4 @@
-"""How depth, beam and binarization matter to the store model."""
+"""How depth, beam and binarization matter to the HHMM."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpora import Sentences
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.hhmm.config import HhmmConfig
-from treelm.models.hhmm.events import binary_trees, count_store_rules
+from treelm.models.hhmm.events import binary_trees, count_rules_by_depth
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.train import train_hhmm
 from treelm.tasks.report.report import Report
@@ -87,11 +87,11 @@ class Sweeps:
             curve = [Point(depth, float(points[depth])) for depth in DEPTHS]
             curves.append(Series(direction, tuple(curve)))
         columns = ("binarization", "treebank", *(f"depth {depth}" for depth in DEPTHS))
-        self._report.add_table("Share of trees that fit a store", columns, rows)
+        self._report.add_table("Share of trees that fit a stack", columns, rows)
         picture = draw_line_chart(
             curves,
-            title="Share of the trees of all treebanks that fit a store, by its depth",
-            x_axis="elements of the store",
+            title="Share of the trees of all treebanks that fit a stack, by its depth",
+            x_axis="elements of the stack",
             y_axis="share of trees",
         )
         self._report.add_figure(picture, "Depth coverage")
@@ -117,9 +117,9 @@ class Sweeps:
         title = f"Beam and ratio, {len(self._sentences)} dev sentences, {words} words, one core"
         self._report.add_table(title, columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
+            [Series("HHMM", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
             title="Bits per word by beam width",
-            x_axis="stores kept",
+            x_axis="stacks kept",
             y_axis="bits per word",
             log_x=True,
         )
@@ -151,9 +151,9 @@ class Sweeps:
         columns = ("options", "rules", "fitting share", "bits per word", "restarts")
         self._report.add_table("Options of the grammar, beam 500", columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(depths))],
-            title="Bits per word by the depth of the store, beam 500",
-            x_axis="elements of the store",
+            [Series("HHMM", tuple(depths))],
+            title="Bits per word by the depth of the stack, beam 500",
+            x_axis="elements of the stack",
             y_axis="bits per word",
         )
         self._report.add_figure(picture, "Bits per word by depth")
@@ -186,7 +186,7 @@ class Sweeps:
 
 def _depth_counter(corpus: TreeCorpus, config: HhmmConfig) -> Callable[[], Row]:
     def count() -> Row:
-        depths = count_store_rules(binary_trees(corpus, config), 1).depth_of_tree
+        depths = count_rules_by_depth(binary_trees(corpus, config), 1).depth_of_tree
         found: list[float] = np.bincount(depths, minlength=40).astype(float).tolist()
         return found
 
