@@ -96,7 +96,7 @@ def test_em_with_topics() -> None:
         order=2, heads=1, topics=4, keep_topics=2, stack_size=3, n_best=3, iterations=2, tolerance=0
     )
     model, log = logged(config)
-    n_best = [step.log_likelihood for step in log.steps if step.kind == "n-best"]
+    n_best = [step.log_likelihood for step in log if step.kind == "n-best"]
     assert n_best[1] > n_best[0]
     assert model.prior.sum() == pytest.approx(1)
     again, _ = logged(config, threads=2)
