@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from treelm.corpus.sample_treebank import sample_path
 
+# Nothing here depends on a clock: a busy machine takes longer for the same examples.
 settings.register_profile(
     "treelm", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )

@@ -29,7 +29,7 @@ from treelm.testing.strategies import bracket_soup, english_trees, labels, trees
 from treelm.transforms.clean import clean
 from treelm.trees.tree import Tree
 
-SOUP = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SOUP = settings(suppress_health_check=[HealthCheck.too_slow])
 COMMON_BYTES = b"()NX \n\t\xc3\xa9\xe2\x80*x"
 WHOLE = ReadOptions(strip=False, unescape=False)
 

@@ -33,7 +33,7 @@ from treelm.tasks.inspect.topics import draw_topics, inspect_topics, word_topic_
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=6),
     st.integers(1, 11),
