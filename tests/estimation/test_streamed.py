@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.estimation.kernel_models import Data, any_data, kernel_table
 
@@ -48,7 +48,6 @@ def both_counts(data: Data, folder: Path) -> tuple[EventCounts, EventCounts]:
 
 
 @pytest.mark.filterwarnings("ignore::treelm.errors.TreelmWarning")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=any_data(),
     kind=st.sampled_from(["kn", "mkn", "berkeley"]),

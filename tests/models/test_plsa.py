@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.models.topic_models import ANIMALS, STARS, sample_topics, train_small, two_topics
+from tests.models.plsa_models import ANIMALS, STARS, sample_topics, train_small, two_topics
 
 from treelm import _native
 from treelm.corpus.corpus import TextCorpus
