@@ -93,6 +93,7 @@ def test_streamed_tables_are_the_same(  # noqa: PLR0917 (drawn by hypothesis)
     assert_same(table, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("words", [True, False])
 def test_streamed_larger_than_any_run(tmp_path: Path, words: bool, threads: int) -> None:

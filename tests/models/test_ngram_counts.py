@@ -120,6 +120,7 @@ def test_ngram_counts_a_model_is_none(texts: list[Path], tmp_path: Path) -> None
         NgramCounts.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_counts_commands(texts: list[Path], tmp_path: Path) -> None:
     folders = []
     for i, path in enumerate(texts):
@@ -142,6 +143,7 @@ def test_counts_commands(texts: list[Path], tmp_path: Path) -> None:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_counts_commands_refuse(texts: list[Path], tmp_path: Path) -> None:
     out = ["-o", tmp_path / "x"]
     assert_refused(treelm("counts", "build", "--text", texts[0], "--order", "99", *out), 2, "99")
