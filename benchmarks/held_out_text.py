@@ -1,9 +1,9 @@
-"""An n-gram model of all the text there is, and bits per word on the tenth it has not seen.
+"""An n-gram model of all available text, and bits per word on a held-out tenth.
 
     python benchmarks/held_out_text.py [--text FILE...] [--order 5] [--smoothing mkn] [--threads 2]
 
 Every tenth document of each file is held out (a blank line ends a document); the rest is trained
-on. Prints sizes, seconds, the most memory held at any time, and bits per word with and without the
+on. Prints sizes, seconds, peak memory, and bits per word with and without the
 ends of sentences.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 DEFAULT_TEXT = sorted((Path(__file__).resolve().parents[2] / "shared/data/text").glob("*.txt.xz"))
@@ -52,11 +53,13 @@ def main() -> None:
         train, held_out = split(arguments.text, Path(folder))
         start = time.perf_counter()
         config = NgramConfig(order=arguments.order, smoothing=arguments.smoothing)
-        model = train_ngram(TextCorpus((train,)), config, threads=arguments.threads)
+        model = train_ngram(TextCorpus((train,)), config, run=Run(threads=arguments.threads))
         trained = time.perf_counter()
         model.save(Path(folder) / "model")
         saved = time.perf_counter()
-        found = evaluate_perplexity(model, TextCorpus((held_out,)), threads=arguments.threads)
+        found = evaluate_perplexity(
+            model, TextCorpus((held_out,)), run=Run(threads=arguments.threads)
+        )
         print(
             json.dumps(
                 {

@@ -1,4 +1,4 @@
-"""The incremental right-corner model: time of a word, of a cached word, by length and by threads.
+"""The incremental right-corner model: time per word, per cached word, by length and by threads.
 
     python benchmarks/hhmm.py [--model FOLDER | --trees FILE...] [--text FILE] [--wide]
 
@@ -19,11 +19,12 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
+from treelm.models.hhmm.train import train_hhmm
 from treelm.models.interface.states import State
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/treebanks"
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")
-#: Best of so many, because a shared machine is never quiet.
+#: Number of repetitions; the best counts, because a shared machine is never quiet.
 ROUNDS = 3
 
 Sentences = list[tuple[str, ...]]
@@ -34,7 +35,7 @@ def seconds(model: HhmmModel, sentences: Sentences, threads: int = 1) -> tuple[f
     best, wall = float("inf"), float("inf")
     bits = 0.0
     for _ in range(ROUNDS):
-        fresh = model.with_search()  # knows no word yet
+        fresh = model.with_search()  # with an empty cache
         began, start = time.perf_counter(), time.process_time()
         bits = float(fresh.score_batch(sentences, threads=threads).bits().mean())
         best = min(best, time.process_time() - start)
@@ -43,7 +44,7 @@ def seconds(model: HhmmModel, sentences: Sentences, threads: int = 1) -> tuple[f
 
 
 def beams(model: HhmmModel, sentences: Sentences, *, wide: bool) -> None:
-    """Print the time of a word by beam."""
+    """Print the time per word by beam."""
     words = sum(map(len, sentences))
     exact = 0.0
     for width, ratio, target in (
@@ -56,13 +57,13 @@ def beams(model: HhmmModel, sentences: Sentences, *, wide: bool) -> None:
         used, _, bits = seconds(model.with_search(beam_width=width, beam_ratio=ratio), sentences)
         exact = exact or bits
         print(
-            f"beam {width}, ratio {ratio:g}: {1000 * used / words:.3f} ms a word, "
+            f"beam {width}, ratio {ratio:g}: {1000 * used / words:.3f} ms per word, "
             f"{words / used:,.0f} words/s, {bits:.4f} bits ({bits - exact:+.4f})  {target}"
         )
 
 
 def cached(model: HhmmModel, sentences: Sentences) -> None:
-    """Print the time of single steps from Python, new and taken before."""
+    """Print the time of single steps from Python, new and cached."""
     pairs: list[tuple[State, str]] = []
     first = model.with_search()
     start = time.process_time()
@@ -80,7 +81,7 @@ def cached(model: HhmmModel, sentences: Sentences) -> None:
 
 
 def lengths(model: HhmmModel, sentences: Sentences) -> None:
-    """Print the time of sentences by their length, and how straight the line is."""
+    """Print the time of sentences by their length, and how linear it is."""
     words = [word for sentence in sentences for word in sentence]
     words = (words * (1 + 2000 // len(words)))[:2000]
     sizes, times = [10, 20, 50, 100, 200], []
@@ -90,14 +91,14 @@ def lengths(model: HhmmModel, sentences: Sentences) -> None:
         times.append(1000 * used / len(cut))
     fit = np.corrcoef(sizes, times)[0, 1] ** 2
     shown = ", ".join(f"{size}: {each:.1f}" for size, each in zip(sizes, times, strict=True))
-    print(f"ms a sentence by its words, beam 500: {shown}; r^2 of a line {fit:.4f}")
+    print(f"ms per sentence by its words, beam 500: {shown}; r^2 of a line {fit:.4f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--model", type=Path, help="model folder")
     parser.add_argument("--trees", type=Path, nargs="+", help="training trees")
-    parser.add_argument("--text", type=Path, help="text to read; default: of the dev trees")
+    parser.add_argument("--text", type=Path, help="text to read; default: that of the dev trees")
     parser.add_argument("--sentences", type=int, default=100)
     parser.add_argument("--wide", action="store_true", help="also beam 20000")
     options = parser.parse_args()
@@ -108,7 +109,7 @@ def main() -> None:
         model = HhmmModel.load(options.model)
     else:
         start = time.process_time()
-        model = HhmmModel.train(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig())
+        model = train_hhmm(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig())
         print(f"training: {time.process_time() - start:.1f} s")
     if options.text is not None:
         sentences = list(TextCorpus((options.text,)))[: options.sentences]

@@ -1,9 +1,9 @@
-"""Lists of trees side by side with the Berkeley parser's: speed, length, oracle F1, mass; one run.
+"""k-best lists side by side with the Berkeley parser's: speed, length, oracle F1, mass; one run.
 
     python benchmarks/k_best.py --model FOLDER --gold FILE.mrg [--berkeley JAR --grammar FILE.gr]
 
-One thread, one core, processor seconds. The start of the Berkeley parser and the warming up of its
-machine are taken off: it lists the sentences once and three times over, and the difference counts.
+One thread, one core, processor seconds. The start-up and warm-up of the Berkeley parser are
+subtracted: it lists the sentences once and three times over, and the difference counts.
 Both write their lists as text. Oracle F1 is that of the best tree among the first 1, 10, 100 and
 1000. Mass: the probability of the words summed over the list, over the pruned forest, and over
 everything.
@@ -33,7 +33,7 @@ from treelm.tasks.evaluate.oracle import evaluate_oracle, read_lists
 from treelm.trees.tree import Tree
 
 K = 1000
-#: Lists that are held at once.
+#: Number of lists in memory at once.
 BATCH = 64
 
 
@@ -106,7 +106,7 @@ def berkeley(jar: Path, grammar: Path, gold: list[Tree], work: Path) -> dict[str
 
 
 def mass(model: GrammarModel, gold: list[Tree]) -> dict[str, object]:  # type: ignore[type-arg]
-    """Return bits a word that lists and forests miss, and the share of the mass they hold."""
+    """Return bits per word that lists and forests lose, and the share of the mass they keep."""
     sentences = [tree.words for tree in gold]
     words = sum(map(len, sentences))
     exact = model.sentence_log_probs(sentences)
@@ -135,7 +135,9 @@ def main() -> None:
     parser.add_argument("--berkeley", type=Path)
     parser.add_argument("--grammar", type=Path)
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--mass", type=int, default=50, help="sentences that masses are summed for")
+    parser.add_argument(
+        "--mass", type=int, default=50, help="number of sentences to compute masses for"
+    )
     parser.add_argument("--core", type=int)
     arguments = parser.parse_args()
     if arguments.core is not None:

@@ -2,7 +2,7 @@
 
     python benchmarks/kenlm_parity.py --lmplz PATH [--text FILE] [--order 5]
 
-Trains with KenLM's ``lmplz`` and with treelm, then compares discounts' results n-gram by n-gram:
+Trains with KenLM's ``lmplz`` and with treelm, then compares the results n-gram by n-gram:
 vocabulary, log10 probability and back-off weight of every n-gram; and the perplexity of the text
 under treelm's own model, under KenLM's ARPA file, and under treelm's ARPA file read again. Exits
 with 1 if a number differs by more than 1e-4 or a perplexity in its first five digits.
@@ -34,7 +34,7 @@ LARGEST_DIFFERENCE = 1e-4
 
 
 def run_lmplz(lmplz: Path, text: Path, order: int, arpa: Path) -> float:
-    """Train with KenLM and return the seconds it took; blank lines end documents, as with us."""
+    """Train with KenLM and return the seconds it took; blank lines end documents, as in treelm."""
     plain = arpa.with_suffix(".txt")
     with plain.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in read_lines(text) if line.strip())
@@ -73,7 +73,7 @@ def compare(ours: NgramModel, theirs: NgramModel) -> float:
         if length < order:
             theirs_weight = theirs.table.backoff_weights(whole[:, :-1], level=level - 1)
             weights = float(np.abs(np.log10(theirs_weight) - np.log10(np.abs(weight))).max())
-        # <s> is listed as a word of probability one by KenLM and is no prediction with us.
+        # KenLM lists <s> as a word of probability one; in treelm it is never predicted.
         extra = len(found) - len(rows)
         print(
             f"{length}-grams: {len(rows)}, as many in both: {'yes' if extra in (0, 1) else 'NO'}; "
@@ -91,7 +91,7 @@ def perplexity(model: NgramModel, text: Path) -> float:
 
 
 def main() -> None:
-    """Train both, compare, and say so."""
+    """Train both, compare, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lmplz", type=Path, required=True)
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT)

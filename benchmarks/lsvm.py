@@ -1,8 +1,8 @@
-"""Parsing by weights of any sign: seconds for a thousand sentences, beside a dense chart.
+"""Parsing with weights of any sign: seconds per thousand sentences, beside a dense chart.
 
     python benchmarks/lsvm.py --text FILE [--trees FILE...] [--json]
 
-Prints processor time of one thread, and how much memory the process has at most. The dense chart is
+Prints processor time of one thread, and peak memory. The dense chart is
 the plain one of the same library: every rule at every split.
 """
 
@@ -36,9 +36,9 @@ GRAMMARS: dict[str, dict[str, object]] = {
 def seconds_of(
     features: LatentFeatures, sentences: list[tuple[str, ...]], weights: Floats
 ) -> float:
-    """Return processor seconds of parsing, all that Python does around it included."""
+    """Return processor seconds of parsing, including the Python code around it."""
     given = features.sentences(sentences)
-    given.parse(weights)  # which sentences need the second lexicon is found out once
+    given.parse(weights)  # the sentences that need the second lexicon are found once
     start = time.process_time()
     given.parse(weights)
     return time.process_time() - start
@@ -72,7 +72,7 @@ def charts(
     nothing = {name: array[: name.endswith("starts")] for name, array in text.items()}
     start = time.process_time()
     _native.best_weighted_trees(**tables, **nothing)
-    preparing = time.process_time() - start  # once a grammar, and the same for both
+    preparing = time.process_time() - start  # once per grammar, and the same for both
     found = []
     used = []
     for plain in (False, True):
@@ -91,8 +91,10 @@ def main() -> None:
     parser.add_argument("--text", type=Path, default=DATA / "text/reuters.txt.xz")
     wsj = DATA / "treebanks/wsj-sample/train.mrg"
     parser.add_argument("--trees", type=Path, nargs="+", default=[wsj])
-    parser.add_argument("--sentences", type=int, default=100, help="of each length")
-    parser.add_argument("--dense", type=int, default=5, help="of each length, for the dense chart")
+    parser.add_argument("--sentences", type=int, default=100, help="sentences of each length")
+    parser.add_argument(
+        "--dense", type=int, default=5, help="sentences of each length, for the dense chart"
+    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     by_length = {
@@ -136,7 +138,7 @@ def main() -> None:
             f"{row['seconds_per_thousand']} s for 1000 sentences, dense chart "
             f"{row['dense_over_chart']} times as long"
         )
-    print(f"at most {peak:.0f} MiB")
+    print(f"peak memory {peak:.0f} MiB")
 
 
 if __name__ == "__main__":

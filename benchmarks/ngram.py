@@ -2,7 +2,7 @@
 
     python benchmarks/ngram.py --kenlm FOLDER [--text FILE] [--order 5] [--memory 4G] [--cores 0]
 
-FOLDER holds KenLM's programs lmplz, build_binary and query. Both sides are pinned to the same
+FOLDER contains KenLM's programs lmplz, build_binary and query. Both sides are pinned to the same
 cores with taskset, and get the same --memory. Training is timed from the text to a model that can
 be loaded; scoring is timed without loading. If the package kenlm is installed, its `score` is timed
 beside our `score_many`, both from Python strings. --share 0.25 takes a quarter of the text.
@@ -27,7 +27,7 @@ from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
 
 DEFAULT_TEXT = Path(__file__).resolve().parents[2] / "shared/data/text/un-debates.txt.xz"
-#: Each way of scoring is timed so often, and the best counts: other work only ever adds time.
+#: Number of timings of each way of scoring; the best counts: other work only ever adds time.
 REPEATS = 3
 
 
@@ -105,7 +105,7 @@ def train_kenlm(
 
 
 def score_ours(model: NgramModel, text: Path) -> dict[str, float]:
-    """Return words and ends scored a second: ids already known, and from the text."""
+    """Return words and ends scored per second: from known ids, and from the text."""
     start = time.perf_counter()
     encoded = encode_text(text, model.vocabulary)
     encoding = time.perf_counter() - start
@@ -122,7 +122,7 @@ def score_ours(model: NgramModel, text: Path) -> dict[str, float]:
 
 
 def score_kenlm(programs: Path, binary: Path, text: Path, events: float, cores: str) -> float:
-    """Return words and ends that KenLM's query scores a second, loading taken off."""
+    """Return words and ends that KenLM's query scores per second, without loading."""
     query = [programs / "query", "-v", "summary", binary]
     loading = min(run(query, cores) for _ in range(REPEATS))
     return events / (min(run(query, cores, stdin=text) for _ in range(REPEATS)) - loading)
@@ -131,7 +131,7 @@ def score_kenlm(programs: Path, binary: Path, text: Path, events: float, cores: 
 def score_python(
     ours: NgramModel, binary: Path, text: Path, events: float
 ) -> dict[str, float | None]:
-    """Return what `score_many`, and the package kenlm if it is installed, do in a second."""
+    """Return words per second of `score_many`, and of the package kenlm if it is installed."""
     lines = list(read_lines(text))
 
     def best(score: Callable[[], float]) -> float:
@@ -158,8 +158,8 @@ def main() -> None:
     parser.add_argument("--kenlm", type=Path, required=True)
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT)
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--memory", default="4G", help="for both sides")
-    parser.add_argument("--share", type=float, default=1.0, help="of the lines of the text")
+    parser.add_argument("--memory", default="4G", help="memory limit for both sides")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the lines of the text")
     parser.add_argument("--cores", default="0", help="cores for both, such as 0 or 0,1")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

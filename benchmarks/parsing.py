@@ -2,13 +2,13 @@
 
     python benchmarks/parsing.py --treebank FOLDER [--berkeley JAR] [--rounds 3] [--work FOLDER]
 
-FOLDER holds train.mrg, dev.mrg and test.mrg. Both are trained on the same file, one thread each,
-and parse the words of the same trees. Times are processor seconds. The Berkeley parser's start and
-the warming up of its machine are taken off: it parses each set once and three times over, and the
+FOLDER contains train.mrg, dev.mrg and test.mrg. Both are trained on the same file, one thread each,
+and parse the words of the same trees. Times are processor seconds. The start-up and warm-up of the
+Berkeley parser are subtracted: it parses each set once and three times over, and the
 difference counts. Speeds are medians of several rounds in which the programs take turns, with the
-smallest and the largest. Then: tokens a second by length, speed against accuracy over thresholds,
+smallest and the largest. Then: tokens per second by length, speed against accuracy over thresholds,
 what two threads gain in parsing and in training, and the time that a billion words would take.
-Models are kept in --work, and are not trained again if they are there.
+Models are kept in --work, and existing ones are not trained again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def processor_seconds(command: Sequence[str | Path], log: Path) -> float:
 
 
 def train_ours(train: Path, work: Path, cycles: int) -> float | None:
-    """Train with treelm and return processor seconds; None if the model is there."""
+    """Train with treelm and return processor seconds; None if the model exists."""
     if (work / "treelm").exists():
         return None
     program = Path(sys.executable).with_name("treelm")
@@ -72,13 +72,13 @@ def train_ours(train: Path, work: Path, cycles: int) -> float | None:
 
 
 def java(jar: Path, name: str) -> list[str]:
-    """Return how a program of the Berkeley parser is started."""
+    """Return the command of a program of the Berkeley parser."""
     options = ["-server", "-Xmx3g", "-XX:+UseSerialGC", "-cp", str(jar)]
     return ["java", *options, f"edu.berkeley.nlp.PCFGLA.{name}"]
 
 
 def train_berkeley(jar: Path, train: Path, work: Path, cycles: int) -> float | None:
-    """Train the Berkeley parser and return processor seconds; None if the grammar is there."""
+    """Train the Berkeley parser and return processor seconds; None if the grammar exists."""
     if (work / "berkeley.gr").exists():
         return None
     command: list[str | Path] = [
@@ -103,7 +103,7 @@ def parse_ours(
     pruning: Pruning | Thresholds,
     out: Path,
 ) -> float:
-    """Parse on one thread, write the trees, and return sentences a processor second."""
+    """Parse on one thread, write the trees, and return sentences per processor second."""
     options = ParserOptions(pruning=pruning)
     model.parse_many(sentences[:1], options=options)
     start = time.process_time()
@@ -115,7 +115,7 @@ def parse_ours(
 
 
 def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out: Path) -> float:
-    """Parse once and three times over; return sentences a processor second, start taken off."""
+    """Parse once and three times over; return sentences per processor second, without start-up."""
     lines = "".join(" ".join(words) + "\n" for words in sentences)
     seconds = []
     for times in (1, 3):
@@ -131,7 +131,7 @@ def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out:
 def side_by_side(
     model: PcfgLaModel, gold: Path, work: Path, jar: Path | None, rounds: int
 ) -> dict[str, object]:
-    """Parse the words of some trees with everything, in turns; return speeds and accuracies."""
+    """Parse the words of some trees with all parsers, in turns; return speeds and accuracies."""
     sentences = [tree.words for tree in read_trees(gold)]
     speeds: dict[str, list[float]] = {}
     guesses: dict[str, Path] = {}
@@ -168,12 +168,12 @@ def median_seconds(work: Callable[[], object], rounds: int) -> float:
 def by_length(
     model: PcfgLaModel, sentences: list[tuple[str, ...]], rounds: int
 ) -> dict[int, float]:
-    """Return tokens a processor second for sentences of about some lengths."""
+    """Return tokens per processor second for sentences of about some lengths."""
     words = [word for sentence in sentences for word in sentence]
     found = {}
     for length in LENGTHS:
         exact = [s for s in sentences if abs(len(s) - length) <= length // 10][:100]
-        # Too few sentences are that long: words of several make some.
+        # Too few sentences are that long: join several.
         while len(exact) < 20:
             first = len(exact) * length % (len(words) - length)
             exact.append(tuple(words[first : first + length]))
@@ -200,7 +200,7 @@ def curve(
 def two_threads(
     model: PcfgLaModel, sentences: list[tuple[str, ...]], train: Path
 ) -> dict[str, float]:
-    """Return how many times faster two threads are than one, by the clock on the wall."""
+    """Return how many times faster two threads are than one, by wall time."""
 
     def wall(work: Callable[[int], object]) -> list[float]:
         seconds = []
@@ -231,7 +231,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--treebank", type=Path, required=True)
     parser.add_argument("--berkeley", type=Path)
-    parser.add_argument("--berkeley-train", type=Path, help="where it needs another training file")
+    parser.add_argument(
+        "--berkeley-train", type=Path, help="training file of the Berkeley parser, if different"
+    )
     parser.add_argument("--cycles", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=Path)

@@ -1,4 +1,4 @@
-"""The search of the structured language model: words a second, by stack size and by threads.
+"""The search of the structured language model: words per second, by stack size and by threads.
 
     python benchmarks/slm.py [--trees FILE... --held-out FILE] [--order 1] [--text FILE]
 
@@ -15,10 +15,10 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.errors import TreelmWarning
 from treelm.models.composite.config import CompositeConfig
-from treelm.models.composite.model import CompositeModel
+from treelm.models.composite.train import train_composite
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/treebanks/wsj-sample"
-#: Best of so many, because a shared machine is never quiet.
+#: Number of repetitions; the best counts, because a shared machine is never quiet.
 ROUNDS = 3
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", nargs="+", default=[str(DATA / "train.mrg")])
     parser.add_argument("--held-out", default=str(DATA / "dev.mrg"))
-    parser.add_argument("--text", help="what is scored; default: the held-out sentences")
+    parser.add_argument("--text", help="text to score; default: the held-out sentences")
     parser.add_argument("--order", type=int, default=1)
     parser.add_argument("--heads", type=int, default=2)
     arguments = parser.parse_args()
@@ -37,7 +37,7 @@ def main() -> None:
         order=arguments.order, heads=arguments.heads, iterations=0, follow_up=0
     )
     trees = TreeCorpus(tuple(arguments.trees), on_error="skip")
-    model = CompositeModel.train(trees, config, held_out=held_out)
+    model = train_composite(trees, config, held_out=held_out)
     text = TextCorpus((arguments.text,)) if arguments.text else TreeSentences(held_out)
     sentences = list(text)
     tokens = sum(map(len, sentences)) + len(sentences)

@@ -1,4 +1,4 @@
-"""Training of latent grammars: seconds of processor time, likelihoods, and how threads share it.
+"""Training of latent grammars: seconds of processor time, likelihoods, and the effect of threads.
 
     python benchmarks/split_merge.py [--trees FILE] [--cycles 5] [--threads 2]
 
@@ -26,7 +26,7 @@ from treelm.grammar.split_merge import (
 )
 
 DEFAULT_TREES = Path(__file__).resolve().parents[2] / "shared/data/treebanks/wsj-sample/train.mrg"
-#: Iterations of the comparison of threads.
+#: Number of iterations in the comparison of threads.
 ROUNDS = 5
 
 

@@ -1,4 +1,4 @@
-"""PLSA and n-gram/PLSA: events a second and core, memory beside the plan, and what threads share.
+"""PLSA and n-gram/PLSA: events per second and core, memory against the plan, effect of threads.
 
     python benchmarks/topics.py [--text FILE...] [--documents 2000] [--topics 200] [--order 3]
 
@@ -26,17 +26,17 @@ from treelm.models.plsa.trainer import PlsaTrainer
 
 DEFAULT_TEXT = Path(__file__).resolve().parents[2] / "shared/data/text/reuters.txt.xz"
 Result = TypeVar("Result")
-#: Iterations of PLSA before events are counted.
+#: Number of PLSA iterations before events are counted.
 ITERATIONS = 10
 
 
 def timed(name: str, work: Callable[[], Result], size: int) -> Result:
-    """Do some work; print its processor time, and how much of it was done in a second."""
+    """Do some work; print its processor time and speed."""
     wall, start = time.perf_counter(), time.process_time()
     result = work()
     seconds = time.process_time() - start
     print(
-        f"{name:<28} {seconds:8.2f} s {size / max(seconds, 1e-9):12,.0f} a second and core"
+        f"{name:<28} {seconds:8.2f} s {size / max(seconds, 1e-9):12,.0f} per second and core"
         f" ({time.perf_counter() - wall:.2f} s on the clock)",
         flush=True,
     )

@@ -1,12 +1,12 @@
-"""Treelet models: how fast trees are counted and models made, and lists of trees scored.
+"""Treelet models: speed of counting trees, making models, and scoring lists of trees.
 
     python benchmarks/treelet.py [--trees FILE...] [--memory 2G] [--parser MODEL]
 
 Trains on files of trees, or repeats FOLDER/*/train.mrg (the packaged treebank if there is none)
-until there are so many tokens, with one and two threads: counting alone, and everything from the
+until there are enough tokens, with one and two threads: counting alone, and everything from the
 file to the saved model. From that it says what 1.3 billion tokens would take. Then takes lists of
 1000 trees of sentences of 24 to 26 words, by the parser given or by a treebank grammar of the same
-trees, and scores them on one core, transforms included. Processor time stands beside the clock,
+trees, and scores them on one core, transforms included. Processor time is printed beside wall time,
 because a shared machine is never quiet.
 """
 
@@ -34,10 +34,11 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.interface.tree_model import GivesTrees, k_best_lists
 from treelm.models.registry import load, train
+from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.counts import CountedTreelets
 from treelm.models.treelet.events import count_treelets
-from treelm.models.treelet.model import TreeletModel
-from treelm.models.treelet.train import train_on_counts
+from treelm.models.treelet.train import train_treelet
 from treelm.parallel.memory import MemoryLimit
 from treelm.trees.packed import PackedTrees
 
@@ -52,20 +53,20 @@ T = TypeVar("T")
 
 
 def processor_seconds() -> float:
-    """Return what this process has used of all processors."""
+    """Return the processor time this process has used."""
     used = os.times()
     return used.user + used.system
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float, float]:
-    """Return what the work gives, the seconds of the clock, and those of all processors."""
+    """Return the result of the work, its wall time, and its processor time."""
     start, before = time.perf_counter(), processor_seconds()
     result = work()
     return result, time.perf_counter() - start, processor_seconds() - before
 
 
 def repeated(files: list[Path], tokens: int, folder: Path) -> tuple[Path, int]:
-    """Return a file that repeats others until it has so many tokens, and how many it has."""
+    """Return a file that repeats others until it has enough tokens, and how many it has."""
     report = ReadReport()
     for _ in TreeCorpus(tuple(files), on_error="skip").batches(report):
         pass
@@ -79,7 +80,7 @@ def repeated(files: list[Path], tokens: int, folder: Path) -> tuple[Path, int]:
 
 
 class DiskWatch:
-    """Notes the largest size of the files in a folder while work goes on."""
+    """Records the largest size of the files in a folder during work."""
 
     def __init__(self, folder: Path) -> None:
         self.largest = 0
@@ -91,7 +92,7 @@ class DiskWatch:
         while not self._stop.wait(0.2):
             used = 0
             for file in self._folder.rglob("*"):
-                with contextlib.suppress(OSError):  # gone meanwhile
+                with contextlib.suppress(OSError):  # deleted meanwhile
                     used += file.stat().st_size
             self.largest = max(self.largest, used)
 
@@ -108,7 +109,7 @@ def measure_training(
     paths: tuple[Path, ...], tokens: int, folder: Path, memory: str | None, threads_of: list[int]
 ) -> None:
     """Print how fast trees are counted, and a model is made and saved."""
-    # A closed vocabulary needs no reading of its own.
+    # A closed vocabulary needs no separate reading.
     words = train("ngram", TreeCorpus(paths, on_error="skip"), order=1).vocabulary
     clock = used = 0.0
     watch = DiskWatch(folder)
@@ -122,7 +123,11 @@ def measure_training(
         watch = DiskWatch(folder)
         with watch:
             counts = counting()
-            model = train_on_counts(counts, TreeletConfig(), threads=threads, memory=limit)
+            model = train_treelet(
+                CountedTreelets(counts, TreeletConfig()),
+                TreeletConfig(),
+                run=Run(threads=threads, memory=limit),
+            )
             model.save(folder / "model")
         clock, used = time.perf_counter() - start, processor_seconds() - before
         show(f"words, counts, model, files; {threads} threads", tokens, clock, used)
@@ -130,7 +135,7 @@ def measure_training(
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     size = sum(file.stat().st_size for file in (folder / "model").iterdir()) / 2**20
     print(
-        f"largest memory {peak:.0f} MiB, model {size:.0f} MiB, largest disk with what was sorted "
+        f"peak memory {peak:.0f} MiB, model {size:.0f} MiB, peak disk with sorted files "
         f"{watch.largest / 2**20:.0f} MiB"
     )
     times = LARGE / tokens
@@ -145,7 +150,7 @@ def show(what: str, tokens: int, clock: float, used: float) -> None:
     """Print a throughput."""
     print(
         f"{what:<40} {tokens / clock / 1e6:6.2f} M tokens/s "
-        f"({tokens / max(used, 0.01) / 1e6:.2f} M tokens a processor second)"
+        f"({tokens / max(used, 0.01) / 1e6:.2f} M tokens per processor second)"
     )
 
 
@@ -153,7 +158,7 @@ def measure_scoring(files: list[Path], parser: GivesTrees) -> None:
     """Print how long lists of trees take on one core."""
     corpus = TreeCorpus(tuple(files), on_error="skip")
     sentences = [words for words in TreeSentences(corpus) if len(words) in LENGTHS][:20]
-    model = TreeletModel.train(corpus, TreeletConfig())
+    model = train_treelet(corpus, TreeletConfig())
     milliseconds, nodes, subtrees, found = [], [], [], 0
     for parses in k_best_lists(parser, sentences, TREES):
         if len(parses) < TREES or parses[0].is_fallback:
@@ -187,10 +192,10 @@ def main() -> None:
     parser.add_argument("--treebanks", type=Path, default=DEFAULT_TREEBANKS)
     parser.add_argument("--tokens", type=int, default=20_000_000)
     parser.add_argument("--parser", type=Path, help="model folder of a parser")
-    parser.add_argument("--memory", help="limit of memory, such as 2G")
+    parser.add_argument("--memory", help="memory limit, such as 2G")
     parser.add_argument("--trees", type=Path, nargs="*", help="files of trees, as they are")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--no-scoring", action="store_true", help="leave lists of trees out")
+    parser.add_argument("--no-scoring", action="store_true", help="do not score lists of trees")
     arguments = parser.parse_args()
     files = sorted(arguments.treebanks.glob("*/train.mrg")) or [Path(sample_path())]
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:

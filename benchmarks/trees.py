@@ -2,10 +2,10 @@
 
     python benchmarks/trees.py [--treebanks FOLDER] [--tokens 50000000]
 
-Reads FOLDER/*/train.mrg (the packaged treebank if there is none) again and again until that many
-tokens went through, on one core and on two, and prints tokens per second, the resident memory after
-a tenth and after all of the work, and the distance to the bound: one core copying the same bytes.
-The peer is nltk's bracket reader on the same trees, in the same run.
+Reads FOLDER/*/train.mrg (the packaged treebank if there is none) repeatedly until that many
+tokens were processed, on one core and on two, and prints tokens per second, the resident memory
+after a tenth and after all of the work, and the distance to the bound: one core copying the same
+bytes. The peer is nltk's bracket reader on the same trees, in the same run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DEFAULT_TREEBANKS = Path(__file__).resolve().parents[2] / "shared" / "data" / "t
 
 
 def resident_megabytes() -> float:
-    """Return the memory this process holds now."""
+    """Return the memory this process uses now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -103,7 +103,7 @@ def measure(
 
 
 def event_work(work: str, files: list[Path]) -> Callable[[PackedTrees], None]:
-    """Return what is done with each batch: nothing, treelet events as rows, or counted ones."""
+    """Return the work on each batch: nothing, treelet events as rows, or counted events."""
     if not work.endswith(("extract", "count")):
         return lambda _: None
     templates = (TREELET_TERMINAL, TREELET_NONTERMINAL)
@@ -172,7 +172,7 @@ def main() -> None:
     size = sum(file.stat().st_size for file in files)
     print(
         f"{len(files)} files, {report.trees} trees, {report.tokens} tokens, {size / 1e6:.1f} MB, "
-        f"{size / report.tokens:.1f} bytes a token, {report.failed} malformed"
+        f"{size / report.tokens:.1f} bytes per token, {report.failed} malformed"
     )
     temporal = TemporalLexicon.collect(files, on_error="skip").words()
     cores = sorted(os.sched_getaffinity(0))

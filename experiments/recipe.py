@@ -27,7 +27,7 @@ def data_options(description: str | None) -> argparse.ArgumentParser:
         description: The recipe's docstring, whose first line is shown.
     """
     parser = argparse.ArgumentParser(description=(description or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
     return parser
 
 
@@ -58,7 +58,7 @@ def recipe_options(
 def print_report(run: Callable[[argparse.Namespace], Path], arguments: argparse.Namespace) -> None:
     """Run a recipe and print the folder of its report.
 
-    Warnings are not shown: what is strange in the trees is counted in the report.
+    Warnings are not shown: oddities in the trees are counted in the report.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TreelmWarning)

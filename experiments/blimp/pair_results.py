@@ -1,4 +1,4 @@
-"""What models make of minimal pairs, as results, tables and pictures of a report."""
+"""How models judge minimal pairs, as results, tables and pictures of a report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANCHORS = {
     "people": (0.89, "single annotators", False),
 }
 #: Accuracy of their 5-gram model by phenomenon. They count s-selection (two paradigms with animate
-#: subjects) as argument structure; both numbers are means over the paradigms the data name.
+#: subjects) as argument structure; both numbers are means over the paradigms named in the data.
 PUBLISHED_5_GRAM = {
     "anaphor_agreement": 0.479,
     "argument_structure": 0.694,
@@ -50,7 +50,7 @@ SOURCE = "Warstadt et al. 2020, summary of results by the authors"
 
 
 class PairScores:
-    """What one model makes of the pairs.
+    """The scores of one model for the pairs.
 
     Args:
         good: Scores of the good sentences.
@@ -70,7 +70,7 @@ class PairScores:
         return good[chosen], bad[chosen]
 
     def right(self, measure: Measure) -> Flags:
-        """Return which pairs are right; ties are wrong."""
+        """Return which pairs are correct; ties are wrong."""
         good, bad = self._measured[measure]
         return good > bad
 
@@ -130,7 +130,7 @@ def report_overall(
 
 
 def draw_overall(report: Report, scores: Mapping[str, PairScores], seed: int) -> None:
-    """Draw the accuracies on all pairs; published ones say so in their names."""
+    """Draw the accuracies on all pairs; published ones are named as such."""
     bars = []
     for name, one in scores.items():
         everything = np.ones(len(one.tables[0]), dtype=np.bool_)
@@ -148,7 +148,7 @@ def draw_overall(report: Report, scores: Mapping[str, PairScores], seed: int) ->
             reference=Reference(0.5, "chance"),
         ),
         "Bars are accuracies, lines 95 % intervals. Published numbers were measured by others, "
-        "with models of other text.",
+        "with models trained on other text.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Minimal pairs of BLiMP, judged by 5-gram models of open text and by their mixture.
+"""BLiMP minimal pairs, judged by 5-gram models of open text and by their mixture.
 
     python experiments/blimp/run.py --data FOLDER --output FOLDER [--threads 2] [--seed 1]
 
@@ -29,10 +29,11 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.models.interface.model import LanguageModel
 from treelm.models.mixture.model import InterpolatedModel
-from treelm.models.mixture.train import train_interpolated
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.registry import train
+from treelm.models.run import Run
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.evaluate.slr import score_sentences
@@ -43,7 +44,7 @@ TEXTS = ("reuters", "un-debates", "eltec")
 
 
 class SplitText(NamedTuple):
-    """The documents of a text: those trained on, and those held out."""
+    """The documents of a text: training and held-out."""
 
     train: TextCorpus
     held_out: TextCorpus
@@ -78,12 +79,12 @@ def score_pairs(model: LanguageModel, pairs: MinimalPairs, threads: int) -> Pair
 def train_models(
     report: Report, texts: Mapping[str, SplitText], vocabulary: Vocabulary, order: int, threads: int
 ) -> dict[str, NgramModel]:
-    """Return one model for each text, all over the same words."""
+    """Return one model for each text, all over the same vocabulary."""
     models = {}
     for name, text in texts.items():
         start = time.perf_counter()
         model = train_ngram(
-            text.train, NgramConfig(order=order), vocabulary=vocabulary, threads=threads
+            text.train, NgramConfig(order=order), vocabulary=vocabulary, run=Run(threads=threads)
         )
         trained = model.corpora[0]
         fingerprint = Fingerprint(trained.sha256, trained.sentences, trained.tokens)
@@ -106,7 +107,7 @@ def mix_models(
 ) -> InterpolatedModel:
     """Return the mixture that makes the held-out documents of all texts most likely."""
     held_out = chain.from_iterable(text.held_out for text in texts.values())
-    mixture = train_interpolated(list(models.values()), held_out, threads=threads)
+    mixture = train("interpolated", list(models.values()), held_out=list(held_out), threads=threads)
     assert isinstance(mixture, InterpolatedModel)  # all parts go word by word
     weights = {name: round(w, 4) for name, w in zip(models, mixture.weights, strict=True)}
     report.add_model(
@@ -220,8 +221,14 @@ def main() -> None:
     """Read the options and run."""
     parser = recipe_options(__doc__, seed="seed of the intervals")
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--held-out-every", type=int, default=50, help="every n-th document")
-    parser.add_argument("--signatures", action="store_true", help="unknown words by their shape")
+    parser.add_argument(
+        "--held-out-every", type=int, default=50, help="hold out every n-th document"
+    )
+    parser.add_argument(
+        "--signatures",
+        action="store_true",
+        help="replace unknown words by signatures of their shape",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(run(arguments, Path(folder)))

@@ -1,8 +1,8 @@
-"""How sure the reductions of perplexity are: intervals from documents drawn again.
+"""Uncertainty of the reductions of perplexity: intervals from resampled documents.
 
     python experiments/composite/intervals.py --work FOLDER [--trees TREES] SCORES.npz...
 
-Reads log probabilities that topics.py or, with `--trees`, syntax.py kept, and compares
+Reads log probabilities that topics.py or, with `--trees`, syntax.py wrote, and compares
 every model with the first, document by document (paired bootstrap).
 """
 
@@ -19,7 +19,7 @@ import topic_corpus
 from treelm.tasks.evaluate.significance import paired_bootstrap_perplexity
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
-#: Seed of the draws.
+#: Seed of the bootstrap.
 SEED = 1
 
 
@@ -33,7 +33,7 @@ def document_sums(
 def compared(
     names: list[str], scores: list[npt.NDArray[np.float64]], documents: npt.NDArray[np.int64]
 ) -> list[str]:
-    """Return one line for each model but the first: how perplexity changes, and how surely."""
+    """Return one line for each model but the first: the change of perplexity and its interval."""
     documents = np.unique(documents, return_inverse=True)[1]
     tokens = np.bincount(documents)
     first, *others = (document_sums(each, documents) for each in scores)
@@ -52,10 +52,14 @@ def compared(
 def main() -> None:
     """Read the arguments, and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("files", type=Path, nargs="+", help="scores (.npz); the first is compared")
+    parser.add_argument(
+        "files", type=Path, nargs="+", help="scores (.npz); the first is the baseline"
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of the experiment")
-    parser.add_argument("--trees", type=Path, help="what parsed_corpus.py wrote, for syntax.py")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data, for topics.py")
+    parser.add_argument(
+        "--trees", type=Path, help="folder written by parsed_corpus.py, for syntax.py"
+    )
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder, for topics.py")
     parser.add_argument("--punctuation", choices=("keep", "remove"), default="keep")
     arguments = parser.parse_args()
     names = [str(file.with_suffix("").name) for file in arguments.files]

@@ -1,9 +1,9 @@
-"""Parsed text as treebanks with documents: to train on, to find weights on, and text to test on.
+"""Parsed text as treebanks with documents: training and held-out trees, and test text.
 
     python experiments/composite/parsed_corpus.py --text FILE --forest FILE --output FOLDER
 
-The forest is what `treelm parse` wrote for sentences of the text; the text says which document each
-belongs to. Test documents are written whole, with sentences that were not parsed.
+The forest is the parse file of `treelm parse` for sentences of the text; the text says which
+document each belongs to. Test documents are complete, including sentences that were not parsed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from treelm.corpus.corpus import SentenceInDocument, TextCorpus
 from treelm.grammar.forest_file import ForestFile
 from treelm.trees.packed import NO_WORD, PackedTrees
 
-#: One document in so many is held out, and another one is for the test.
+#: One document in this many is held out, and another one is for the test.
 ONE_IN = 50
 
 
 def part_of(document: int) -> str:
-    """Return whether a document is for training, for weights, or for the test."""
+    """Return whether a document is for training, held out, or for the test."""
     place = document % ONE_IN
     return {0: "held-out", ONE_IN // 2: "test"}.get(place, "train")
 
@@ -68,7 +68,7 @@ def write_parts(text: Path, forest: Path, output: Path, most: int | None) -> dic
                 if sentence.words == words:
                     break
             else:
-                raise SystemExit(f"{text} does not hold the parsed sentence: {' '.join(words)}")
+                raise SystemExit(f"{text} does not contain the parsed sentence: {' '.join(words)}")
             part = part_of(sentence.document)
             if part == "test":
                 continue
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="text in documents")
     parser.add_argument("--forest", type=Path, required=True, help="its parses")
     parser.add_argument("--output", type=Path, required=True, help="folder to write")
-    parser.add_argument("--most", type=int, help="use so many sentences only")
+    parser.add_argument("--most", type=int, help="use only this many sentences")
     arguments = parser.parse_args()
     print(write_parts(arguments.text, arguments.forest, arguments.output, arguments.most))
 

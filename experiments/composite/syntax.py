@@ -1,9 +1,9 @@
-"""The rows with parses of Table 3 of Tan et al. (2011, 2012), and what stands beside them.
+"""The rows with parses of Table 3 of Tan et al. (2011, 2012), and their baselines.
 
     python experiments/composite/syntax.py --trees FOLDER --work FOLDER [--models NAME...]
 
-The folder of trees is what parsed_corpus.py wrote. Every model is trained on the same sentences
-over the same words, its weights are found on the held-out documents, and the log probabilities of
+parsed_corpus.py writes the folder of trees. Every model is trained on the same sentences over the
+same vocabulary, its weights are found on the held-out documents, and the log probabilities of
 held-out and test words are kept in the work folder, so that nothing is done twice and mixtures need
 no further training. See README.md beside this file.
 """
@@ -26,10 +26,12 @@ from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import PreparedTrees
-from treelm.models.composite.train import TrainingLog, train_on_parses
+from treelm.models.composite.train import EmStep, train_on_parses
 from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Event, Run
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,10 +39,10 @@ ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
 #: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
 
-#: Rounds of EM of models without parses, unless told otherwise.
+#: Default number of rounds of EM of models without parses.
 CHEAP_ROUNDS = 5
 
-#: Options of every model that is trained here.
+#: Options of every model trained here.
 MODELS: dict[str, dict[str, object]] = {
     "3-gram": {"order": ORDER, "heads": 0},
     "2-SLM": {"order": 1, "heads": HEADS},
@@ -92,11 +94,11 @@ class Study:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def file(self, name: str, ending: str) -> Path:
-        """Return where something about a model is kept."""
+        """Return the path of a file about a model."""
         return self.folder / (name.replace("/", "+").replace(" ", "-") + ending)
 
     def measure(self, name: str) -> None:
-        """Train a model and keep what it says about held-out and test documents."""
+        """Train a model and keep its scores of held-out and test documents."""
         if self.file(name, ".npz").exists():
             self.repeat(name)
             return
@@ -117,23 +119,25 @@ class Study:
                 cutoff=self.cutoff,
                 eta=ETA,
             )
-            log = TrainingLog()
+            steps: list[Event] = []
             checkpoint = Checkpoint(self.file(name, ".training"))
             made = train_on_parses(
                 train,
                 self.corpus.held_out,
                 config,
-                checkpoint=checkpoint,
-                resume=True,
-                threads=self.threads,
-                log=log,
+                run=Run(
+                    checkpoint=checkpoint.folder,
+                    resume=True,
+                    threads=self.threads,
+                    event=steps.append,
+                ),
             )
             checkpoint.remove()
             tables = made.parts.models["predictor"].tables
             facts = {
                 "types": tables.types(),
                 "bytes": sum(m.tables.bytes for m in made.parts.models.values()),
-                "rounds": [vars(step) for step in log.steps],
+                "rounds": [vars(event.value) for event in steps if isinstance(event.value, EmStep)],
             }
             model = made
         trained = time.process_time()
@@ -162,7 +166,7 @@ class Study:
         print(json.dumps(record), flush=True)
 
     def repeat(self, name: str) -> None:
-        """Print again what an earlier run found for a model."""
+        """Print the results of an earlier run for a model."""
         record = json.loads(self.file(name, ".json").read_text())
         scores = np.load(self.file(name, ".npz"))["test"]
         record["test_new_sentences"] = perplexity(scores[self.corpus.is_new])
@@ -177,8 +181,8 @@ class Study:
             for first, last in pairwise(starts):
                 file.write(" ".join(symbols[i] for i in train.text.ids[first:last]) + "\n")
         config = NgramConfig(order=ORDER)
-        model = NgramModel.train(
-            TextCorpus((path,)), config, vocabulary=train.vocabulary, threads=self.threads
+        model = train_ngram(
+            TextCorpus((path,)), config, vocabulary=train.vocabulary, run=Run(threads=self.threads)
         )
         path.unlink()
         return model
@@ -216,9 +220,13 @@ def perplexity(log_probs: Floats) -> float:
 def main() -> None:
     """Read the arguments, train and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trees", type=Path, required=True, help="what parsed_corpus.py wrote")
+    parser.add_argument(
+        "--trees", type=Path, required=True, help="folder written by parsed_corpus.py"
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of results")
-    parser.add_argument("--size", type=int, default=1, help="one training document in so many")
+    parser.add_argument(
+        "--size", type=int, default=1, help="use one training document in this many"
+    )
     parser.add_argument("--models", nargs="*", default=["3-gram", "3-gram Kneser-Ney", *MODELS])
     parser.add_argument("--iterations", type=int, default=0, help="rounds of N-best EM")
     parser.add_argument("--follow-up", type=int, default=0, help="rounds of the follow-up EM")
@@ -235,7 +243,7 @@ def main() -> None:
         "--punctuation",
         choices=("keep", "remove"),
         default="keep",
-        help="whether training, held-out and test texts have any",
+        help="whether the training, held-out and test texts have punctuation",
     )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The parsed corpus: trees to train on and to find weights on, text to test on."""
+"""The parsed corpus: training and held-out trees, test text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treelm.models.plsa.check_text import sentence_hashes
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import load_profile
 
-#: Words of the shortest sentence that should not stand in two of the texts alike.
+#: Length of the shortest sentence that should not occur in two of the texts.
 SHORTEST = 5
 
 Punctuation = Literal["keep", "remove"]
@@ -38,7 +38,7 @@ class ParsedCorpus:
     Args:
         vocabulary: The words of all models.
         train: Trees to train on.
-        held_out: Trees on which weights are found; none of them stands in the training text.
+        held_out: Trees on which weights are found; none of them occurs in the training text.
         test: Whole documents.
     """
 
@@ -79,7 +79,7 @@ def new_sentences(train: EncodedText, text: EncodedText) -> npt.NDArray[np.bool_
 
 
 def read_corpus(trees: Path, work: Path, *, punctuation: Punctuation = "keep") -> ParsedCorpus:
-    """Return the corpus; what was prepared is kept in `work` for the next time."""
+    """Return the corpus; prepared files are kept in `work` for the next time."""
     kept, words, test_text = (
         work / f"{name}-{punctuation}{ending}"
         for name, ending in (("corpus", ".pickle"), ("words", ".txt"), ("test", ".txt"))
@@ -108,7 +108,7 @@ def read_corpus(trees: Path, work: Path, *, punctuation: Punctuation = "keep") -
 def punctuation_marks(trees: Path) -> frozenset[str]:
     """Return the words that trees tag as punctuation more often than not.
 
-    The test has no trees, so its punctuation is known by its words alone.
+    The test has no trees, so its punctuation is recognized by its words alone.
     """
     tags = frozenset(load_profile("english").punctuation.tags)
     total: Counter[str] = Counter()

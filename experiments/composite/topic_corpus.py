@@ -1,4 +1,4 @@
-"""The text of the experiment with topics: documents to train on, to find weights on, to test on."""
+"""The text of the topic experiment: training, held-out and test documents."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from treelm.models.plsa.check_text import part_of
 
 #: Files of the data folder, in this order.
 FILES = ("reuters", "eltec", "un-debates")
-#: One document in so many is held out, and another one is for the test.
+#: One document in this many is held out, and another one is for the test.
 ONE_IN = 100
-#: Words of the vocabulary, as in the paper.
+#: Size of the vocabulary, as in the paper.
 WORDS = 60_000
 #: Parts of the training documents on the learning curve: powers of four.
 SIZES = (64, 16, 4, 1)
@@ -40,7 +40,7 @@ class TopicCorpus:
 
 
 def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return numbers that look random, the same on every machine."""
+    """Return pseudo-random numbers, the same on every machine."""
     with np.errstate(over="ignore"):
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -49,7 +49,7 @@ def mix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def read_corpus(data: Path, work: Path, *, words: int = WORDS) -> TopicCorpus:
-    """Return the corpus; what was read is kept in `work` for the next time."""
+    """Return the corpus; encoded texts are kept in `work` for the next time."""
     kept = work / f"corpus-{words}.npz"
     if not kept.exists():
         work.mkdir(parents=True, exist_ok=True)

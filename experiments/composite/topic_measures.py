@@ -1,4 +1,4 @@
-"""Perplexities, a cache of words as a control, and linear mixtures of models with topics."""
+"""Perplexities, a word cache as a control, and linear mixtures of topic models."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def perplexity(log_probs: Floats) -> float:
 
 
 def mixtures(work: Path, size: int) -> Iterator[tuple[str, float, list[float]]]:
-    """Yield linear mixtures of models of one part of the text; weights from held-out text."""
+    """Yield linear mixtures of models of one part of the text, with weights from held-out text."""
     wanted = {
         "n-gram + PLSA": (f"ngram-{size}", f"plsa-{size}"),
         "n-gram + n-gram/PLSA": (f"ngram-{size}", f"composite-5-{size}"),

@@ -3,8 +3,8 @@
     python experiments/composite/topics.py --work FOLDER [--models NAME...] [--minutes 10]
 
 Trains n-gram, PLSA and n-gram/PLSA models on parts of the text in powers of four, and writes one
-JSON file a model into the folder. What has been done is not done again, and a training that ran out
-of time goes on where it stopped when the program is called again. See README.md beside this file.
+JSON file per model into the folder. Finished work is not repeated, and a training that ran out of
+time resumes when the program is called again. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.ngram.events import WordSpace, count_ngrams
-from treelm.models.ngram.train import train_on_counts
+from treelm.models.ngram.train import train_ngram
 from treelm.models.plsa.checkpoint import PlsaCheckpoint
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.em import PlsaState, document_words, fit_plsa, start_plsa
@@ -43,7 +43,7 @@ GRID = ("plsa-1", "composite-5-1")
 
 
 class OutOfTime(Exception):
-    """Raised between two iterations, when both are safe in a file."""
+    """Raised between two iterations, when the state is saved."""
 
 
 class Experiment:
@@ -51,11 +51,11 @@ class Experiment:
 
     Args:
         corpus: The texts.
-        work: Folder of results and of what is not finished.
-        threads: Kernel threads; results do not depend on it.
-        minutes: A training stops after so long.
-        plsa_iterations: Most iterations of PLSA.
-        iterations: Most iterations of EM of the predictor.
+        work: Folder of results and of unfinished work.
+        threads: Number of threads.
+        minutes: Time limit of a training run.
+        plsa_iterations: Maximum number of PLSA iterations.
+        iterations: Maximum number of EM iterations of the predictor.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Experiment:
     # -- models -----------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """Return all models, those needed first."""
+        """Return all models, dependencies first."""
         names = []
         for size in SIZES:
             names += [f"{kind}-{size}" for kind in ("ngram", "kn", "plsa", "composite-5")]
@@ -86,7 +86,7 @@ class Experiment:
         return [*names, "composite-10-1"]
 
     def run(self, name: str) -> None:
-        """Train and measure one model, unless that was done."""
+        """Train and measure one model, unless already done."""
         target = self.work / f"{name}.json"
         if target.exists():
             return
@@ -125,7 +125,7 @@ class Experiment:
         unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
         unigrams[space.end] = len(text)
         counts = NgramCounts(ORDER, vocabulary, events, unigrams, ())
-        model = train_on_counts(counts, NgramConfig(order=ORDER, smoothing="mkn"))
+        model = train_ngram(counts, NgramConfig(order=ORDER, smoothing="mkn"))
         held_out, test = (
             model.score_ids(part.ids, part.starts, threads=self.threads).log_probs
             for part in (self.corpus.held_out, self.corpus.test)
@@ -140,7 +140,7 @@ class Experiment:
     def train(
         self, name: str, size: int, config: PlsaConfig
     ) -> tuple[PlsaTrainer, dict[str, object]]:
-        """Return a trained predictor, and what happened."""
+        """Return a trained predictor, and its history."""
         text = self.corpus.part(size)
         words = len(self.corpus.vocabulary)
         trainer = PlsaTrainer(text, self.corpus.held_out, config, words, self.threads)
@@ -185,7 +185,7 @@ class Experiment:
         return trainer, record
 
     def write_start(self, trainer: PlsaTrainer, name: str, record: dict[str, object]) -> None:
-        """Write what the model reaches before the first iteration of its EM."""
+        """Write the results of the model before its first EM iteration."""
         found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
         target = self.work / f"start-{name}.json"
         target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -193,7 +193,7 @@ class Experiment:
         self.check_time()
 
     def describe(self, trainer: PlsaTrainer) -> dict[str, object]:
-        """Return how large a predictor is."""
+        """Return the size of a predictor."""
         return {
             "tokens": trainer.events,
             "documents": len(trainer.text.document_starts) - 1,
@@ -256,7 +256,7 @@ class Experiment:
         temporary.rename(path)
 
     def check_time(self) -> None:
-        """Stop when the time is over."""
+        """Stop when the time limit is reached."""
         if time.monotonic() > self.end:
             raise OutOfTime
 
@@ -293,7 +293,7 @@ class Experiment:
         return model.score_documents(text, threads=self.threads).log_probs
 
     def cache_control(self, held_out: Floats, test: Floats) -> dict[str, object]:
-        """Return the n-gram mixed with the words that its document had so far."""
+        """Return the n-gram mixed with a cache of the words of the document so far."""
         words = len(self.corpus.vocabulary)
         columns = [
             np.stack([scores, cache_scores(text, words)], axis=-1)
@@ -307,13 +307,16 @@ class Experiment:
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
     parser.add_argument("--work", type=Path, required=True, help="folder of results")
     parser.add_argument("--models", nargs="*", help="names such as composite-5-16; default: all")
-    parser.add_argument("--minutes", type=float, default=1e6, help="stop a training after so long")
+    parser.add_argument("--minutes", type=float, default=1e6, help="time limit of a training run")
     parser.add_argument("--plsa-iterations", type=int, default=50)
     parser.add_argument(
-        "--iterations", type=int, default=10, help="most iterations of EM of the predictor"
+        "--iterations",
+        type=int,
+        default=10,
+        help="maximum number of EM iterations of the predictor",
     )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -331,7 +334,7 @@ def main() -> None:
             experiment.run(name)
             experiment.check_time()
     except OutOfTime:
-        print("out of time; call it again to go on", flush=True)
+        print("out of time; run again to resume", flush=True)
     for size in SIZES:
         for name, found, weights in mixtures(arguments.work, size):
             print(f"1/{size}", name, f"{found:.2f}", weights)

@@ -1,4 +1,4 @@
-"""The texts and trees of the store-model study, and what is held out of them."""
+"""The texts and trees of the HHMM study, and their held-out parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from treelm.corpus.corpus import (
 from treelm.corpus.files import read_lines
 
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")
-#: Large texts with the share of their documents held out: every n-th, some 20 or more.
+#: Large texts with the share of their documents held out: every n-th, about 20 or more.
 TEXTS = {"reuters": 50, "un-debates": 500, "eltec": 150}
 CAPTIONS_AND_TALKS = {"multi30k": "mt/multi30k/val.en", "ted": "mt/ted/ref.en"}
 
-#: Sentences in a block, where a text names too few documents.
+#: Number of sentences in a block, where a text has too few documents.
 BLOCK = 50
-#: So many documents make an interval.
+#: Number of documents needed for an interval.
 ENOUGH_DOCUMENTS = 20
 
 Sentences = list[tuple[str, ...]]
@@ -34,11 +34,11 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TestSet:
-    """Sentences to be predicted, all of them, and what the weights of mixtures are found on.
+    """All sentences to be predicted, and the tuning set of mixture weights.
 
     Args:
-        name: What the study calls it.
-        in_domain: Whether it is of a treebank that was trained on.
+        name: Its name in the study.
+        in_domain: Whether it comes from a treebank of the training set.
         test: The sentences.
         documents: Document of each sentence; blocks of sentences where there are too few documents.
         tuning: Dev sentences of the same treebank. Empty out of domain, where each half of the
@@ -77,7 +77,7 @@ def every_nth(data: Path, part: str, step: int) -> Sentences:
 
 
 def spread(data: Path, part: str, count: int) -> Sentences:
-    """Return so many sentences, the same number of each treebank, spread over its part."""
+    """Return a number of sentences, equally many of each treebank, spread over its part."""
     found: Sentences = []
     for name in TREEBANKS:
         sentences = tree_sentences(data, name, part)
@@ -90,7 +90,7 @@ def split_text(source: Path, folder: Path, every: int) -> tuple[Path, Path]:
     """Hold out every n-th document of a text, once.
 
     Returns:
-        The file of the other documents, and that of what is held out.
+        The file of the other documents, and that of the held-out ones.
     """
     name = source.name.split(".")[0]
     rest, held_out = folder / f"{name}.train.txt", folder / f"{name}.test.txt"
@@ -108,9 +108,9 @@ def split_text(source: Path, folder: Path, every: int) -> tuple[Path, Path]:
 
 
 def blocks_of(documents: Places) -> Places:
-    """Return the blocks that are drawn for intervals: documents, or runs of sentences.
+    """Return the blocks resampled for intervals: documents, or runs of sentences.
 
-    Runs are of 50 sentences, of fewer where that makes less than 20.
+    Runs have 50 sentences, or fewer where that would make fewer than 20 runs.
     """
     count = len(documents)
     if len(np.unique(documents)) >= ENOUGH_DOCUMENTS:
@@ -135,7 +135,7 @@ def in_domain(data: Path, name: str) -> TestSet:
 
 
 def out_of_domain(name: str, path: Path) -> TestSet:
-    """Return a text that no treebank is like."""
+    """Return an out-of-domain text."""
     read: Iterable[SentenceInDocument] = list(TextCorpus((path,)).with_documents())
     documents = np.array([each.document for each in read], np.int64)
     return TestSet(
@@ -148,7 +148,7 @@ def out_of_domain(name: str, path: Path) -> TestSet:
 
 
 def test_sets(data: Path, held_out: dict[str, Path]) -> Iterator[TestSet]:
-    """Yield all sets: of each treebank its own, and texts of other kinds."""
+    """Yield all sets: one per treebank, and out-of-domain texts."""
     for name in TREEBANKS:
         yield in_domain(data, name)
     for name, path in held_out.items():

@@ -1,6 +1,6 @@
-"""Sentences that lead readers astray, rewritten with words that the models know.
+"""Garden-path sentences, rewritten with words that the models know.
 
-Each item has an ambiguous sentence and one that differs in what makes it unambiguous; the published
+Each item has an ambiguous sentence and an unambiguous version of it; the published
 expectation is a higher surprisal of the critical word in the first.
 """
 
@@ -16,12 +16,12 @@ from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.report.report import Report
-from treelm.tasks.surprisal.parser_states import beliefs
-from treelm.view.parser_states import draw_beliefs_svg
+from treelm.tasks.surprisal.parser_states import parser_states
+from treelm.view.parser_states import draw_states_svg
 from treelm.view.plots import Bar, draw_grouped_bars
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
-#: Words seen less often in the training trees are not used, nor readings of the ambiguous word.
+#: Words, and readings of the ambiguous word, seen less often in the training trees are not used.
 LEAST_SEEN = 5
 
 
@@ -31,11 +31,11 @@ class Item(NamedTuple):
     Args:
         kind: What is ambiguous.
         source: Who published sentences of this kind.
-        ambiguous: The sentence that leads readers astray.
-        clear: The same with what makes it clear.
+        ambiguous: The garden-path sentence.
+        clear: The unambiguous version.
         critical: Place of the critical word in each, counted from 0.
         word: The word with two readings.
-        readings: The one that readers take first, and the one that is right.
+        readings: The one that readers prefer at first, and the correct one.
     """
 
     kind: str
@@ -115,7 +115,7 @@ ITEMS = (
 
 
 def report_words(report: Report, trees: TreeCorpus) -> None:
-    """Report how often the words of the items were seen, and warn of rare ones."""
+    """Report how often the words of the items were seen, and warn about rare ones."""
     seen = Counter(word for words in TreeSentences(trees) for word in words)
     readings = count_readings(trees, [item.word for item in ITEMS])
     rows = []
@@ -136,7 +136,7 @@ def report_words(report: Report, trees: TreeCorpus) -> None:
 
 
 def report_garden_paths(
-    report: Report, store: HhmmModel, ngram: NgramModel, trees: TreeCorpus
+    report: Report, hhmm: HhmmModel, ngram: NgramModel, trees: TreeCorpus
 ) -> None:
     """Report the surprisal of critical words, with a picture of every item."""
     report_words(report, trees)
@@ -145,7 +145,7 @@ def report_garden_paths(
     for item in ITEMS:
         words = [sentence.split() for sentence in (item.ambiguous, item.clear)]
         bars = []
-        for name, model in (("HHMM", store), ("5-gram", ngram)):
+        for name, model in (("HHMM", hhmm), ("5-gram", ngram)):
             one, two = (
                 model.surprisal(each)[place].surprisal
                 for each, place in zip(words, item.critical, strict=True)
@@ -167,11 +167,11 @@ def report_garden_paths(
         for sentence in (item.ambiguous, item.clear):
             series = [
                 (name, [WordBar(row.word, row.surprisal) for row in model.surprisal(sentence)])
-                for name, model in (("HHMM", store), ("5-gram", ngram))
+                for name, model in (("HHMM", hhmm), ("5-gram", ngram))
             ]
             report.add_figure(draw_surprisal(series, title=sentence), f"{item.kind}: {sentence}")
-        picture = draw_beliefs_svg(beliefs(store, item.ambiguous), title=item.ambiguous)
-        report.add_figure(picture, f"{item.kind}: what the parser believes")
+        picture = draw_states_svg(parser_states(hhmm, item.ambiguous), title=item.ambiguous)
+        report.add_figure(picture, f"{item.kind}: parser states")
     columns = ("kind", "after", "word", "model", "ambiguous", "clear", "difference", "peak")
     report.add_table("Surprisal of the critical word, in bits", columns, rows)
     report.add_figure(

@@ -1,4 +1,4 @@
-"""The part `perplexity` of the study: score what is not scored yet, then report."""
+"""The part `perplexity` of the study: score what has not been scored yet, then report."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from corpora import TestSet, test_sets
 from perplexity_tables import PerplexityTables, figure_7
 from scored_text import Scored, ScoreFiles, joined
-from study_models import BIG, STORE, StudyModels
+from study_models import BIG, HHMM, StudyModels
 
 from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.tasks.report.report import Report
 
-#: Narrower beams that are reported beside the full one.
+#: Narrower beams reported beside the full one.
 NARROW = (50, 500)
 
 
 class PerplexityStudy:
-    """Scores of all sets by all models, made once.
+    """Scores of all sets by all models, computed once.
 
     Args:
         models: The models.
@@ -34,7 +34,7 @@ class PerplexityStudy:
         self._sets = [each for each in test_sets(models.data, held_out) if each.name in chosen]
         self._makers = models.makers()
         self._narrow: dict[str, Callable[[], IncrementalModel]] = {
-            f"{STORE}, beam {width}": _narrowed(models, width) for width in NARROW
+            f"{HHMM}, beam {width}": _narrowed(models, width) for width in NARROW
         }
 
     @property
@@ -46,7 +46,7 @@ class PerplexityStudy:
         """Score the sets, the dev sets that their mixtures need, and then narrower beams.
 
         Args:
-            minutes: Begin nothing new after so long.
+            minutes: Start nothing new after this time.
         """
         end = time.monotonic() + 60 * minutes
         sets = sorted(self._sets, key=lambda data: sum(map(len, data.test)))
@@ -62,7 +62,7 @@ class PerplexityStudy:
 
     @property
     def missing(self) -> list[str]:
-        """The sets that are not scored yet; narrower beams need not be."""
+        """The sets that have not been scored yet; narrower beams are optional."""
         return [
             data.name
             for data in self._sets
@@ -109,7 +109,7 @@ class PerplexityStudy:
         }
 
     def _record(self, report: Report, data: TestSet) -> None:
-        """Name the files, and count test sentences that stand in the training text."""
+        """Record the files, and count test sentences that occur in the training text."""
         models = self._models
         yields = TreeSentences(models.training_trees)
         report.check_overlap(yields, data.test, name=f"{data.name}, trees", allow_overlap=True)
@@ -126,7 +126,7 @@ class PerplexityStudy:
 
     def _restarts(self, report: Report) -> None:
         rows = []
-        for name in (STORE, *self._narrow):
+        for name in (HHMM, *self._narrow):
             facts = [
                 self._files.facts(data.name, name)
                 for data in self._sets
@@ -136,8 +136,8 @@ class PerplexityStudy:
                 continue
             words, restarts = (sum(fact[place] for fact in facts) for place in (0, 2))
             rows.append((name, words, restarts, f"{1000 * restarts / words:.3f}"))
-        columns = ("model", "words and ends", "restarts", "of a thousand")
-        report.add_table("Restarts of the store model", columns, rows)
+        columns = ("model", "words and ends", "restarts", "per thousand")
+        report.add_table("Restarts of the HHMM", columns, rows)
 
 
 def _narrowed(models: StudyModels, width: int) -> Callable[[], IncrementalModel]:

@@ -14,7 +14,7 @@ from scored_text import (
     grid,
     sentence_oracle,
 )
-from study_models import BIG, NGRAM, STORE
+from study_models import BIG, HHMM, NGRAM
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.tasks.evaluate.comparison import Comparison, compare_log_probs
@@ -22,18 +22,18 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Published, Result
 from treelm.view.plots import Point, Series, draw_line_chart
 
-MIXTURES = ((NGRAM, STORE), (BIG, STORE), (BIG, NGRAM))
+MIXTURES = ((NGRAM, HHMM), (BIG, HHMM), (BIG, NGRAM))
 #: How far the weight found by EM may be from the best one of a grid.
 GRID_TOLERANCE = 0.02
 
 
 class PerplexityTables:
-    """Adds up single models and mixtures on one set after the other.
+    """Collects single models and mixtures, set by set.
 
     Args:
         report: Where results go.
         vocabulary: The one vocabulary.
-        dev: What each model says about the dev sentences of the treebanks; perhaps nothing.
+        dev: Scores of each model on the dev sentences of the treebanks; may be empty.
         seed: Seed of intervals.
         curves: Folder for tables of perplexity by weight, ``SET.csv``.
     """
@@ -61,8 +61,8 @@ class PerplexityTables:
 
         Args:
             data: The set.
-            test: What each model says about it.
-            tuning: What it says about dev sentences of the same treebank; out of domain nothing.
+            test: Scores of each model on it.
+            tuning: Scores on the dev sentences of the same treebank; empty out of domain.
         """
         words = [word for sentence in data.test for word in sentence]
         unknown = sum(word not in self._vocabulary for word in words)
@@ -70,15 +70,15 @@ class PerplexityTables:
         share = f"{unknown / len(words):.4f}"
         self._sets.append((data.name, len(data.test), len(words), blocks, share))
         for name, found in test.items():
-            against = self._compared(data, found, test[NGRAM]) if name == STORE else None
+            against = self._compared(data, found, test[NGRAM]) if name == HHMM else None
             self._result(data, name, found, against, NGRAM)
-        self._claim("a", data, STORE, NGRAM, self._compared(data, test[STORE], test[NGRAM]))
+        self._claim("a", data, HHMM, NGRAM, self._compared(data, test[HHMM], test[NGRAM]))
         for one, two in MIXTURES:
             self._mixture(data, one, two, test, tuning)
         self._grid(data, test, tuning)
 
     def write(self) -> None:
-        """Report everything that is no perplexity."""
+        """Report everything but perplexities."""
         report = self._report
         sets = ("set", "sentences", "words", "blocks of the interval", "unknown words")
         report.add_table("Test sets", sets, self._sets)
@@ -90,16 +90,16 @@ class PerplexityTables:
         weights = ("mixture", "set", "weight of the first", "found on")
         report.add_table("Weights found by EM", weights, self._weights)
         grids = ("set", "text", "EM", "grid of 0.01", "difference", f"within {GRID_TOLERANCE}")
-        report.add_table(f"Weight of the {NGRAM} beside the {STORE}", grids, self._grids)
-        oracles = ("set", NGRAM, STORE, "EM on the set itself", "better model for each sentence")
+        report.add_table(f"Weight of the {NGRAM} beside the {HHMM}", grids, self._grids)
+        oracles = ("set", NGRAM, HHMM, "EM on the set itself", "better model for each sentence")
         report.add_table("If the better model of each sentence were known", oracles, self._oracles)
         picture = draw_line_chart(
             self._curves,
-            title=f"{NGRAM} + {STORE} by the weight of the {NGRAM}",
+            title=f"{NGRAM} + {HHMM} by the weight of the {NGRAM}",
             x_axis=f"weight of the {NGRAM}",
             y_axis="bits per word",
         )
-        report.add_figure(picture, "Mixtures of the n-gram and the store model by weight")
+        report.add_figure(picture, "Mixtures of the n-gram and the HHMM by weight")
 
     # -- parts of a set ---------------------------------------------------------------------
 
@@ -130,16 +130,16 @@ class PerplexityTables:
         for title, mixed in mixtures.items():
             compared = self._compared(data, mixed, test[better])
             self._result(data, title, mixed, compared, better)
-            if STORE in (one, two):
+            if HHMM in (one, two):
                 self._claim("b", data, title, better, compared)
 
     def _grid(
         self, data: TestSet, test: Mapping[str, Scored], tuning: Mapping[str, Scored]
     ) -> None:
-        one, two = test[NGRAM], test[STORE]
+        one, two = test[NGRAM], test[HHMM]
         texts = {"test": (one, two)}
         if data.in_domain:
-            texts["dev"] = tuning[NGRAM], tuning[STORE]
+            texts["dev"] = tuning[NGRAM], tuning[HHMM]
         else:
             texts["first half"] = one.part(~data.half), two.part(~data.half)
             texts["second half"] = one.part(data.half), two.part(data.half)
@@ -187,7 +187,7 @@ class PerplexityTables:
 
     def _claim(self, claim: str, data: TestSet, name: str, against: str, found: Comparison) -> None:
         interval = found.details["perplexity_ratio_interval"]
-        assert isinstance(interval, list)  # what comparisons of perplexities have
+        assert isinstance(interval, list)  # comparisons of perplexities have one
         shown = (
             f"{math.exp(-found.difference):.4f}",
             f"{interval[0]:.4f} to {interval[1]:.4f}",
@@ -211,7 +211,7 @@ _FIGURE_7 = {
     "big 5-gram + HHMM": (222.39, 123.10),
     "big 5-gram + 5-gram": (174.88, 321.05),
 }
-#: Only these two rows can be read in the text of the paper we have; the others are from memory.
+#: Only these two rows are legible in our copy of the paper; the others are from memory.
 _READABLE = {"5-gram + HHMM", "big 5-gram + HHMM"}
 
 

@@ -1,4 +1,4 @@
-"""Reading times: does the store model's surprisal add to that of an n-gram model?"""
+"""Reading times: does the HHMM's surprisal add to that of an n-gram model?"""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from treelm.tasks.evaluate.reading_times import (
 )
 from treelm.tasks.report.report import Report
 
-#: Words by which times are moved against the text: as they stand, and one to each side.
+#: Number of words by which times are shifted against the text: none, and one to each side.
 SHIFTS = (0, -1, 1)
 
 
 def report_reading_times(
-    report: Report, store: HhmmModel, ngram: NgramModel, folder: Path, threads: int
+    report: Report, hhmm: HhmmModel, ngram: NgramModel, folder: Path, threads: int
 ) -> None:
     """Report the gain of one model over the other, at each alignment and for both means."""
     report.add_input("Natural Stories, times", folder / "words.tsv", role="test")
@@ -31,7 +31,7 @@ def report_reading_times(
     columns = {
         "frequency": unigram_surprisal(ngram, sentences),
         "5-gram": zone_surprisal(ngram, sentences, threads=threads),
-        "HHMM": zone_surprisal(store, sentences, threads=threads),
+        "HHMM": zone_surprisal(hhmm, sentences, threads=threads),
     }
     rows, alignment = [], []
     for column in ("mean_rt", "gmean_rt"):

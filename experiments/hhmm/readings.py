@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from treelm.trees.tree import Tree
 
-#: From a word upwards: each node with the place, among its children, of the one we come from.
+#: From a word upwards: each node with the place, among its children, of the one below.
 Path = list[tuple[Tree, int]]
 
 
@@ -32,7 +32,7 @@ def _sisters(path: Path) -> list[str]:
 
 
 def _joins(path: Path, category: str) -> bool:
-    """Return whether a conjunction stands between two constituents of a category."""
+    """Return whether a conjunction is between two constituents of a category."""
     node, place = path[0]
     around = node.children[max(0, place - 1) : place + 2]
     return len(around) == 3 and all(

@@ -3,7 +3,7 @@
     python experiments/hhmm/run.py --output FOLDER [--data FOLDER] [--parts perplexity sweeps ...]
 
 Writes a report folder for each part; see README.md beside this file. Models, scores and rows of
-sweeps are kept in FOLDER/work, so that a run that was stopped goes on where it was.
+sweeps are kept in FOLDER/work, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Study:
         rows = KeptRows(self._output / "work/sweeps.json")
         sentences = every_nth(self._data, "dev", self._arguments.every)
         sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
-        sweeps.widest(self._models.store, spread(self._data, "dev", 200))
+        sweeps.widest(self._models.hhmm, spread(self._data, "dev", 200))
         sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
-        sweeps.beams(self._models.store, self._arguments.beams)
+        sweeps.beams(self._models.hhmm, self._arguments.beams)
         sweeps.options(self._models.training_trees, option_choices()[: self._arguments.options])
         return report.write()
 
@@ -87,15 +87,15 @@ class Study:
         report = self._report("reading", "Incremental right-corner model: reading times")
         folder = self._data / "reading/naturalstories"
         report_reading_times(
-            report, self._models.store, self._models.ngram(5), folder, self._threads
+            report, self._models.hhmm, self._models.ngram(5), folder, self._threads
         )
         return report.write()
 
     def garden(self) -> Path:
-        """Sentences that lead readers astray."""
+        """Garden-path sentences."""
         report = self._report("garden", "Incremental right-corner model: garden paths")
         models = self._models
-        report_garden_paths(report, models.store, models.ngram(5), models.training_trees)
+        report_garden_paths(report, models.hhmm, models.ngram(5), models.training_trees)
         return report.write()
 
     def _report(self, part: str, title: str) -> Report:
@@ -124,7 +124,7 @@ PARTS = ("perplexity", "sweeps", "reading", "garden")
 def main() -> None:
     """Read the options and run."""
     parser = recipe_options(
-        __doc__, output="folder of report folders", threads=1, seed="seed of the intervals"
+        __doc__, output="folder for the report folders", threads=1, seed="seed of the intervals"
     )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument(
@@ -134,7 +134,7 @@ def main() -> None:
         "--minutes",
         type=float,
         default=math.inf,
-        help="perplexity: begin nothing after so long",
+        help="perplexity: start nothing new after this time",
     )
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--beam-width", type=int, default=2000)
@@ -144,7 +144,9 @@ def main() -> None:
     parser.add_argument("--beams", type=int, nargs="+", default=list(BEAMS))
     parser.add_argument("--options", type=int, help="try only the first options of the grammar")
     parser.add_argument(
-        "--held-out-every", type=int, help="documents of large texts held out; default: by text"
+        "--held-out-every",
+        type=int,
+        help="hold out every n-th document of large texts; default: by text",
     )
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a model says about every word of a text, kept in files, and mixtures of two of them."""
+"""Scores of every word of a text, kept in files, and mixtures of two models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDS = 1000
 
 @dataclass(frozen=True)
 class Scored:
-    """What a model says about the words and ends of sentences."""
+    """A model's scores of the words and ends of sentences."""
 
     log_probs: Numbers
     starts: Places
@@ -34,7 +34,7 @@ class Scored:
 
     @property
     def lengths(self) -> Places:
-        """Words of every sentence, its end included."""
+        """Number of words of every sentence, its end included."""
         return np.diff(self.starts)
 
     @property
@@ -47,14 +47,14 @@ class Scored:
 
         Args:
             other: The other model, on the same text.
-            weight: That of this model, one for all words or one for each.
+            weight: Weight of this model, one for all words or one for each.
         """
         with np.errstate(divide="ignore"):
             own, rest = np.log(weight), np.log(1 - np.asarray(weight))
         return Scored(np.logaddexp(self.log_probs + own, other.log_probs + rest), self.starts)
 
     def of_words(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Return a choice of sentences as one of their words."""
+        """Return a selection of sentences as a selection of their words."""
         return np.repeat(chosen, self.lengths)
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Scored:
@@ -88,10 +88,10 @@ def best_weight(one: Scored, two: Scored) -> float:
 def crossed_weights(
     one: Scored, two: Scored, half: npt.NDArray[np.bool_]
 ) -> tuple[Numbers, tuple[float, float]]:
-    """Return the weight of the first model for each word: that which EM finds on the other half.
+    """Return the weight of the first model for each word: the one that EM finds on the other half.
 
     Returns:
-        One weight a word, and those found on the first and on the second half.
+        One weight per word, and those found on the first and on the second half.
     """
     first = best_weight(one.part(~half), two.part(~half))
     second = best_weight(one.part(half), two.part(half))
@@ -105,17 +105,17 @@ def grid(one: Scored, two: Scored, step: float = 0.1) -> list[tuple[float, float
 
 
 def sentence_oracle(one: Scored, two: Scored) -> float:
-    """Return the perplexity if for every sentence the better of two models were known."""
+    """Return the perplexity if the better of two models were known for every sentence."""
     best = np.maximum(one.sentences, two.sentences)
     return math.exp(-best.sum() / one.lengths.sum())
 
 
 class ScoreFiles:
-    """Scores of texts, each made once: a run that was stopped goes on where it was.
+    """Scores of texts, each computed once, so that an interrupted run resumes.
 
     Args:
-        folder: Where the files lie.
-        threads: Kernel threads.
+        folder: Folder of the files.
+        threads: Number of threads.
     """
 
     def __init__(self, folder: Path, threads: int) -> None:
@@ -125,7 +125,7 @@ class ScoreFiles:
     def scored(
         self, text: str, name: str, model: Callable[[], IncrementalModel], sentences: Sentences
     ) -> Scored:
-        """Return what a model says about sentences, from its file or by asking it.
+        """Return a model's scores of sentences, from a file or by scoring them.
 
         Args:
             text: Name of the text.
@@ -158,11 +158,11 @@ class ScoreFiles:
         return Scored(log_probs, starts)
 
     def has(self, text: str, name: str) -> bool:
-        """Return whether a text was scored already."""
+        """Return whether a text was already scored."""
         return self._path(text, name).exists()
 
     def facts(self, text: str, name: str) -> tuple[int, float, int]:
-        """Return words, processor seconds and restarts of a text that was scored."""
+        """Return the words, processor seconds and restarts of a scored text."""
         with np.load(self._path(text, name)) as kept:
             return len(kept["log_probs"]), float(kept["seconds"]), int(kept["restarts"])
 

@@ -1,4 +1,4 @@
-"""The models of the store-model study: trained once, kept in folders, over one vocabulary."""
+"""The models of the HHMM study: trained once, kept in folders, over one vocabulary."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 
-STORE, NGRAM, BIG = "HHMM", "5-gram", "big 5-gram"
+HHMM, NGRAM, BIG = "HHMM", "5-gram", "big 5-gram"
 ORDERS = (1, 2, 3, 4, 5)
 
 Kind = TypeVar("Kind", HhmmModel, NgramModel)
 
 
 class StudyModels:
-    """Trains what is asked for, once.
+    """Trains models on demand, once.
 
     Args:
         data: Folder of the data.
-        folder: Where models and texts are kept; they are used again if it was made with the same
+        folder: Where models and texts are kept; they are reused if it was made with the same
             options.
-        depth: Elements of the store.
-        beam_width: Stores that are kept.
+        depth: Number of stack elements.
+        beam_width: Number of parser states kept.
         held_out_every: Hold out every n-th document of the large texts; default: by text.
-        threads: Kernel threads of n-gram training.
+        threads: Number of threads of n-gram training.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class StudyModels:
             path.write_text(json.dumps(options, indent=1) + "\n", encoding="utf-8")
         elif json.loads(path.read_text(encoding="utf-8")) != options:
             raise SystemExit(
-                f"{path}: the models there were made with other options or trees; choose another "
-                "--output, or remove the folder"
+                f"{path}: the models there were made with different options or trees; choose "
+                "another --output, or remove the folder"
             )
 
     @cached_property
@@ -83,7 +84,7 @@ class StudyModels:
         return trees_of(self.data, "train")
 
     @cached_property
-    def store(self) -> HhmmModel:
+    def hhmm(self) -> HhmmModel:
         """The incremental right-corner model."""
         config = HhmmConfig(depth=self._depth, beam_width=self._beam)
         return self._kept(
@@ -93,8 +94,8 @@ class StudyModels:
         )
 
     def beam(self, width: int) -> HhmmModel:
-        """Return the store model with another beam."""
-        return self.store.with_search(beam_width=width)
+        """Return the HHMM with another beam."""
+        return self.hhmm.with_search(beam_width=width)
 
     @cached_property
     def yields(self) -> TextCorpus:
@@ -105,14 +106,14 @@ class StudyModels:
                 text.write(" ".join(words) + "\n")
         return TextCorpus((path,))
 
-    @cache  # noqa: B019 (there is one object, and it lives as long as the study)
+    @cache  # noqa: B019 (the one object lives as long as the study)
     def ngram(self, order: int) -> NgramModel:
         """Return an n-gram model of the words of the training trees."""
         return self._ngram(f"{order}-gram", order, lambda: self.yields)
 
     @cached_property
     def texts(self) -> dict[str, tuple[Path, Path]]:
-        """Large texts: what is trained on, and documents held out."""
+        """Large texts: the training part, and held-out documents."""
         folder = self.folder / "texts"
         folder.mkdir(exist_ok=True)
         return {
@@ -122,7 +123,7 @@ class StudyModels:
 
     @property
     def big_text(self) -> TextCorpus:
-        """What the big 5-gram is trained on."""
+        """The training text of the big 5-gram."""
         return TextCorpus(tuple(path for path, _ in self.texts.values()))
 
     @cached_property
@@ -131,14 +132,14 @@ class StudyModels:
         return self._ngram("big-5-gram", 5, lambda: self.big_text)
 
     def makers(self) -> dict[str, Callable[[], IncrementalModel]]:
-        """Return what makes each model of the table."""
+        """Return the function that makes each model of the table."""
 
         def ngram(order: int) -> Callable[[], IncrementalModel]:
             return lambda: self.ngram(order)
 
         return {
             **{f"{order}-gram": ngram(order) for order in ORDERS},
-            STORE: lambda: self.store,
+            HHMM: lambda: self.hhmm,
             BIG: lambda: self.big,
         }
 
@@ -147,7 +148,9 @@ class StudyModels:
         return self._kept(
             name,
             NgramModel,
-            lambda: train_ngram(text(), config, vocabulary=self.vocabulary, threads=self.threads),
+            lambda: train_ngram(
+                text(), config, vocabulary=self.vocabulary, run=Run(threads=self.threads)
+            ),
         )
 
     def _kept(self, name: str, kind: type[Kind], train: Callable[[], Kind]) -> Kind:

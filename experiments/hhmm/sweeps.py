@@ -1,4 +1,4 @@
-"""How depth, beam and binarization matter to the store model."""
+"""How depth, beam and binarization matter to the HHMM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treelm.tasks.report.report import Report
 from treelm.view.plots import Point, Series, draw_line_chart
 
 BEAMS = (1, 10, 50, 200, 500, 2000)
-#: The beam that stands for no beam.
+#: The beam that counts as no beam.
 WIDEST = 20000
 RATIOS = (1e-6, 1e-5, 1e-4, 1e-3)
 DEPTHS = (1, 2, 3, 4, 5, 6)
@@ -30,7 +30,7 @@ Row = list[float]
 
 
 class KeptRows:
-    """Rows of numbers in a file, each made once: a run that was stopped goes on where it was."""
+    """Rows of numbers in a file, each computed once, so that an interrupted run resumes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,7 +39,7 @@ class KeptRows:
             self._rows = json.loads(path.read_text(encoding="utf-8"))
 
     def row(self, name: str, make: Callable[[], Row]) -> Row:
-        """Return a row, made if it is not there."""
+        """Return a row, computed if missing."""
         if name not in self._rows:
             self._rows[name] = make()
             self._path.write_text(json.dumps(self._rows, indent=1) + "\n", encoding="utf-8")
@@ -52,10 +52,10 @@ class Sweeps:
 
     Args:
         report: Where tables go.
-        rows: What was measured before.
+        rows: Earlier measurements.
         vocabulary: The one vocabulary.
         sentences: What is scored.
-        threads: Kernel threads.
+        threads: Number of threads.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Sweeps:
         self._sentences, self._threads = sentences, threads
 
     def coverage(self, corpora: Mapping[str, TreeCorpus]) -> None:
-        """Report which share of trees each depth holds, by treebank and binarization."""
+        """Report which share of trees fits each depth, by treebank and binarization."""
         curves, rows = [], []
         for direction in DIRECTIONS:
             config = HhmmConfig.model_validate({"binarization": direction})
@@ -87,11 +87,11 @@ class Sweeps:
             curve = [Point(depth, float(points[depth])) for depth in DEPTHS]
             curves.append(Series(direction, tuple(curve)))
         columns = ("binarization", "treebank", *(f"depth {depth}" for depth in DEPTHS))
-        self._report.add_table("Share of trees that fit a store", columns, rows)
+        self._report.add_table("Share of trees that fit a stack", columns, rows)
         picture = draw_line_chart(
             curves,
-            title="Share of the trees of all treebanks that fit a store, by its depth",
-            x_axis="elements of the store",
+            title="Share of the trees of all treebanks that fit a stack, by its depth",
+            x_axis="elements of the stack",
             y_axis="share of trees",
         )
         self._report.add_figure(picture, "Depth coverage")
@@ -112,21 +112,21 @@ class Sweeps:
             (width, f"{ratio:g}", f"{bits:.4f}", f"{bits - exact:+.4f}", f"{ms:.3f}", int(restarts))
             for (width, ratio), (bits, ms, restarts) in found.items()
         ]
-        columns = ("beam", "ratio", "bits per word", f"to beam {widest}", "ms a word", "restarts")
+        columns = ("beam", "ratio", "bits per word", f"to beam {widest}", "ms per word", "restarts")
         words = sum(map(len, self._sentences))
         title = f"Beam and ratio, {len(self._sentences)} dev sentences, {words} words, one core"
         self._report.add_table(title, columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
+            [Series("HHMM", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
             title="Bits per word by beam width",
-            x_axis="stores kept",
+            x_axis="parser states kept",
             y_axis="bits per word",
             log_x=True,
         )
         self._report.add_figure(picture, "Bits per word by beam width")
 
     def widest(self, model: HhmmModel, sentences: Sentences) -> None:
-        """Report what the usual beam loses against one ten times as wide."""
+        """Report what the usual beam loses compared with one ten times as wide."""
         rows: list[tuple[object, ...]] = []
         bits: list[float] = []
         for width in (2000, WIDEST):
@@ -136,7 +136,7 @@ class Sweeps:
             rows.append((width, f"{found[0]:.4f}", f"{found[1]:.3f}", int(found[2])))
         rows.append(("difference", f"{bits[0] - bits[1]:.4f}", "", ""))
         title = f"A beam ten times as wide, {len(sentences)} dev sentences"
-        self._report.add_table(title, ("beam", "bits per word", "ms a word", "restarts"), rows)
+        self._report.add_table(title, ("beam", "bits per word", "ms per word", "restarts"), rows)
 
     def options(self, corpus: TreeCorpus, choices: Sequence[dict[str, object]]) -> None:
         """Report bits per word of models trained with other options."""
@@ -151,9 +151,9 @@ class Sweeps:
         columns = ("options", "rules", "fitting share", "bits per word", "restarts")
         self._report.add_table("Options of the grammar, beam 500", columns, rows)
         picture = draw_line_chart(
-            [Series("store model", tuple(depths))],
-            title="Bits per word by the depth of the store, beam 500",
-            x_axis="elements of the store",
+            [Series("HHMM", tuple(depths))],
+            title="Bits per word by the depth of the stack, beam 500",
+            x_axis="elements of the stack",
             y_axis="bits per word",
         )
         self._report.add_figure(picture, "Bits per word by depth")

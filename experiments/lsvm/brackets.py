@@ -1,4 +1,4 @@
-"""Table 3: how much of the gold trees the hidden trees have, labels aside."""
+"""Table 3: unlabelled brackets of the hidden trees against the gold trees."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Brackets:
         system: What made the trees.
         short: On sentences of at most 10 words without punctuation.
         all: On the other set, of any length.
-        sizes: Sentences of both.
-        unparsed: Those without a tree.
+        sizes: Number of sentences of both.
+        unparsed: Number of sentences without a tree.
     """
 
     system: str
@@ -42,7 +42,7 @@ class Brackets:
 
 
 def right_branching(words: Sequence[str]) -> Tree:
-    """Return the tree over all words, punctuation included, that branches to the right alone."""
+    """Return the tree over all words, punctuation included, that is purely right-branching."""
     tree = Tree("X", words[-1])
     for word in reversed(words[:-1]):
         tree = Tree("X", [Tree("X", word), tree])
@@ -54,9 +54,9 @@ def _gold(corpora: Iterable[TreeCorpus]) -> list[Tree]:
 
 
 def measure_brackets(systems: Systems, names: Sequence[str]) -> list[Brackets]:
-    """Return the rows of Table 3: the trees of trained machines, and those before training.
+    """Return the rows of Table 3: the trees of trained models, and those before training.
 
-    The short sentences are all of the treebank, the others those of its test part.
+    The short sentences are those of the whole treebank, the others those of its test part.
     """
     profile = load_profile("english")
     parts = {part: _gold([systems.treebank(part)]) for part in ("train", "dev", "test")}

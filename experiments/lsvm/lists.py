@@ -1,4 +1,4 @@
-"""Table 2: lists of translations in a new order, with one judge beside the translator's own score.
+"""Table 2: n-best lists of translations reranked by a judge beside the translator's own score.
 
 The lists carry the translator's score under weights that were tuned on the same tuning set. One
 weight is tuned here, the judge's, by BLEU on that set; the paper tuned all weights together.
@@ -24,12 +24,12 @@ from treelm.extras import import_extra
 
 Floats = npt.NDArray[np.float64]
 
-#: Hypotheses of a sentence, as in the paper.
+#: Number of hypotheses per sentence, as in the paper.
 SIZE = 100
 #: Judges of the paper that were not trained on translations, by their rows.
 JUDGES = {"+ MLE": MLE, "+ LSVM-MLE": LATENT_MLE}
 BASELINE = "baseline"
-#: Weights of a judge that are tried.
+#: Weights of a judge to try.
 _STEPS = tuple(10 ** (quarter / 4) for quarter in range(-16, 5))
 WEIGHTS = (0.0, *_STEPS, *(-step for step in _STEPS))
 _PARTS = {"val": "val", "test": "test_2016_flickr"}
@@ -40,8 +40,8 @@ class Lists:
     """Lists of one part, cut to the first hypotheses.
 
     Args:
-        lists: What is offered for every sentence.
-        references: What people wrote, words with spaces between.
+        lists: The hypotheses of every sentence.
+        references: Human translations, words separated by spaces.
     """
 
     lists: tuple[NBest, ...]
@@ -53,11 +53,11 @@ class Lists:
         return [hypothesis.words for one in self.lists for hypothesis in one.hypotheses]
 
     def best(self, judge: Floats, weight: float) -> list[str]:
-        """Return the hypothesis of every sentence that is best by both scores; of equals the first.
+        """Return the best hypothesis of every sentence by both scores; the first of equals.
 
         Args:
             judge: A score of every hypothesis, minus infinity for none.
-            weight: What it counts.
+            weight: Weight of that score.
         """
         finite = judge[np.isfinite(judge)]
         judge = np.maximum(judge, finite.min() if len(finite) else 0.0)
@@ -79,7 +79,7 @@ class Lists:
 
 
 def read_lists(folder: Path, part: str) -> Lists | None:
-    """Return the lists of multi30k, val or test; None where the data are not there."""
+    """Return the lists of multi30k, val or test; None without the data."""
     stem = folder / "mt/multi30k" / _PARTS[part]
     lists, references = stem.with_name(f"{stem.name}.nbest.xz"), stem.with_name(f"{stem.name}.en")
     if not (lists.is_file() and references.is_file()):
@@ -92,7 +92,7 @@ def read_lists(folder: Path, part: str) -> Lists | None:
 
 
 def judge(systems: Systems, name: str, part: str, lists: Lists) -> Floats:
-    """Return what a system says of every hypothesis; kept beside its other scores."""
+    """Return a system's score of every hypothesis, kept beside its other scores."""
     path = systems.work / "scores" / f"{name.replace(' ', '-')}-list-{part}.npy"
     if not path.is_file():
         rows = list(dict.fromkeys(lists.sentences))
@@ -104,7 +104,7 @@ def judge(systems: Systems, name: str, part: str, lists: Lists) -> Floats:
 
 
 def list_rows(systems: Systems, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the lines of Table 2; none where the lists are not there."""
+    """Return the lines of Table 2; none without the lists."""
     val, test = (read_lists(systems.data, part) for part in _PARTS)
     if val is None or test is None:
         return []

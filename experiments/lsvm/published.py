@@ -1,4 +1,4 @@
-"""Numbers of Cherry & Quirk (2008) and of Pauls & Klein (2012) that stand beside ours."""
+"""Numbers of Cherry & Quirk (2008) and of Pauls & Klein (2012) shown beside ours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TABLE_3 = {
 }
 #: The round with the best accuracy on dev.
 BEST_ROUNDS = {LATENT_MLE: 4, GT: 16, GX: 25}
-#: Table 4 of Pauls & Klein: accuracies, of which some are of other papers.
+#: Table 4 of Pauls & Klein: accuracies, some of them from other papers.
 TABLE_4 = {
     NGRAM: 0.679,
     TREELET: 0.889,
@@ -53,5 +53,5 @@ TABLE_4 = {
 }
 #: The order of accuracies in the paper, from the best.
 ORDER = (LATENT_MLE, GT, GX, POLY, LINEAR, MLE)
-#: What the accuracies should reach.
+#: Target accuracies.
 TARGETS = {LATENT_MLE: 0.80, RERANK: 0.90, TSG: 0.87}

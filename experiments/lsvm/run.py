@@ -1,8 +1,8 @@
-"""The tables of Cherry & Quirk (2008) on open data: latent machines and their rivals.
+"""The tables of Cherry & Quirk (2008) on open data: latent SVMs and their rivals.
 
     python experiments/lsvm/run.py --data FOLDER --parser PARSER --work FOLDER --output FOLDER
 
-Models, parses and scores stay in the work folder, so an interrupted run goes on where it was; see
+Models, parses and scores stay in the work folder, so an interrupted run resumes; see
 README.md beside this file.
 """
 
@@ -54,7 +54,7 @@ SYSTEMS = {
 
 
 def run(arguments: argparse.Namespace) -> Path:
-    """Train what is not trained, measure, and return the folder of the report."""
+    """Train what is missing, measure, and return the folder of the report."""
     systems = Systems(arguments)
     names = [SYSTEMS[short] for short in arguments.systems]
     scores = {}
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> Path:
 
 
 def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> list[str]:
-    """Report BLEU of lists in a new order; return the rows of Table 2 that this gives."""
+    """Report BLEU of reranked lists; return the rows of Table 2 that this covers."""
     try:
         rows = list_rows(systems, names)
     except MissingExtra as error:
@@ -142,7 +142,7 @@ def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> lis
         return []
     if rows:
         report.add_table(
-            "Lists of translations in a new order (Table 2): multi30k, 100 best of Moses, BLEU",
+            "Reranked n-best lists (Table 2): multi30k, 100 best of Moses, BLEU",
             ("score", "weight, tuned on val", "val", "test", "published"),
             rows,
         )
@@ -152,15 +152,17 @@ def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> lis
 def main() -> None:
     """Read the options and run."""
     parser = recipe_options(
-        __doc__, output="report folder; none to train and score only", needs_output=False
+        __doc__, output="report folder; without it, only train and score", needs_output=False
     )
     parser.add_argument(
         "--work", type=Path, help="folder of models and scores; default: OUTPUT.work"
     )
-    parser.add_argument("--parser", help="model folder of a parser, for features of trees")
-    parser.add_argument("--text", default="reuters", help="which of the texts")
+    parser.add_argument("--parser", help="model folder of a parser, for tree features")
+    parser.add_argument("--text", default="reuters", help="name of the text")
     parser.add_argument("--train", type=int, default=20_000, help="good sentences to train on")
-    parser.add_argument("--held", type=int, default=2_000, help="good sentences of dev and of test")
+    parser.add_argument(
+        "--held", type=int, default=2_000, help="good sentences each of dev and of test"
+    )
     parser.add_argument(
         "--generator", type=int, help="sentences of the trigram model; default: all others"
     )
@@ -171,10 +173,14 @@ def main() -> None:
     parser.add_argument("--horizontal-order", type=int, default=1)
     parser.add_argument("--vertical-order", type=int, default=2)
     parser.add_argument("--regularization", type=float, help="default: best of the first round")
-    parser.add_argument("--rounds", type=int, default=30, help="most rounds of a latent machine")
-    parser.add_argument("--patience", type=int, default=5, help="rounds without a better one")
+    parser.add_argument(
+        "--rounds", type=int, default=30, help="maximum number of rounds of a latent SVM"
+    )
+    parser.add_argument(
+        "--patience", type=int, default=5, help="rounds without an improvement before stopping"
+    )
     parser.add_argument("--parts", type=int, default=1, help="pieces, each followed by a fit")
-    parser.add_argument("--k", type=int, default=100, help="trees of a sentence, for treelets")
+    parser.add_argument("--k", type=int, default=100, help="trees per sentence, for treelets")
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
     arguments = parser.parse_args()

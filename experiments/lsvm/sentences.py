@@ -1,4 +1,4 @@
-"""Good sentences of a text, and bad ones that a trigram model of other sentences makes up."""
+"""Good sentences of a text, and bad ones sampled from a trigram model of other sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treelm.models.ngram.train import train_ngram
 from treelm.tasks.corrupt.data_split import split_sentences
 from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 
-#: Words of the shortest and the longest sentence.
+#: Lengths of the shortest and the longest sentence.
 LENGTHS = (5, 40)
 _COUNTS = "counts.json"
 
@@ -28,18 +28,18 @@ def write_lines(path: Path, lines: object) -> None:
 def make_sentences(
     source: Path, folder: Path, *, train: int, held: int, generator: int | None, seed: int
 ) -> dict[str, dict[str, object]]:
-    """Split a text and draw negatives, unless that was done before; return what was counted.
+    """Split a text and sample negatives, unless already done; return the counts.
 
     Dev and test sentences are the same for every size of the training set, and a smaller training
     set is the first part of a larger one. All other sentences train the trigram model, so that the
-    negatives are made of text that no classifier sees.
+    negatives come from text that no classifier sees.
 
     Args:
-        source: A text, one sentence a line.
-        folder: Gets ``pos_*.txt``, ``neg_*.txt`` and ``gen.txt``.
-        train: Good sentences to train on; there will be as many bad ones.
-        held: Good sentences each to tune on and to test on.
-        generator: Sentences of the trigram model, evenly from all others; None for all of them.
+        source: A text, one sentence per line.
+        folder: Where ``pos_*.txt``, ``neg_*.txt`` and ``gen.txt`` are written.
+        train: Number of good training sentences; there will be as many bad ones.
+        held: Number of good sentences each of the tuning and the test set.
+        generator: Number of sentences of the trigram model, evenly from all others; None for all.
         seed: Seed of the split and the negatives.
     """
     if (folder / _COUNTS).is_file():

@@ -18,35 +18,29 @@ from sentences import LENGTHS, make_sentences, write_lines
 import published
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
 from treelm.corpus.files import read_lines
+from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel
-from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.train import Round
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.models.registry import load
-from treelm.models.tree_features.config import TreeFeaturesConfig
+from treelm.models.registry import SYSTEMS, load
+from treelm.models.run import QUIET, Event, Run
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.train import train_treelet
-from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.tasks.evaluate.slr import slr_scores
 from treelm.tasks.parse_file import parse_into_file, parser_fingerprint
-from treelm.tasks.train_classifiers import (
-    labelled,
-    train_lsvm_model,
-    train_tree_features_model,
-    train_trigram_model,
-)
+from treelm.tasks.train import train_and_save
 
 Floats = npt.NDArray[np.float64]
 Scores = dict[str, Floats]
 
-#: Options of the latent machines.
+#: Options of the latent SVMs.
 LATENT: dict[str, dict[str, object]] = {
     published.MLE: {"start": "mle", "rounds": 0},
     published.LATENT_MLE: {"start": "mle"},
@@ -66,7 +60,7 @@ LABELS = ("pos", "neg")
 
 
 class Systems:
-    """Everything that is trained and scored, kept in a folder so that a run can be cut into pieces.
+    """Everything that is trained and scored, kept in a folder so that a run can be resumed.
 
     Args:
         arguments: Options of the recipe.
@@ -141,7 +135,7 @@ class Systems:
         return TreeCorpus(tuple(files), on_error="skip", threads=self.threads)
 
     def parses(self, text: str, path: Path, k: int = 1) -> Path:
-        """Return the file of parses of a text; it is made, or gone on with, if need be."""
+        """Return the parse file of a text; it is made or resumed if needed."""
         if self.parser is None:
             raise SystemExit("this needs --parser")
         forest = self.work / "parses" / f"{text.replace(', ', '-')}-{k}.forest"
@@ -160,7 +154,7 @@ class Systems:
         return forest
 
     def all_parses(self) -> Path:
-        """Return one file of parses of all sentences that features of trees are taken from."""
+        """Return one parse file of all sentences that need tree features."""
         together = self.work / "data" / "all.txt"
         if not together.is_file():
             files = [self.file(label, "train") for label in LABELS] + list(self.texts.values())
@@ -180,12 +174,12 @@ class Systems:
         return load(folder)
 
     def note(self, name: str, **facts: object) -> None:
-        """Keep facts about a system, one JSON object a line."""
+        """Keep facts about a system, one JSON object per line."""
         with (self.work / "rounds" / f"{name.replace(' ', '-')}.jsonl").open("a") as out:
             out.write(json.dumps(facts) + "\n")
 
     def facts(self, name: str) -> list[dict[str, Any]]:
-        """Return what was noted about a system."""
+        """Return the facts kept about a system."""
         path = self.work / "rounds" / f"{name.replace(' ', '-')}.jsonl"
         return (
             [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
@@ -194,48 +188,58 @@ class Systems:
     def model(self, name: str) -> LanguageModel:
         """Return a trained system."""
         train, dev = (
-            labelled([self.file("pos", part)], [self.file("neg", part)])
+            LabelledSentences(
+                TextCorpus((self.file("pos", part),)), TextCorpus((self.file("neg", part),))
+            )
             for part in ("train", "dev")
         )
         if name in LATENT:
             options = {**self.latent, **LATENT[name]}
-            config = LatentSvmConfig.model_validate(options)
             start = time.perf_counter()
 
-            def watch(done: Round) -> None:
-                self.note(name, since=round(time.perf_counter() - start, 1), **asdict(done))
+            def watch(event: Event) -> None:
+                assert isinstance(event.value, Round)  # the only events of this training
+                since = round(time.perf_counter() - start, 1)
+                self.note(name, since=since, **asdict(event.value))
 
             return self._once(
                 name,
-                lambda folder: train_lsvm_model(
-                    train,
-                    dev,
-                    self.treebank(),
+                lambda folder: train_and_save(
+                    SYSTEMS["lsvm"],
+                    {"data": train, "tuning": dev, "trees": self.treebank()},
                     folder,
-                    config,
-                    resume=True,
-                    threads=self.threads,
-                    watch=watch,
+                    options,
+                    run=Run(resume=True, threads=self.threads, event=watch),
                 ),
             )
         if name in {published.LINEAR, published.POLY}:
-            kernel = TrigramSvmConfig(
-                kernel="linear" if name == published.LINEAR else "poly", seed=self.seed
+            kernel = {
+                "kernel": "linear" if name == published.LINEAR else "poly",
+                "seed": self.seed,
+            }
+            inputs = {"data": train, "tuning": dev}
+            return self._once(
+                name,
+                lambda folder: train_and_save(
+                    SYSTEMS["trigram_svm"], inputs, folder, kernel, run=QUIET
+                ),
             )
-            return self._once(name, lambda folder: train_trigram_model(train, dev, folder, kernel))
         if name in TREES:
-            trees = TreeFeaturesConfig.model_validate({"features": TREES[name], "seed": self.seed})
+            trees = {"features": TREES[name], "seed": self.seed}
             forest = self.all_parses()
             model = self._once(
                 name,
-                lambda folder: train_tree_features_model(
-                    train,
-                    dev,
-                    forest,
+                lambda folder: train_and_save(
+                    SYSTEMS["tree_features"],
+                    {
+                        "data": train,
+                        "tuning": dev,
+                        "parser": CachedParser(ForestFile(forest)),
+                        "trees": self.treebank(names=self.fragments) if self.fragments else None,
+                    },
                     folder,
                     trees,
-                    treebank=self.treebank(names=self.fragments) if self.fragments else None,
-                    threads=self.threads,
+                    run=Run(threads=self.threads),
                 ),
             )
             assert isinstance(model, TreeFeaturesModel)
@@ -264,7 +268,7 @@ class Systems:
     # -- scores -----------------------------------------------------------------------------
 
     def scores(self, name: str) -> Scores:
-        """Return what a system says about all texts: margins, log probabilities or ratios."""
+        """Return a system's scores of all texts: margins, log probabilities or ratios."""
         path = self.work / "scores" / f"{name.replace(' ', '-')}.npz"
         if not path.is_file():
             source = published.MLE if name == published.MLE_LENGTH else name
@@ -287,7 +291,7 @@ class Systems:
         return model.sentence_log_probs(sentences, threads=self.threads)
 
     def latent_model(self, name: str) -> LatentSvmModel:
-        """Return one of the latent machines."""
+        """Return one of the latent SVMs."""
         model = self.model(name)
         assert isinstance(model, LatentSvmModel)
         return model

@@ -46,7 +46,7 @@ TUNED = (MLE, NGRAM, TREELET)
 
 
 def with_length(systems: Systems, scores: Scores) -> Scores:
-    """Return the margins of a linear machine over the score of MLE and the number of words."""
+    """Return the margins of a linear SVM over the score of MLE and the number of words."""
 
     def features(text: str) -> Floats:
         lengths = [float(len(words)) for words in systems.sentences(text)]
@@ -75,7 +75,7 @@ def with_length(systems: Systems, scores: Scores) -> Scores:
 
 
 def classified(name: str, scores: Scores, seed: int) -> Classification:
-    """Return how well the test sentences are told apart."""
+    """Return how well the test sentences are classified."""
     threshold = tune_threshold(scores["pos_dev"], scores["neg_dev"]) if name in TUNED else 0.0
     return classify(
         scores["pos_test"], scores["neg_test"], threshold, seed=seed, strict=name not in TUNED
@@ -129,7 +129,7 @@ def report_pairs(report: Report, scores: Mapping[str, Scores], seed: int) -> Non
 
 
 def report_order(report: Report, found: Mapping[str, Classification], seed: int) -> None:
-    """Test the order of the paper, each system against the next, and look at the targets."""
+    """Test the order of the paper, each system against the next, and check the targets."""
     names = [name for name in ORDER if name in found]
     pairs = list(pairwise(names))
     tests = [compare_answers(found[a].right, found[b].right, seed=seed) for a, b in pairs]
@@ -170,7 +170,7 @@ def _yes(value: float, least: float) -> str:
 
 
 def report_rounds(report: Report, systems: Systems, names: Sequence[str]) -> None:
-    """Report the accuracy on dev round by round, and what each training took."""
+    """Report the accuracy on dev round by round, and the cost of each training."""
     rows, series = [], []
     for name in names:
         if name not in LATENT or name == MLE:
@@ -240,7 +240,7 @@ def report_rounds(report: Report, systems: Systems, names: Sequence[str]) -> Non
 def report_not_run(
     report: Report, found: Mapping[str, Classification], lists: Sequence[str]
 ) -> None:
-    """Say which published rows are not run here, and why."""
+    """Report which published rows are not run here, and why."""
     rows = [
         (f"Table 1: {name}", "not run: left out of --systems")
         for name in TABLE_1

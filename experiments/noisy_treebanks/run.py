@@ -1,4 +1,4 @@
-"""Sentences with one error each from the English treebanks: how many of each type, how fast.
+"""Sentences with one error each from the English treebanks: counts by type, and speed.
 
     python experiments/noisy_treebanks/run.py --data FOLDER --output FOLDER [--seed 1]
 
@@ -67,8 +67,8 @@ def expected_shares(
 ) -> dict[ErrorName, tuple[float, float]]:
     """Return the mean of the number of errors of each type, and its standard deviation.
 
-    A type is drawn by weight among those that apply to a sentence, so its mean is the sum of what
-    the weights say for each of the sentences that were used.
+    A type is sampled by weight among those that apply to a sentence, so its mean is the sum of its
+    probabilities over the sentences used.
     """
     chances: list[dict[ErrorName, float]] = []
     for sentence in sentences:
@@ -92,7 +92,7 @@ def report_types(
     expected: Mapping[ErrorName, tuple[float, float]],
     seed: int,
 ) -> None:
-    """Report how often each type was made, beside what the weights say."""
+    """Report how often each type was made, beside its expected count."""
     total = sum(made.values())
     weights = sum(PUBLISHED_WEIGHTS.values())
     rows = []
@@ -148,12 +148,12 @@ def report_types(
         draw_grouped_bars(
             groups, title="Errors by type", axis="share of the noisy sentences", digits=3
         ),
-        "A type is drawn among those that apply to a sentence; the line is a 95 % interval.",
+        "A type is sampled among those that apply to a sentence; lines are 95 % intervals.",
     )
 
 
 def report_counts(report: Report, counts: NoiseCounts) -> None:
-    """Report the ways in which errors came about, and what was left out."""
+    """Report the kinds of error within each type, and what was left out."""
     report.add_table(
         "Ways",
         ("type", "way", "made"),
@@ -166,7 +166,7 @@ def report_counts(report: Report, counts: NoiseCounts) -> None:
             ("left out: fewer than two words", counts.too_short),
             ("left out: no type applies", counts.nothing_applies),
             ("equal to an earlier noisy sentence", counts.duplicates),
-            ("stand in the treebanks themselves", counts.in_corpus),
+            ("also in the treebanks themselves", counts.in_corpus),
         ],
     )
 

@@ -30,7 +30,6 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.scoring_views import FlooredScores
 from treelm.models.interface.tree_model import k_best_lists
 from treelm.models.mixture.model import InterpolatedModel
-from treelm.models.mixture.train import train_interpolated
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
@@ -54,7 +53,7 @@ FLOOR = 0.001
 
 
 class Trained(NamedTuple):
-    """The models, all over the same words."""
+    """The models, all over the same vocabulary."""
 
     ngram: LanguageModel
     pcfg: PcfgModel
@@ -63,7 +62,7 @@ class Trained(NamedTuple):
 
 
 def log(*values: object) -> None:
-    """Say on standard error how far it is."""
+    """Report progress on standard error."""
     print(*values, file=sys.stderr, flush=True)
 
 
@@ -73,7 +72,7 @@ def part(data: Path, name: str, split: str) -> Path:
 
 
 def kept_model(folder: Path | None, name: str, make: Callable[[], LanguageModel]) -> LanguageModel:
-    """Return a model that was kept in a folder, or make it and keep it."""
+    """Return a model from a folder, or train it and keep it there."""
     if folder is None:
         return make()
     if not (folder / name).exists():
@@ -82,7 +81,7 @@ def kept_model(folder: Path | None, name: str, make: Callable[[], LanguageModel]
 
 
 def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
-    """Return all models; those kept by an earlier run are not made again."""
+    """Return all models; those kept by an earlier run are not trained again."""
     folder, threads = arguments.models, arguments.threads
     corpora = {
         split: TreeCorpus(
@@ -119,7 +118,12 @@ def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
     )
     assert isinstance(pcfg, PcfgModel)
     assert isinstance(latent, GrammarModel)
-    mixture = train_interpolated([ngram, pcfg], TreeSentences(corpora["dev"]), threads=threads)
+    mixture = train(
+        "interpolated",
+        [ngram, pcfg],
+        held_out=list(TreeSentences(corpora["dev"])),
+        threads=threads,
+    )
     assert isinstance(mixture, InterpolatedModel)  # both go word by word
     for name, model, facts in (
         (NGRAM, ngram, {"order": 5, "smoothing": "mkn"}),
@@ -180,7 +184,7 @@ def score_set(model: LanguageModel, sentences: Sequence[Sequence[str]], threads:
 
 
 def perplexity(scores: np.ndarray, lengths: np.ndarray, seed: int) -> tuple[float, Interval]:
-    """Return the perplexity of words and ends, and its interval when sentences are drawn again."""
+    """Return the perplexity of words and ends, and its bootstrap interval over sentences."""
     items = np.stack([scores, lengths + 1.0], axis=1)
     sums = resampled_sums(items, rounds=ROUNDS, generator=generator(seed, 0))
     value = math.exp(-float(scores.sum()) / float(lengths.sum() + len(lengths)))
@@ -193,7 +197,7 @@ def report_perplexities(
     tests: Mapping[str, list[Tree]],
     arguments: argparse.Namespace,
 ) -> None:
-    """Report the perplexity of every test set, and how fast it was found."""
+    """Report the perplexity of every test set, and the speed."""
     costs = []
     for name, trees in tests.items():
         sentences = [tree.words for tree in trees]
@@ -220,8 +224,8 @@ def report_perplexities(
             log(*row, f"{value:.1f}")
             costs.append(row)
     report.add_table(
-        "Sentences without a parse, and sentences a second",
-        ("test set", "model", "sentences", "without a parse", "sentences a second"),
+        "Sentences without a parse, and sentences per second",
+        ("test set", "model", "sentences", "without a parse", "sentences per second"),
         costs,
     )
 
@@ -232,7 +236,7 @@ def report_bounds(
     tests: Mapping[str, list[Tree]],
     arguments: argparse.Namespace,
 ) -> None:
-    """Report what pruning, and lists of trees, miss of exact probabilities."""
+    """Report what pruning and k-best lists lose of exact probabilities."""
     rows = []
     for name, trees in tests.items():
         short = [tree.words for tree in trees if len(tree.words) <= arguments.exact_words]
@@ -265,7 +269,7 @@ def report_bounds(
             "left out",
             "bits per word lost",
             "share of the probability kept",
-            "sentences a second",
+            "sentences per second",
         ),
         rows,
     )
@@ -324,15 +328,17 @@ def run(arguments: argparse.Namespace) -> Path:
 def main() -> None:
     """Read the options and run."""
     parser = recipe_options(__doc__, seed="seed of the splits and intervals")
-    parser.add_argument("--cycles", type=int, default=5, help="of splitting and merging")
+    parser.add_argument("--cycles", type=int, default=5, help="split-merge cycles")
     parser.add_argument("--split-iterations", type=int, default=50)
-    parser.add_argument("--models", type=Path, help="folder in which models are kept")
+    parser.add_argument("--models", type=Path, help="folder to keep models in")
     parser.add_argument("--limit", type=int, help="only the first sentences of each test set")
     parser.add_argument(
         "--pruning", choices=("none", *BOUNDS), default="accurate", help="of PCFG-LA"
     )
-    parser.add_argument("--exact", type=int, default=50, help="sentences scored exactly, too")
-    parser.add_argument("--exact-words", type=int, default=30, help="longest of them")
+    parser.add_argument(
+        "--exact", type=int, default=50, help="number of sentences also scored exactly"
+    )
+    parser.add_argument("--exact-words", type=int, default=30, help="their maximum number of words")
     print(run(parser.parse_args()))
 
 

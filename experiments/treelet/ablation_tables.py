@@ -1,4 +1,4 @@
-"""What makes the difference: one thing changed each, in perplexity and in judging."""
+"""Ablations: one change at a time, in perplexity and in judging."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from model_store import ABLATIONS, FIVE_GRAM, PLAIN, TREELET, Key
 from perplexity_tables import PerplexityTables, joined_documents
 from training_sets import TREEBANKS
 
-#: Trees of a sentence; more change all models alike.
+#: Number of trees per sentence; more change all models alike.
 ABLATION_K = 10
 
 
 class AblationTables(PerplexityTables, JudgementTables):
-    """Treelet models of a middle-sized training set with one thing changed each."""
+    """Treelet models of a medium training set with one change each."""
 
     def ablations(self) -> None:
-        """Measure perplexity and accuracy with one thing changed each."""
+        """Measure perplexity and accuracy with one change each."""
         training, k = self.sets.named_or_all("x4"), min(ABLATION_K, self.judged_k)
         base = Key(training, TREELET)
         names = (TREELET, PLAIN, *ABLATIONS, FIVE_GRAM)

@@ -22,16 +22,16 @@ from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.parser import ArrayParser, ListParser
 from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.open_parser import open_parser
 from treelm.tasks.evaluate.classification import Classification
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import bootstrap_sums
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
-from treelm.tasks.scoring_model import open_parser
 
 Flags = npt.NDArray[np.bool_]
-#: Trees of a sentence that is judged; the publication found one to be as good as a thousand.
+#: Number of trees per judged sentence; the publication found one as good as a thousand.
 JUDGED_K = 10
 
 
@@ -75,7 +75,7 @@ class Experiment:
     def score(
         self, name: str, sentences: Sequence[Sentence], keys: Sequence[Key], ks: Sequence[int] = ()
     ) -> Scores:
-        """Return what models say about sentences, from the store where it was said before."""
+        """Return the models' scores of sentences, from the work folder where they exist."""
         return self.store.scores(name, sentences, keys, ks or self.ks)
 
     # -- treebanks --------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Experiment:
         lengths: npt.NDArray[np.int64],
         documents: npt.NDArray[np.int64],
     ) -> tuple[float, float]:
-        """Return the 95 % interval of a perplexity; documents are drawn."""
+        """Return the 95 % interval of a perplexity; documents are resampled."""
         columns = [np.bincount(documents, weights=each) for each in (values, lengths + 1.0)]
         items = np.stack(columns, axis=1).astype(np.float64)
         found = bootstrap_sums(
@@ -183,7 +183,7 @@ class Experiment:
         )
 
     def training_name(self, training: str) -> str:
-        """Return a training set with its size, as people read it."""
+        """Return the name of a training set with its size."""
         return f"{training}, {self.sets.tokens(training) / 1e6:.2f}M words"
 
     def published(self, table: str, model: str, metric: str, value: float, number: int) -> None:
@@ -205,13 +205,13 @@ class _PrunedParser(ArrayParser):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[KBest | None]:
-        """Return up to `k` trees of every sentence, pruned as told."""
+        """Return up to `k` trees of every sentence, with the given pruning."""
         given = options or self._options
         return self._parser.k_best_many(sentences, k, options=given, threads=threads)
 
 
 def pruned_parser(parser: GivesTrees, pruning: Pruning) -> GivesTrees:
-    """Return a parser that prunes as told; one that lists stored trees as it is."""
+    """Return a parser with the given pruning; one that lists stored trees is unchanged."""
     if not isinstance(parser, ListParser):
         return parser
     return _PrunedParser(parser, ParserOptions(pruning=pruning))

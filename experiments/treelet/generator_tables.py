@@ -1,4 +1,4 @@
-"""How fluent the negatives are: trigram models of less text make worse sentences."""
+"""Fluency of the negatives: trigram models of less text make worse sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model_store import FIVE_GRAM, Key, main_keys
 from training_sets import ALL
 from tree_scores import Numbers, Scores
 
-#: A trigram model is trained on one in so many sentences of its text, if these are not too few.
+#: A trigram model is trained on one in this many sentences of its text, if that leaves enough.
 SHARES = (1, 2, 8, 32, 128)
 FEWEST = 1000
 
@@ -20,7 +20,7 @@ class GeneratorTables(JudgementTables):
     """Pseudo-negatives of trigram models of different sizes, judged by the same models."""
 
     def generators(self) -> None:
-        """Tell sentences from those of trigram models that know more or less."""
+        """Tell sentences from those of trigram models of more or less text."""
         keys, k = main_keys(ALL), (self.judged_k,)
         positives = {part: self.trigram_set.sentences(part, "good") for part in PARTS}
         good = {
@@ -48,7 +48,7 @@ class GeneratorTables(JudgementTables):
             data = f"trigram model of {size:,} sentences, perplexity of the positives {own:.0f}"
             for key, judged in found.items():
                 self.add_accuracy(
-                    "Trigram models that know more or less",
+                    "Trigram models of more or less text",
                     key,
                     "accuracy",
                     data,

@@ -26,9 +26,9 @@ Sentence = tuple[str, ...]
 Part = Literal["dev", "test"]
 PARTS: tuple[Part, ...] = ("dev", "test")
 TRIGRAM_MODEL = NgramConfig(order=3, smoothing="kn")
-SHORTEST, LONGEST = 10, 30  # words of a sentence to be told from one of the trigram model
+SHORTEST, LONGEST = 10, 30  # words of a sentence to distinguish from one of the trigram model
 
-#: A document belongs to the training text if more than this share of its sentences stands there.
+#: A document belongs to the training text if more than this share of its sentences occurs there.
 _SHARED = 0.5
 
 #: References and outputs of translation systems: phrase-based ones, and a neural one.
@@ -58,7 +58,7 @@ class TrigramSet:
     Args:
         folder: Where the files are; made by `make`.
         seed: Seed of the split and of the negatives.
-        limit: Most sentences of each part; None for as many as were published.
+        limit: Maximum number of sentences of each part; None for the published number.
     """
 
     folder: Path
@@ -71,12 +71,12 @@ class TrigramSet:
 
     @property
     def about(self) -> dict[str, object]:
-        """What was made of how much text."""
+        """What was made, and from how much text."""
         found: dict[str, object] = json.loads((self.folder / "about.json").read_text())
         return found
 
     def make(self, text: Path, training: set[str]) -> None:
-        """Split a text, train the trigram model and draw negatives, unless that was done.
+        """Split a text, train the trigram model and sample negatives, unless already done.
 
         The text of the trigram model and the positives come from documents that no model is
         trained on.
@@ -115,7 +115,7 @@ class TrigramSet:
 
     @property
     def text_size(self) -> int:
-        """Sentences of the text that the trigram model of `make` is trained on."""
+        """Number of sentences of the text that the trigram model of `make` is trained on."""
         return sum(1 for _ in read_lines(self.folder / "gen.txt"))
 
     def trigram_of_first(self, size: int) -> NgramModel:
@@ -126,7 +126,7 @@ class TrigramSet:
         return train_ngram(TextCorpus((kept,)), TRIGRAM_MODEL)
 
     def drawn_from(self, trigram: NgramModel, share: int, part: Part) -> list[Sentence]:
-        """Return as many negatives as the part has, drawn from another model and kept."""
+        """Return as many negatives as the part has, sampled from another model and kept."""
         path = self.folder / f"bad.{part}.{share}.txt"
         if not path.is_file():
             size = len(self.sentences(part, "bad"))

@@ -79,14 +79,14 @@ class JudgementTables(Experiment):
         return good, bad
 
     def judged(self, scores: dict[Part, tuple[Scores, Scores]], measure: Measure) -> Classification:
-        """Return how well a measure tells good from bad, its threshold tuned on the dev part."""
+        """Return how well a measure separates good and bad, its threshold tuned on the dev part."""
         good, bad = (measure(each) for each in scores["dev"])
         threshold = tune_threshold(good, bad)
         good, bad = (measure(each) for each in scores["test"])
         return classify(good, bad, threshold, seed=self.seed)
 
     def slr(self, key: Key, k: int | None = None) -> Measure:
-        """Return the measure that is the log-odds ratio of a model."""
+        """Return the log-odds ratio of a model as a measure."""
         return lambda scores: scores.slr(key, k or self.judged_k)
 
     def trigram(self) -> None:
@@ -157,7 +157,7 @@ class JudgementTables(Experiment):
         }
 
     def _normalisation(self, scores: dict[Part, tuple[Scores, Scores]]) -> None:
-        """Show what the length and the words alone are for."""
+        """Show the effect of normalising by the length and by the words alone."""
         rows = []
         for name in (RULE, TREELET, FIVE_GRAM):
             for what, measure in self._measures(Key(ALL, name)).items():
@@ -250,7 +250,7 @@ class JudgementTables(Experiment):
         for name, files in TRANSLATIONS.items():
             found = translation_pairs(self.data, files, self.limit)
             if found is None:
-                self.report.warn(f"{name}: the files are not there.")
+                self.report.warn(f"{name}: the files are missing.")
                 continue
             pairs, identical = found
             stem = name.replace(", ", ".")
@@ -287,7 +287,7 @@ class JudgementTables(Experiment):
         self._published_mt()
 
     def _add_bleu(self, name: str, pairs: Sequence[Pair]) -> None:
-        """Add how near translations are to references, if something that measures it is there."""
+        """Add the BLEU of translations against references, if sacrebleu is installed."""
         try:
             sacrebleu: Any = importlib.import_module("sacrebleu")
         except ImportError:

@@ -13,13 +13,14 @@ from training_sets import ALL, TREEBANKS, TrainingSets, replace_text
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.models.headlex.config import HeadlexConfig
-from treelm.models.headlex.model import HeadlexModel
+from treelm.models.headlex.train import train_headlex
 from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
+from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
-from treelm.models.treelet.model import TreeletModel
+from treelm.models.treelet.train import train_treelet
 from treelm.transforms.treelet import TREELET_TRANSFORMS
 
 FIVE_GRAM, TREELET, RULE, TRANS, PCFG = "5-GRAM", "TREELET", "TREELET-RULE", "TREELET-TRANS", "PCFG"
@@ -37,7 +38,7 @@ TREELETS: dict[str, dict[str, object]] = {
 #: The models of every table, in order.
 MODELS = (*TREELETS, HEADLEX, FIVE_GRAM)
 
-#: One thing changed each (evaluation recipes, section 9).
+#: One change each (evaluation recipes, section 9).
 ABLATIONS: dict[str, dict[str, object]] = {
     **{
         f"without {name}": {"transforms": [x for x in TREELET_TRANSFORMS if x != name]}
@@ -56,23 +57,23 @@ ABLATIONS: dict[str, dict[str, object]] = {
 
 
 class Stopped(Exception):
-    """The time that was given is over; the same command goes on from here."""
+    """The time limit is reached; the same command resumes from here."""
 
 
 @dataclass
 class Clock:
-    """Says when to stop between two pieces of work.
+    """Tells when to stop between two pieces of work.
 
     Args:
-        minutes: How long may be worked; None for as long as it takes.
-        started: When that began, by the monotonic clock.
+        minutes: Time limit; None for no limit.
+        started: Start time, by the monotonic clock.
     """
 
     minutes: float | None = None
     started: float = field(default_factory=time.monotonic)
 
     def check(self) -> None:
-        """Stop here if the time is over.
+        """Stop here if the time limit is reached.
 
         Raises:
             Stopped: if it is.
@@ -95,12 +96,12 @@ class Key(NamedTuple):
 
 @dataclass
 class ModelStore:
-    """Trains models when they are asked for, and keeps them.
+    """Trains models on demand, and keeps them.
 
     Args:
         sets: What they are trained on.
         folder: Where they are kept.
-        clock: Asked before every training.
+        clock: Checked before every training.
     """
 
     sets: TrainingSets
@@ -109,7 +110,7 @@ class ModelStore:
     _opened: dict[Key, LanguageModel] = field(default_factory=dict)
 
     def get(self, training: str, model: str) -> LanguageModel:
-        """Return a model, trained now if it is not there yet."""
+        """Return a model, trained now if missing."""
         key = Key(training, model)
         if key not in self._opened:
             path = self.folder / key.file
@@ -133,23 +134,23 @@ class ModelStore:
         corpus = self.sets.corpus(key.training)
         vocabulary, threads = self.sets.vocabulary(key.training), self.sets.threads
         trains: Mapping[str, Callable[[], LanguageModel]] = {
-            FIVE_GRAM: lambda: NgramModel.train(
-                corpus, NgramConfig(order=5), vocabulary=vocabulary, threads=threads
+            FIVE_GRAM: lambda: train_ngram(
+                corpus, NgramConfig(order=5), vocabulary=vocabulary, run=Run(threads=threads)
             ),
-            HEADLEX: lambda: HeadlexModel.train(
-                corpus, HeadlexConfig(), vocabulary=vocabulary, threads=threads
+            HEADLEX: lambda: train_headlex(
+                corpus, HeadlexConfig(), vocabulary=vocabulary, run=Run(threads=threads)
             ),
         }
         if key.model in trains:
             return trains[key.model]()
         options = {**TREELETS, **ABLATIONS}[key.model]
         config = TreeletConfig.model_validate({"temporal": self.sets.temporal, **options})
-        return TreeletModel.train(
+        return train_treelet(
             corpus,
             config,
             vocabulary=vocabulary,
             held_out=self._held_out if config.smoothing == "jm" else None,
-            threads=threads,
+            run=Run(threads=threads),
         )
 
     @property

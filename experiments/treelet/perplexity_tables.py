@@ -30,9 +30,9 @@ from treelm.models.mixture.weights import fit_weights
 from treelm.tasks.evaluate.comparison import compare_log_probs
 from treelm.view.plots import Point, Series, draw_line_chart
 
-#: Every model is to be better than the one before it.
+#: Every model should be better than the one before it.
 ORDER = (PCFG, TRANS, RULE, TREELET)
-#: What is drawn over training size.
+#: What is plotted over training size.
 CURVES = (TREELET, PLAIN, FIVE_GRAM)
 CURVE_K = 100
 
@@ -160,7 +160,7 @@ class PerplexityTables(Experiment):
                     for name, w in weights.items()
                 ),
                 (
-                    "nats a sentence if equal trees were counted twice",
+                    "nats per sentence if equal trees were counted twice",
                     f"{over.mean():.3f}" if known.any() else "-",
                 ),
                 ("seconds of parsing", test.seconds["parsing"]),
@@ -211,7 +211,7 @@ class PerplexityTables(Experiment):
                 f"Perplexity of {name}. The publication has a tie at 1.3e9 words.",
             )
         self.report.add_table(
-            f"Where {TREELET} would meet the 5-gram model, straight on from the last three sizes",
+            f"Where {TREELET} would meet the 5-gram model, extrapolated from the last three sizes",
             ("test set", TREELET, PLAIN),
             crossings,
         )
@@ -232,7 +232,7 @@ class PerplexityTables(Experiment):
 
 
 def _crossing(ours: Sequence[Point], theirs: Sequence[Point]) -> str:
-    """Return where the ratio of two curves, straight on in logarithms, reaches one."""
+    """Return where the ratio of two curves, extrapolated linearly in logarithms, reaches one."""
     gap = np.log([a.y / b.y for a, b in zip(ours, theirs, strict=True)])[-3:]
     sizes = np.log([point.x for point in ours])[-3:]
     if len(gap) < 2:
@@ -245,7 +245,7 @@ def _crossing(ours: Sequence[Point], theirs: Sequence[Point]) -> str:
 
 
 def joined_documents(numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Return documents of several texts with numbers of their own."""
+    """Return documents of several texts with distinct numbers."""
     found = []
     first = 0
     for each in numbers:

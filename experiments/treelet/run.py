@@ -24,7 +24,7 @@ from treelm.tasks.sample import SamplingReport, sample_sentences
 
 PARTS = ("samples", "perplexity", "trigram", "generators", "noisy", "mt", "curve", "ablations")
 
-#: Exit status when the time that was given is over; the same command goes on.
+#: Exit status when the time limit is reached; the same command resumes.
 GO_ON = 75
 
 
@@ -34,7 +34,7 @@ class TreeletTables(AblationTables, GeneratorTables):
     # -- Table 1 ----------------------------------------------------------------------------
 
     def samples(self) -> None:
-        """Draw four sentences of 15 to 20 words from TREELET and the 5-gram."""
+        """Sample four sentences of 15 to 20 words from TREELET and the 5-gram."""
         rows, rejected = [], []
         for name in (TREELET, FIVE_GRAM):
             counts = SamplingReport()
@@ -98,13 +98,11 @@ def main() -> int:
         type=Path,
         help="folder of models and scores, kept for the next run; default: OUTPUT.work",
     )
+    parser.add_argument("--parser", required=True, help="model folder of a parser, or a parse file")
     parser.add_argument(
-        "--parser", required=True, help="model folder of a parser, or a file of parses (cache)"
+        "--auto", type=Path, nargs="*", default=[], help="parsed text to train on as well"
     )
-    parser.add_argument(
-        "--auto", type=Path, nargs="*", default=[], help="parsed text to train on too"
-    )
-    parser.add_argument("--k", type=int, default=1000, help="trees of a sentence")
+    parser.add_argument("--k", type=int, default=1000, help="trees per sentence")
     parser.add_argument(
         "--pruning", choices=("fast", "default", "accurate"), default="default", help="the parser's"
     )
@@ -112,9 +110,11 @@ def main() -> int:
     parser.add_argument("--negatives", default="un-debates", help="text of the trigram model")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument(
-        "--allow-overlap", action="store_true", help="go on if test sentences stand in training"
+        "--allow-overlap",
+        action="store_true",
+        help="continue if test sentences occur in the training text",
     )
-    parser.add_argument("--minutes", type=float, help="stop after so long; run again to go on")
+    parser.add_argument("--minutes", type=float, help="time limit; run again to resume")
     arguments = parser.parse_args()
     if arguments.work is None:
         arguments.work = arguments.output.with_name(arguments.output.name + ".work")
@@ -126,12 +126,14 @@ def main() -> int:
     kept = arguments.work / "options.txt"
     text = "".join(f"{name}\t{value}\n" for name, value in options.items())
     if kept.is_file() and kept.read_text() != text:
-        parser.error(f"{arguments.work} belongs to a run with other options:\n{kept.read_text()}")
+        parser.error(
+            f"{arguments.work} belongs to a run with different options:\n{kept.read_text()}"
+        )
     replace_text(kept, text)
     try:
         print_report(run, arguments)
     except Stopped:
-        print("The time is over; run the same command again to go on.", file=sys.stderr)
+        print("Time limit reached; run the same command again to resume.", file=sys.stderr)
         return GO_ON
     return 0
 

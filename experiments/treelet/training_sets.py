@@ -17,7 +17,7 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import packed_together
-from treelm.tasks.transform import find_temporal_words
+from treelm.transforms.temporal_lexicon import find_temporal_words
 
 TREEBANKS = ("wsj-sample", "masc", "gum", "craft")
 #: Size of each piece, the ones before it included, as a multiple of the treebanks.
@@ -49,7 +49,7 @@ class TrainingSets:
         folder: Where pieces and vocabulary are kept.
         auto: Files of parsed text: brackets, or ``.forest``.
         seed: Seed of the order and of the vocabulary.
-        threads: Kernel threads.
+        threads: Number of threads.
     """
 
     data: Path
@@ -119,7 +119,7 @@ class TrainingSets:
         return [piece.name for piece in self.pieces]
 
     def named_or_all(self, name: str) -> str:
-        """Return a training set by name, or all trees where there are not so many."""
+        """Return a training set by name, or all trees where there are fewer."""
         return name if name in self.names else ALL
 
     def corpus(self, name: str) -> TreeCorpus:
@@ -129,7 +129,7 @@ class TrainingSets:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Of all trees; kept, as reading them takes a while."""
+        """Number of words of all trees; kept, as reading them takes a while."""
         record = self.folder / "fingerprint.json"
         if not record.is_file():
             replace_text(record, json.dumps(self.corpus(ALL).fingerprint))
@@ -143,7 +143,7 @@ class TrainingSets:
         return self.pieces[: self.names.index(name) + 1]
 
     def vocabulary(self, name: str = ALL) -> Vocabulary:
-        """Return the vocabulary; for a training set, it says how far of its text that goes."""
+        """Return the vocabulary; for a training set, it records how much of the text that is."""
         words = self._vocabulary
         sizes = [(piece.sentences, piece.tokens) for piece in self._until(name)]
         sentences, tokens = (sum(column) for column in zip(*sizes, strict=True))
@@ -174,7 +174,7 @@ class TrainingSets:
 def words_in(line: bytes) -> int:
     """Return the words of a tree in brackets.
 
-    A space stands before every word and every node but the first.
+    There is a space before every word and every node but the first.
 
     Examples:
         >>> words_in(b"(ROOT (NP (DT the) (NN dog)))")
@@ -184,7 +184,7 @@ def words_in(line: bytes) -> int:
 
 
 def parsed_trees(path: Path, threads: int) -> Iterator[bytes]:
-    """Yield the best trees of a file of parses, or the trees of a file of brackets."""
+    """Yield the best trees of a parse file, or the trees of a file of brackets."""
     if path.suffix != ".forest":
         for batch in TreeCorpus((path,), on_error="skip", threads=threads).batches():
             yield from batch.to_brackets().splitlines()

@@ -1,4 +1,4 @@
-"""What models say about sentences: every sentence is parsed once for all models that lack it."""
+"""Scores of sentences: every sentence is parsed once for all models that lack it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from treelm.trees.packed import PackedTrees
 Numbers = npt.NDArray[np.float64]
 Sentence = tuple[str, ...]
 
-#: Sentences whose scores are kept in one file, and sentences parsed at once.
+#: Number of sentences per score file, and of sentences parsed at once.
 _PIECE, _BATCH = 500, 32
-#: Rows of the file of scores: unigram, then one for each length of the list.
+#: Rows of the score file: unigram, then one for each length of the list.
 _UNIGRAM, _REPEATED = "unigram", "repeated"
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What models say about sentences.
+    """Scores of sentences by several models.
 
     Args:
-        lengths: Words of each sentence.
+        lengths: Number of words of each sentence.
         values: Log probabilities by model and number of trees.
         unigram: Log probabilities of the words alone by model.
         repeated: Log probabilities of TREELET without leaving out equal transformed trees.
         trees: Number of trees of each sentence.
-        fallbacks: Sentences without a tree.
-        seconds: What parsing and scoring took.
+        fallbacks: Number of sentences without a tree.
+        seconds: Time of parsing and scoring.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -60,14 +60,14 @@ class Scores:
 
 @dataclass
 class ScoreStore:
-    """Scores sentences and keeps what was found, a piece of a text at a time.
+    """Scores sentences and keeps the scores, a piece of a text at a time.
 
     Args:
         models: The models.
-        parser: What gives sentences their trees.
+        parser: The parser.
         folder: Where scores are kept.
-        clock: Asked before every piece.
-        threads: Kernel threads.
+        clock: Checked before every piece.
+        threads: Number of threads.
     """
 
     models: ModelStore
@@ -83,10 +83,10 @@ class ScoreStore:
         """Return the scores of sentences by models.
 
         Args:
-            name: What the sentences are called; scores are kept under it.
+            name: Name of the sentences; scores are kept under it.
             sentences: The sentences.
             keys: The models.
-            ks: Lengths of the lists that are summed over.
+            ks: Lengths of the k-best lists to sum over.
         """
         starts = range(0, len(sentences), _PIECE)
         for start in starts:
@@ -173,7 +173,7 @@ class ScoreStore:
         ks: Sequence[int],
         found: dict[str, list[float]],
     ) -> None:
-        """Append the scores for every number of trees, all from one look at the longest lists."""
+        """Append the scores for every number of trees, all from one pass over the longest lists."""
         if not isinstance(model, PackedTreeModel):
             values = model.sentence_log_probs(batch, threads=self.threads).tolist()
             for k in ks:
@@ -184,7 +184,7 @@ class ScoreStore:
             model.score_each([one for one in packed if one is not None], threads=self.threads)
         )
         for own, one in zip(lists, packed, strict=True):
-            if one is None:  # something stands in for the tree that the parser did not find
+            if one is None:  # a flat tree replaces the one that the parser did not find
                 value = next(model.score_lists([own], threads=self.threads)).log_prob
                 for name in (*map(str, ks), _REPEATED):
                     found[name].append(value)
@@ -197,7 +197,7 @@ class ScoreStore:
 
 
 def _packed(parses: Sequence[ScoredTree]) -> PackedTrees | None:
-    """Return a list of trees as the kernel takes it, None for what is no tree of the grammar."""
+    """Return a list of trees as the kernel takes it, None for trees outside the grammar."""
     if not len(parses) or parses[0].is_fallback:
         return None
     packed = getattr(parses, "packed", None)

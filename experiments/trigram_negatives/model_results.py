@@ -13,7 +13,7 @@ from treelm.tasks.report.report import Report
 STANDS_FOR = "BLLIP, split of Post (2011)"
 TABLE = "Trigram pseudo-negatives"
 
-#: The models of the tables: names that results have.
+#: The models of the tables, by their names in results.
 SMALL = "5-gram on POS_TRAIN"
 LARGE = "5-gram on POS_TRAIN + GEN_TEXT"
 CONTROL = "5-gram on POS_TRAIN + other text"

@@ -1,4 +1,4 @@
-"""Sentences told from those of a trigram model, by 5-gram models and a threshold.
+"""Telling sentences from those of a trigram model, by 5-gram models and a threshold.
 
     python experiments/trigram_negatives/run.py --data FOLDER --output FOLDER [--seed 1]
 
@@ -28,6 +28,7 @@ from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 from treelm.tasks.corrupt.data_split import DataSplit, split_sentences
 from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 from treelm.tasks.evaluate.classification import Classification, curve_sizes
@@ -44,16 +45,16 @@ OTHER_TEXT = "POS_TRAIN, then other text"
 
 
 class Experiment:
-    """Files of one run and what stays the same for all models.
+    """Files of one run and what all models share.
 
     Args:
-        report: Collects everything.
+        report: Report that collects everything.
         folder: Where the parts of the data are written.
         text: Name of the text.
         rule: Which words the models that judge know.
         order: Order of the models that judge.
         seed: Seed of everything random.
-        threads: Kernel threads.
+        threads: Number of threads.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Experiment:
         return read_measured_text(self.folder / f"{label}_{part}.txt")
 
     def make_data(self, text: TextCorpus, sizes: Mapping[str, int]) -> None:
-        """Split the text and draw negatives; report all counts."""
+        """Split the text and sample negatives; report all counts."""
         self.split = split_sentences(text, sizes, seed=self.seed)
         self.report.add_table("Sentences", ("part", "sentences"), self.split.summary().items())
         generating = self.write("gen.txt", self.split.parts["gen"])
@@ -96,7 +97,9 @@ class Experiment:
             self.write(f"pos_{part}.txt", self.split.parts[part])
         start = time.perf_counter()
         corpus = TextCorpus((generating,))
-        trigram = train_ngram(corpus, NgramConfig(order=3, smoothing="kn"), threads=self.threads)
+        trigram = train_ngram(
+            corpus, NgramConfig(order=3, smoothing="kn"), run=Run(threads=self.threads)
+        )
         trained = time.perf_counter()
         rows = [self._draw_negatives(trigram, part, sizes[part], text) for part in get_args(Part)]
         self.report.add_model(
@@ -118,7 +121,7 @@ class Experiment:
     def _draw_negatives(
         self, trigram: NgramModel, part: Part, count: int, text: TextCorpus
     ) -> dict[str, object]:
-        """Draw the negatives of one part and return a row of counts."""
+        """Sample the negatives of one part and return a row of counts."""
         negatives = TrigramNegatives(trigram, seed=self.seed, part=part)
         self.write(f"neg_{part}.txt", negatives.draw(count))
         negatives.look_up(text)
@@ -142,7 +145,9 @@ class Experiment:
         config = NgramConfig(order=self.order)
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", TreelmWarning)
-            model = train_ngram(corpus, config, vocabulary=vocabulary, threads=self.threads)
+            model = train_ngram(
+                corpus, config, vocabulary=vocabulary, run=Run(threads=self.threads)
+            )
         for warning in noted:
             self.report.warn(f"5-gram on {len(sentences)} sentences: {warning.message}")
         return model, corpus
@@ -188,7 +193,7 @@ class Experiment:
         sizes: Sequence[int],
         measured: Mapping[int, Classification],
     ) -> Series:
-        """Measure models of the first sentences, in several amounts; some are measured already."""
+        """Measure models of the first sentences, in several amounts; some are already measured."""
         points = []
         for size in sizes:
             if size in measured:
@@ -280,7 +285,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
             log_x=True,
             reference=Reference(0.5, "chance"),
         ),
-        "Lines are 95 % intervals. Negatives were drawn from a trigram model of GEN_TEXT; other "
+        "Lines are 95 % intervals. Negatives were sampled from a trigram model of GEN_TEXT; other "
         "text is of the same corpus, and the trigram model has not seen it.",
     )
     return report.write()
@@ -289,7 +294,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 def main() -> None:
     """Read the options and run."""
     parser = recipe_options(__doc__)
-    parser.add_argument("--text", default="un-debates", help="which of the texts")
+    parser.add_argument("--text", default="un-debates", help="name of the text")
     parser.add_argument("--vocabulary", choices=get_args(RuleName), default="stream")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument(
@@ -301,7 +306,7 @@ def main() -> None:
         help="sentences of GEN_TEXT, of POS_TRAIN and of each POS_DEV and POS_TEST",
     )
     parser.add_argument("--smallest", type=int, default=1000, help="first size of the curve")
-    parser.add_argument("--keep", type=Path, help="existing folder in which the data stay")
+    parser.add_argument("--keep", type=Path, help="existing folder to keep the data in")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(run(arguments, arguments.keep or Path(folder)))

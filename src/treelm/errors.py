@@ -32,8 +32,8 @@ class CorpusFormatError(TreelmError):
         message: What happened.
         code: Stable identifier.
         path: Name of the file, or None when the input has no name.
-        line: Line of the offence, counted from 1.
-        column: Byte column of the offence in that line, counted from 1.
+        line: Line of the error, counted from 1.
+        column: Byte column of the error in that line, counted from 1.
         tree: Ordinal of the tree in its file, counted from 1.
     """
 
@@ -65,13 +65,13 @@ class InputFileError(TreelmError):
 
 
 class OutputFileError(TreelmError):
-    """An output that cannot be written; what stood there before is unchanged."""
+    """An output that cannot be written; what was there before is unchanged."""
 
     default_code = "E_OUTPUT"
 
 
 class ProfileError(TreelmError):
-    """A language profile that does not exist or does not say what a profile must say."""
+    """A language profile that does not exist or is not valid."""
 
     default_code = "E_PROFILE"
     exit_code = 3
@@ -123,4 +123,4 @@ class MissingExtra(TreelmError):
 
 
 class TreelmWarning(UserWarning):
-    """Something the user should know although the work goes on."""
+    """Something the user should know although the work continues."""

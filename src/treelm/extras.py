@@ -7,7 +7,7 @@ from types import ModuleType
 
 from treelm.errors import MissingExtra
 
-#: Which extra of treelm brings which package.
+#: The extra of treelm that installs each package.
 EXTRAS = {
     "ray": "cluster",
     "scipy": "svm",
@@ -30,7 +30,7 @@ def import_extra(module: str, purpose: str) -> ModuleType:
         purpose: What the user wanted, as the start of a sentence: ``"Converting to nltk.Tree"``.
 
     Raises:
-        MissingExtra: if it is not installed; the message holds the pip command.
+        MissingExtra: if it is not installed; the message contains the pip command.
     """
     package = module.partition(".")[0]
     try:

@@ -27,7 +27,7 @@ _FAMILIES: dict[str, type[TreelmError]] = {
 
 @contextmanager
 def kernel_errors(work: str) -> Iterator[None]:
-    """Turn a kernel's error into one of ours, naming the work that was going on.
+    """Turn a kernel's error into one of ours, naming the work that was under way.
 
     Args:
         work: What was being done, such as ``counting events``.

@@ -43,7 +43,7 @@ def test_split_merge_benchmark_prints_every_cycle(tmp_path: Path) -> None:
 def test_treelet_benchmark_prints_every_figure(tmp_path: Path) -> None:
     options = ("--treebanks", tmp_path, "--tokens", "8000", "--memory", "512M")
     printed = run_script(SCRIPT.with_name("treelet.py"), *options)
-    for figure in ("count, 2 threads", "M tokens/s", "largest memory", "24 to 26 words"):
+    for figure in ("count, 2 threads", "M tokens/s", "peak memory", "24 to 26 words"):
         assert figure in printed
 
 

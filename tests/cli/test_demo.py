@@ -13,7 +13,7 @@ def test_demo_shows_the_whole_tour() -> None:
     assert "... and back again: the same tree." in shown
     assert "A trigram model of its" in shown
     assert "bits █" in shown
-    assert "Three sentences drawn from it" in shown
+    assert "Three sentences sampled from it" in shown
     assert "treelm --help" in shown
     pictures = [line for line in shown.splitlines() if "─" in line]
     assert max(map(len, pictures)) <= 100

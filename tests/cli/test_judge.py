@@ -90,4 +90,4 @@ def test_malformed_sheets_name_file_and_line(texts: Path) -> None:
     done = treelm("judge", "import", "pairs.csv", "--key", "pairs.key.json", cwd=texts)
     assert_refused(done, 3, "nothing was rated")
     done = treelm("judge", "import", "pairs.csv", "--key", "a.txt", cwd=texts)
-    assert_refused(done, 3, "no key")
+    assert_refused(done, 3, "not the key")

@@ -77,7 +77,7 @@ def test_pairs_refuses_what_it_must(files: Path, tmp_path: Path, capfdbinary: Ca
         ((*model, good), 2, "two files"),
         ((*model, good, bad, "--blimp", json_lines), 2, "two files"),
         (("--blimp", json_lines), 2, "-m MODEL"),
-        ((*model, good, files / "dev.bad"), 3, "do not pair up"),
+        ((*model, good, files / "dev.bad"), 3, "do not form pairs"),
         ((*model, "--blimp", good), 3, "test.good:1"),
         ((*model, good, "missing"), 3, "no such file"),
         (("-m", tmp_path, good, bad), 3, ""),
@@ -109,7 +109,7 @@ def test_classification(
     for arguments, code, part in (
         ((), 2, "--tune-good"),
         (("--tune-good", "dev.good"), 2, "go together"),
-        (("--tune-good", "test.good", "--tune-bad", "dev.bad"), 2, "hold the same bytes"),
+        (("--tune-good", "test.good", "--tune-bad", "dev.bad"), 2, "have the same content"),
         (("--tune-good", "missing", "--tune-bad", "dev.bad"), 3, "no such file"),
     ):
         assert_refused(treelm_inside(capfdbinary, *command, *arguments), code, part)
@@ -162,9 +162,9 @@ def test_compare_refuses_what_it_must(files: Path, tmp_path: Path, capfdbinary: 
     small_ngram(["the boat left"], order=1).save(other)
     trained.write_text("the boat left\n")
     for arguments, code, part in (
-        ((model, other, text), 1, "knows other words"),
+        ((model, other, text), 1, "differ from those of model 1"),
         ((other, other, trained), 2, "trained on this very text"),
-        ((model, model), 2, "name a text"),
+        ((model, model), 2, "give a text"),
         ((model, text, text), 2, "not one of each"),
         ((text, text), 3, "test.good:1"),
         ((model, model, text, "--thresholds", "1"), 2, "two numbers"),

@@ -113,7 +113,7 @@ def test_convert_quantises_what_an_arpa_file_holds(tmp_path: Path, ngram_folder:
 def test_convert_refuses_what_cannot_be_quantised(tmp_path: Path, ngram_folder: Path) -> None:
     small, target = tmp_path / "small", tmp_path / "out"
     load(ngram_folder).quantized(8).save(small)
-    assert_refused(treelm("convert", small, target, "--bits", "8"), 2, "quantised already")
+    assert_refused(treelm("convert", small, target, "--bits", "8"), 2, "already quantised")
     assert_refused(treelm("convert", ngram_folder, target, "--bits", "12"), 2, "--bits")
     assert_refused(treelm("convert", ngram_folder, target, "--measure", "x"), 2, "--bits")
     assert_refused(

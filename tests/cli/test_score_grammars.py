@@ -14,7 +14,7 @@ from tests.models.latent_models import QUICK, sample_corpus
 from treelm.corpus.brackets import read_trees
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
-from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import load, train
 
 SENTENCES = b"The old ferry left .\n\nThe ferry left the harbour .\n"
@@ -32,7 +32,7 @@ def latent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("grammars") / "latent"
     options = {**QUICK, "cycles": 1}
     config = PcfgLaConfig(seed=1, lexicon="closed", **options)  # type: ignore[arg-type]
-    PcfgLaModel.train(sample_corpus(), config).save(folder)
+    train_pcfg_la(sample_corpus(), config).save(folder)
     return folder
 
 

@@ -12,9 +12,10 @@ from tests.models.plsa_models import ANIMALS, two_topics
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.models.plsa.checkpoint import PlsaCheckpoint
-from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.trainer import PlsaTrainer
-from treelm.tasks.train_topics import train_topic_model
+from treelm.models.registry import SYSTEMS
+from treelm.models.run import QUIET
+from treelm.tasks.train import train_and_save
 
 
 class Ran(NamedTuple):
@@ -96,11 +97,11 @@ def test_train_plsa_goes_on_where_it_was_interrupted(
         if len(trainer.history) == 1:
             raise KeyboardInterrupt
 
-    config = PlsaConfig(topics=2, seed=1, order=2, iterations=3, keep_topics=2)
+    config = {"topics": 2, "seed": 1, "order": 2, "iterations": 3, "keep_topics": 2}
     corpus = TextCorpus((documents,))
     monkeypatch.setattr(PlsaCheckpoint, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train_topic_model(corpus, tmp_path / "part", config)
+        train_and_save(SYSTEMS["plsa"], {"corpus": corpus}, tmp_path / "part", config, run=QUIET)
     monkeypatch.undo()
     assert (tmp_path / "part.training").is_dir()
     other = run(

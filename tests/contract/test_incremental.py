@@ -180,7 +180,7 @@ def test_check_lm_says_which_laws_are_broken() -> None:
     report = check_lm(Forgetful.of(), SENTENCES)
     assert not report.fine
     assert set(report.broken) == {"L2", "L5"}
-    assert "add up to" in report.broken["L2"]
+    assert "sum to" in report.broken["L2"]
     assert "L2  BROKEN" in str(report)
     assert "L1  kept" in str(report)
 

@@ -246,7 +246,7 @@ def test_vocabulary_of_a_long_text_is_settled_before_its_end(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("word", ["", " ", "a b", "a\n", "\t", "\ud800"])
 def test_encode_sentences_refuses_what_is_no_word(word: str) -> None:
-    with pytest.raises(VocabularyError, match="no word") as caught:
+    with pytest.raises(VocabularyError, match="is not a word") as caught:
         encode_sentences([("a",), ("a", word)], Vocabulary.from_counts({"a": 1}))
     assert caught.value.code == "E_BAD_TOKEN"
 

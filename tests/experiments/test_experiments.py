@@ -149,7 +149,7 @@ def test_hhmm(data: Path, tmp_path: Path) -> None:
     assert curve[0] == "lambda,ppl"
     assert len(curve) == 13
     sweeps = (tmp_path / "sweeps/tables.md").read_text()
-    assert "Share of trees that fit a store" in sweeps
+    assert "Share of trees that fit a stack" in sweeps
     assert "bits per word" in sweeps
     assert "What a model's surprisal adds" in (tmp_path / "reading/tables.md").read_text()
     assert "Surprisal of the critical word" in (tmp_path / "garden/tables.md").read_text()
@@ -203,7 +203,7 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables
-    judged = values(results, "Trigram models that know more or less")
+    judged = values(results, "Trigram models of more or less text")
     assert (
         judged["TREELET", "accuracy"]
         == values(results, "Trigram pseudo-negatives (Table 4)")["TREELET", "accuracy"]

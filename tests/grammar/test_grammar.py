@@ -51,7 +51,7 @@ def test_rule_sums_are_those_of_the_blocks(pair: tuple[Grammar, Lexicon]) -> Non
 
 def test_what_does_not_add_up_is_named() -> None:
     grammar = make_grammar(["ROOT", "A"], 1, {(0, 1): 0.5}, {})
-    with pytest.raises(EstimationError, match=r"ROOT, subcategory 0, add up to 0\.5") as caught:
+    with pytest.raises(EstimationError, match=r"ROOT, subcategory 0, sum to 0\.5") as caught:
         grammar.check_normalized()
     assert caught.value.code == "E_NOT_NORMALIZED"
 

@@ -18,6 +18,7 @@ from treelm.grammar.sample import GrammarSampler
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import train
 
 COUNT = 4000
@@ -85,7 +86,7 @@ def test_models_draw_what_they_then_find_possible(system: str) -> None:
         assert isinstance(made, PcfgModel)
         model = made
     else:
-        model = PcfgLaModel.train(
+        model = train_pcfg_la(
             sample_corpus(),
             PcfgLaConfig(seed=1, lexicon="closed", **{**QUICK, "cycles": 1}),  # type: ignore[arg-type]
         )

@@ -107,7 +107,7 @@ def test_forged_machines_of_ngrams_are_refused(tmp_path: Path, change: Change) -
         TextCorpus((tmp_path / "good.txt",)), TextCorpus((tmp_path / "bad.txt",))
     )
     config = TrigramSvmConfig(kernel="poly", components=5, regularization=1.0)
-    saved_with(train_trigram_svm(data, None, config), tmp_path / "model", change)
+    saved_with(train_trigram_svm(data, config), tmp_path / "model", change)
     with pytest.raises(ModelFileError) as caught:
         load(tmp_path / "model")
     assert caught.value.code == "E_MODEL_TABLES"

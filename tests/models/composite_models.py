@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from typing import Any
 
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
+from treelm.models.composite.checkpoint import Checkpoint
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
-from treelm.models.composite.train import TrainingLog, train_on_parses
+from treelm.models.composite.train import EmStep, train_on_parses
+from treelm.models.run import Event, Run
 
 #: Sentences of the packaged treebank that are trained on; the rest is held out.
 TRAINED = 260
@@ -35,10 +38,19 @@ def sample_composite(**options: object) -> CompositeModel:
     return train_on_parses(train, held_out, config)
 
 
-def logged(config: CompositeConfig, **options: object) -> tuple[CompositeModel, TrainingLog]:
+def logged(
+    config: CompositeConfig, checkpoint: Checkpoint | None = None, **how: Any
+) -> tuple[CompositeModel, list[EmStep]]:
     train, held_out = sample_parts()
-    log = TrainingLog()
+    steps: list[EmStep] = []
+
+    def heard(event: Event) -> None:
+        assert isinstance(event.value, EmStep)
+        steps.append(event.value)
+
+    folder = None if checkpoint is None else checkpoint.folder
+    run = Run(event=heard, checkpoint=folder, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = train_on_parses(train, held_out, config, log=log, **options)  # type: ignore[arg-type]
-    return model, log
+        model = train_on_parses(train, held_out, config, run=run)
+    return model, steps

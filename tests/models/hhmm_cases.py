@@ -9,7 +9,7 @@ from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import TreelmWarning
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
-from treelm.models.hhmm.train import model_from_grammar
+from treelm.models.hhmm.train import model_from_grammar, train_hhmm
 
 #: Read off the example tree of Schwartz et al. (2011), figure 2.
 PRESIDENT = """
@@ -75,4 +75,4 @@ def sample_model(**options: object) -> HhmmModel:
     """Return a model of the packaged treebank."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TreelmWarning)  # some trees are deeper than small stores
-        return HhmmModel.train(sample_treebank(), HhmmConfig.model_validate(options))
+        return train_hhmm(sample_treebank(), HhmmConfig.model_validate(options))

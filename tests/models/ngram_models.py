@@ -13,6 +13,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 
 
 def sample_sentences() -> list[str]:
@@ -38,12 +40,12 @@ def small_ngram(
             held_out = TextCorpus((_write(folder, text[::10]),))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TreelmWarning)  # so little text has few discounts
-            return NgramModel.train(
+            return train_ngram(
                 TextCorpus((path,)),
                 config,
                 vocabulary=vocabulary,
                 held_out=held_out,
-                threads=threads,
+                run=Run(threads=threads),
             )
 
 

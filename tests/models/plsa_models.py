@@ -9,7 +9,10 @@ from tempfile import TemporaryDirectory
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.model import PlsaModel
+from treelm.models.plsa.train import train_plsa
+from treelm.models.run import Run
 from treelm.seeds import random_uniform
 
 ANIMALS = ("cat", "dog", "cow", "purrs", "barks", "eats")
@@ -39,11 +42,11 @@ def train_small(text: str, **options: object) -> PlsaModel:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "text.txt"
         path.write_text(text, encoding="utf-8")
-        return PlsaModel.train(
+        return train_plsa(
             TextCorpus((path,)),
-            PlsaModel.make_config(options),
+            PlsaConfig.model_validate(options),
             vocabulary=vocabulary,
-            threads=threads,
+            run=Run(threads=threads),
         )
 
 

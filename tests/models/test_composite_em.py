@@ -82,9 +82,7 @@ def test_training_is_the_same_for_any_number_of_threads() -> None:
     config = CompositeConfig(order=2, heads=2, stack_size=4, iterations=1, follow_up=1, n_best=4)
     (one, first), (two, second) = (logged(config, threads=threads) for threads in (1, 2))
     assert one.fingerprint == two.fingerprint
-    assert [step.log_likelihood for step in first.steps] == [
-        step.log_likelihood for step in second.steps
-    ]
+    assert [step.log_likelihood for step in first] == [step.log_likelihood for step in second]
     for name, array in one.parts.to_tensors().items():
         assert array.tobytes() == two.parts.to_tensors()[name].tobytes()
 
@@ -92,7 +90,7 @@ def test_training_is_the_same_for_any_number_of_threads() -> None:
 def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
     options = {"order": 2, "heads": 2, "stack_size": 3, "n_best": 3, "tolerance": 0.0}
     whole, log = logged(CompositeConfig(**options, iterations=2, follow_up=1))  # type: ignore[arg-type]
-    kinds = [step.kind for step in log.steps]
+    kinds = [step.kind for step in log]
     assert kinds[0] == "n-best"
     assert kinds[-1] == "follow-up"
     checkpoint = Checkpoint.beside(tmp_path / "model")
@@ -103,7 +101,7 @@ def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
         checkpoint=checkpoint,
         resume=True,
     )
-    assert [step.kind for step in rest.steps] == kinds[1:]
+    assert [step.kind for step in rest] == kinds[1:]
     assert same_tables(whole, again)
     other = CompositeConfig(**{**options, "stack_size": 5})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="another training"):
@@ -145,8 +143,8 @@ def test_a_fall_leads_back_to_the_round_before(
     name = "n_best_step" if kind == "n-best" else "follow_up_step"
     monkeypatch.setattr(training, name, falling(getattr(training, name)))
     whole, log = logged(config)
-    assert [step.fell for step in log.steps if step.kind == kind] == [False, False, True]
-    rising = [step.log_likelihood for step in log.steps if step.kind == kind and not step.fell]
+    assert [step.fell for step in log if step.kind == kind] == [False, False, True]
+    rising = [step.log_likelihood for step in log if step.kind == kind and not step.fell]
     assert rising == sorted(rising)
     assert same_tables(whole, kept_before)
     # The same when training is interrupted in the round that falls.
@@ -155,7 +153,7 @@ def test_a_fall_leads_back_to_the_round_before(
     two = {name: min(2, most) for name, most in {"follow_up": 3, **lengths}.items()}
     logged(CompositeConfig(**{**options, **two}), checkpoint=checkpoint)  # type: ignore[arg-type]
     again, rest = logged(config, checkpoint=checkpoint, resume=True)
-    assert [step.fell for step in rest.steps] == [True]
+    assert [step.fell for step in rest] == [True]
     assert same_tables(again, whole)
     checkpoint.remove()
     assert not checkpoint.folder.exists()
@@ -215,6 +213,6 @@ def test_em_makes_the_training_text_likelier() -> None:
     _, log = logged(
         CompositeConfig(order=1, heads=2, stack_size=4, n_best=4, iterations=2, tolerance=0.0)
     )
-    n_best = [step for step in log.steps if step.kind == "n-best"]
+    n_best = [step for step in log if step.kind == "n-best"]
     assert n_best[1].log_likelihood > n_best[0].log_likelihood
-    assert all(math.isfinite(step.perplexity) for step in log.steps)
+    assert all(math.isfinite(step.perplexity) for step in log)

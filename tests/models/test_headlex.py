@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.models.treelet_models import (
-    corpus_of,
     head_events,
     sample_trees,
     small_headlex,
@@ -26,7 +25,9 @@ from treelm.errors import UsageError
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
 from treelm.models.headlex.model import HeadlexModel
+from treelm.models.headlex.train import train_headlex
 from treelm.models.registry import load
+from treelm.models.run import Run
 from treelm.parallel.memory import MemoryLimit
 from treelm.trees.profile import load_profile
 from treelm.trees.tree import Tree
@@ -98,12 +99,11 @@ def test_every_word_is_drawn_once() -> None:
 
 
 def test_threads_and_memory_change_nothing(tmp_path: Path) -> None:
-    one = HeadlexModel.train(TreeCorpus((sample_path(),)), HeadlexConfig())
-    many = HeadlexModel.train(
+    one = train_headlex(TreeCorpus((sample_path(),)), HeadlexConfig())
+    many = train_headlex(
         TreeCorpus((sample_path(),), threads=3),
         HeadlexConfig(),
-        threads=3,
-        memory=MemoryLimit(64 << 20, tmp_path),
+        run=Run(threads=3, memory=MemoryLimit(64 << 20, tmp_path)),
     )
     for name, array in one._tensors().items():
         assert np.array_equal(array, many._tensors()[name]), name
@@ -126,8 +126,6 @@ def test_saved_and_pickled_models_agree(tmp_path: Path) -> None:
 def test_wrong_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         HeadlexModel.make_config({"smoothing": "mkn", "discount": 0.5})
-    with pytest.raises(UsageError):
-        HeadlexModel.train(corpus_of(tmp_path, sample_trees(3)), load_config())
 
 
 def load_config() -> Any:

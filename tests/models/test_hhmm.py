@@ -19,7 +19,7 @@ from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.events import binary_trees, count_store_rules, whole_sentence
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.rules import grammar_from_lines
-from treelm.models.hhmm.train import model_from_grammar
+from treelm.models.hhmm.train import model_from_grammar, train_hhmm
 from treelm.models.mixture.model import interpolate
 from treelm.models.registry import load
 from treelm.store.folder import FolderWriter, save_folder
@@ -392,5 +392,5 @@ def test_hhmm_needs_trees(tmp_path: Path) -> None:
     empty = tmp_path / "empty.mrg"
     empty.write_text("")
     with pytest.raises(EstimationError) as caught:
-        HhmmModel.train(TreeCorpus((empty,)), HhmmConfig())
+        train_hhmm(TreeCorpus((empty,)), HhmmConfig())
     assert caught.value.code == "E_NO_DATA"

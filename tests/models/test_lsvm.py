@@ -21,8 +21,9 @@ from treelm.models.lsvm.grammar import read_grammar
 from treelm.models.lsvm.memory import TrainingState
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.solve import objective, solve
-from treelm.models.lsvm.train import Round, train_lsvm
+from treelm.models.lsvm.train import train_lsvm
 from treelm.models.registry import load
+from treelm.models.run import Event, Run
 from treelm.trees.tree import Tree
 
 GX = LatentSvmConfig(grammar="uninformed", start="zero")
@@ -156,11 +157,11 @@ def toy(folder: Path) -> tuple[LabelledSentences, LabelledSentences, TreeCorpus]
 def test_training_tells_sentences_apart(tmp_path: Path, options: dict[str, object]) -> None:
     data, tuning, trees = toy(tmp_path)
     config = LatentSvmConfig.model_validate({"regularization": 0.1, "rounds": 4, **options})
-    rounds: list[Round] = []
-    model = train_lsvm(data, tuning, trees, config, watch=rounds.append)
+    rounds: list[Event] = []
+    model = train_lsvm(data, config, tuning=tuning, trees=trees, run=Run(event=rounds.append))
     assert max(model.accuracies) > 0.9
     if config.memory:
-        points = [done.points for done in rounds]
+        points = [event.value.points for event in rounds]
         assert points == sorted(points)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
@@ -183,12 +184,15 @@ def test_resumed_training_gives_the_same_weights(tmp_path: Path, parts: int) -> 
     whole = LatentSvmConfig.model_validate({**options, "rounds": 3})
     part = LatentSvmConfig.model_validate({**options, "rounds": 1})
     checkpoint = LatentCheckpoint.beside(tmp_path / "model")
-    train_lsvm(data, tuning, trees, part, checkpoint=checkpoint)
-    resumed = train_lsvm(data, tuning, trees, whole, checkpoint=checkpoint, resume=True)
-    assert resumed.weights.tolist() == train_lsvm(data, tuning, trees, whole).weights.tolist()
+    kept = Run(checkpoint=checkpoint.folder)
+    again = Run(checkpoint=checkpoint.folder, resume=True)
+    train_lsvm(data, part, tuning=tuning, trees=trees, run=kept)
+    resumed = train_lsvm(data, whole, tuning=tuning, trees=trees, run=again)
+    expected = train_lsvm(data, whole, tuning=tuning, trees=trees)
+    assert resumed.weights.tolist() == expected.weights.tolist()
     other = LatentSvmConfig.model_validate({**options, "seed": 1})
     with pytest.raises(UsageError) as caught:
-        train_lsvm(data, tuning, trees, other, checkpoint=checkpoint, resume=True)
+        train_lsvm(data, other, tuning=tuning, trees=trees, run=again)
     assert caught.value.code == "E_CHECKPOINT"
 
 
@@ -212,7 +216,7 @@ def test_one_class_is_refused(tmp_path: Path) -> None:
     data, tuning, trees = toy(tmp_path)
     alone = LabelledSentences(data.good, sentences(tmp_path, "nothing", []))
     with pytest.raises(EstimationError):
-        train_lsvm(alone, tuning, trees, LatentSvmConfig(regularization=1.0))
+        train_lsvm(alone, LatentSvmConfig(regularization=1.0), tuning=tuning, trees=trees)
 
 
 def test_impossible_options_are_refused() -> None:

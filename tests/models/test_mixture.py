@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.toy_model import SENTENCES, ToyModel, ToySentences
+from tests.models.toy_model import SENTENCES, TOY_SYSTEMS, ToyModel, ToySentences
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
@@ -27,17 +28,21 @@ from treelm.errors import (
 from treelm.models.interface.states import Context
 from treelm.models.mixture.config import InterpolatedConfig
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, interpolate
-from treelm.models.mixture.train import fit_interpolation, train_interpolated
+from treelm.models.mixture.train import fit_interpolation
 from treelm.models.mixture.weights import check_weights, fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.models.registry import SYSTEMS, load
+from treelm.models.registry import SYSTEMS, load, train
 
 
 @pytest.fixture(autouse=True)
 def _toys_are_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SYSTEMS, "toy", "tests.models.toy_model:ToyModel")
-    monkeypatch.setitem(SYSTEMS, "toy_sentences", "tests.models.toy_model:ToySentences")
+    for system in TOY_SYSTEMS:
+        monkeypatch.setitem(SYSTEMS, system.name, system)
+
+
+def text_of(sentences: Iterable[str]) -> TextCorpus:
+    return TextCorpus.of_sentences([sentence.split() for sentence in sentences])
 
 
 def toys() -> tuple[ToyModel, ToyModel]:
@@ -182,7 +187,7 @@ def test_whole_sentence_parts_make_a_mixture_of_sentences(tmp_path: Path) -> Non
     assert load(tmp_path / "mixture").score("the boat left").log_prob == pytest.approx(expected)
     with pytest.raises(UsageError, match="whole sentences only"):
         InterpolatedModel([ToySentences(one)], InterpolatedConfig(weights=(1.0,)))
-    trained = train_interpolated([ToySentences(one), two], SENTENCES)
+    trained = train("interpolated", [ToySentences(one), two], held_out=text_of(SENTENCES))
     assert isinstance(trained, InterpolatedSentences)
     assert trained.weights[0] > 0.5
 
@@ -192,7 +197,7 @@ def test_whole_sentence_parts_make_a_mixture_of_sentences(tmp_path: Path) -> Non
 
 def test_trained_weights_are_no_worse_than_any_others() -> None:
     held_out = ("the boat left", "left the harbour", "the harbour")
-    mixed = train_interpolated(toys(), held_out)
+    mixed = train("interpolated", toys(), held_out=text_of(held_out))
     assert isinstance(mixed, InterpolatedModel)
     best = sum(mixed.sentence_log_probs(held_out))
     assert mixed.config.log_likelihood == pytest.approx(best)

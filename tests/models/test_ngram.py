@@ -16,6 +16,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
 from treelm.store.folder import save_folder
 
@@ -207,7 +208,7 @@ def test_impossible_options_are_refused(options: dict[str, object]) -> None:
 
 def test_arpa_is_no_smoothing_to_train_with(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="choose kn"):
-        NgramModel.train(TextCorpus((tmp_path,)), NgramConfig(smoothing="arpa"))
+        train_ngram(TextCorpus((tmp_path,)), NgramConfig(smoothing="arpa"))
 
 
 def test_training_does_not_depend_on_threads() -> None:

@@ -15,7 +15,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, TreelmError, UsageError, VocabularyError
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts, merge_ngram_counts
-from treelm.models.ngram.train import train_ngram, train_on_counts
+from treelm.models.ngram.train import train_ngram
+from treelm.models.run import Run
 from treelm.parallel import memory as memory_module
 from treelm.parallel.memory import MemoryLimit
 from treelm.store.tables import open_tables, write_tables
@@ -69,7 +70,7 @@ def test_ngram_counts_merged_are_those_of_the_whole(
     np.testing.assert_array_equal(merged.events.counts, whole.events.counts)
     np.testing.assert_array_equal(merged.unigrams, whole.unigrams)
     model = train_ngram(corpus(*texts), CONFIG, vocabulary=vocabulary)
-    assert_same_model(train_on_counts(merged, CONFIG), model)
+    assert_same_model(train_ngram(merged, CONFIG), model)
 
 
 def test_ngram_counts_on_disk(
@@ -82,7 +83,7 @@ def test_ngram_counts_on_disk(
     assert merged.events.spilled
     merged.save(tmp_path / "all.counts")
     again = NgramCounts.load(tmp_path / "all.counts")
-    model = train_on_counts(again, CONFIG, memory=limit)
+    model = train_ngram(again, CONFIG, run=Run(memory=limit))
     assert_same_model(model, train_ngram(corpus(*texts), CONFIG))
 
 
@@ -97,7 +98,7 @@ def test_ngram_counts_that_do_not_go_together(texts: list[Path]) -> None:
         merge_ngram_counts([one, closed])
     assert caught.value.code == "E_VOCABULARY_MISMATCH"
     with pytest.raises(UsageError, match="order 3"):
-        train_on_counts(one, NgramConfig(order=2))
+        train_ngram(one, NgramConfig(order=2))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -117,7 +118,7 @@ def test_ngram_counts_forged(texts: list[Path], tmp_path: Path, seed: int) -> No
         flat[:] = source.permuted(flat)
     write_tables(path, tensors)
     try:
-        model = train_on_counts(NgramCounts.load(folder), CONFIG)
+        model = train_ngram(NgramCounts.load(folder), CONFIG)
     except TreelmError as error:
         assert error.code in {"E_MODEL_TABLES", "E_TOO_LARGE", "E_MANIFEST", "E_ARGUMENT"}  # noqa: PT017
     else:

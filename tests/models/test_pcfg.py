@@ -18,7 +18,6 @@ from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.model import Task
 from treelm.models.interface.parser import ListParser, Parser
-from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
 
@@ -192,8 +191,8 @@ def test_wrong_use_is_refused(sample_file: Path, model: PcfgModel, tmp_path: Pat
     ):
         with pytest.raises(UsageError, match="pcfg: "):
             train("pcfg", corpus, **options)
-    with pytest.raises(UsageError, match="needs trees"):
-        PcfgModel.train(TextCorpus((sample_file,)), PcfgConfig())
+    with pytest.raises(UsageError, match="files of trees"):
+        train("pcfg", TextCorpus((sample_file,)))
     with pytest.raises(UsageError, match="own vocabulary"):
         train("pcfg", corpus, vocabulary=Vocabulary.from_counts({"a": 1}))
     with pytest.raises(UsageError):

@@ -16,8 +16,9 @@ from treelm.grammar.split_merge import Iteration
 from treelm.models.pcfg_la.checkpoint import Checkpoint
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
-from treelm.models.pcfg_la.train import TrainingWatch, train_pcfg_la
+from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import load, train
+from treelm.models.run import Event, Run
 from treelm.store.tables import open_tables, write_tables
 
 
@@ -59,7 +60,7 @@ def test_zeros_are_not_stored(tmp_path: Path) -> None:
 
 def test_training_does_not_depend_on_threads(tmp_path: Path) -> None:
     small_latent().save(tmp_path / "one")
-    train_pcfg_la(sample_corpus(), config(), threads=3).save(tmp_path / "three")
+    train_pcfg_la(sample_corpus(), config(), run=Run(threads=3)).save(tmp_path / "three")
     assert tables(tmp_path / "one") == tables(tmp_path / "three")
 
 
@@ -82,26 +83,26 @@ class Stopped(Exception):
 
 
 def interrupted(checkpoint: Checkpoint, *, cycle: int) -> None:
-    def stop(done: Iteration) -> None:
-        if done.cycle == cycle and done.phase == "merge":
+    def stop(event: Event) -> None:
+        done = event.value
+        if isinstance(done, Iteration) and done.cycle == cycle and done.phase == "merge":
             raise Stopped
 
     with pytest.raises(Stopped):
-        train_pcfg_la(
-            sample_corpus(), config(), checkpoint=checkpoint, watch=TrainingWatch(iteration=stop)
-        )
+        train_pcfg_la(sample_corpus(), config(), run=Run(checkpoint=checkpoint.folder, event=stop))
 
 
 def test_a_resumed_training_gives_the_same_bytes(tmp_path: Path) -> None:
     checkpoint = Checkpoint.beside(tmp_path / "m")
     interrupted(checkpoint, cycle=2)
     assert checkpoint.path.exists()
-    seen: list[Iteration] = []
-    watch = TrainingWatch(iteration=seen.append)
+    seen: list[Event] = []
     model = train_pcfg_la(
-        sample_corpus(), config(), checkpoint=checkpoint, resume=True, watch=watch
+        sample_corpus(),
+        config(),
+        run=Run(checkpoint=checkpoint.folder, resume=True, event=seen.append),
     )
-    assert {step.cycle for step in seen} == {2}
+    assert {event.value.cycle for event in seen} == {2}
     model.save(tmp_path / "m")
     small_latent().save(tmp_path / "whole")
     assert tables(tmp_path / "m") == tables(tmp_path / "whole")
@@ -114,14 +115,18 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     interrupted(checkpoint, cycle=2)
     for wrong in (config(seed=2), config(merge_fraction=0.25)):
         with pytest.raises(UsageError) as caught:
-            train_pcfg_la(sample_corpus(), wrong, checkpoint=checkpoint, resume=True)
+            train_pcfg_la(
+                sample_corpus(), wrong, run=Run(checkpoint=checkpoint.folder, resume=True)
+            )
         assert caught.value.code == "E_CHECKPOINT"
 
 
 def test_more_cycles_go_on_where_fewer_ended(tmp_path: Path) -> None:
     checkpoint = Checkpoint.beside(tmp_path / "m")
-    train_pcfg_la(sample_corpus(), config(cycles=1), checkpoint=checkpoint)
-    model = train_pcfg_la(sample_corpus(), config(), checkpoint=checkpoint, resume=True)
+    train_pcfg_la(sample_corpus(), config(cycles=1), run=Run(checkpoint=checkpoint.folder))
+    model = train_pcfg_la(
+        sample_corpus(), config(), run=Run(checkpoint=checkpoint.folder, resume=True)
+    )
     assert model.grammar.binary_weights.tobytes() == small_latent().grammar.binary_weights.tobytes()
 
 
@@ -142,7 +147,7 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
             notes["cycle"] = "99"
         write_tables(checkpoint.path, arrays, notes)
     with pytest.raises(TreelmError) as caught:
-        train_pcfg_la(sample_corpus(), config(), checkpoint=checkpoint, resume=True)
+        train_pcfg_la(sample_corpus(), config(), run=Run(checkpoint=checkpoint.folder, resume=True))
     assert caught.value.code in {"E_CHECKPOINT", "E_MODEL_TABLES", "E_GRAMMAR"}
 
 
@@ -151,16 +156,16 @@ def test_held_out_trees_choose(tmp_path: Path) -> None:
     (tmp_path / "train.mrg").write_text("\n".join(lines[:250]), encoding="utf-8")
     (tmp_path / "held.mrg").write_text("\n".join(lines[250:]), encoding="utf-8")
     corpus, held_out = (TreeCorpus((tmp_path / f"{name}.mrg",)) for name in ("train", "held"))
-    seen: list[Iteration] = []
+    seen: list[Event] = []
     notes: list[str] = []
     model = train_pcfg_la(
         corpus,
         config(cycles=1, split_iterations=12),
         held_out=held_out,
-        watch=TrainingWatch(iteration=seen.append, note=notes.append),
+        run=Run(event=seen.append, note=notes.append),
     )
     assert model.grammar.is_latent
-    values = [step.held_out for step in seen]
+    values = [event.value.held_out for event in seen]
     assert all(value is not None and math.isfinite(value) for value in values)
     assert any("left out" in note for note in notes)
 
@@ -201,6 +206,6 @@ def test_unigram_counts_are_those_of_the_text() -> None:
 def test_wrong_uses_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("some words\n")
     with pytest.raises(UsageError):
-        PcfgLaModel.train(TextCorpus((tmp_path / "text.txt",)), config())
+        train("pcfg_la", TextCorpus((tmp_path / "text.txt",)), seed=1)
     with pytest.raises(UsageError):
         PcfgLaModel.make_config({"cycles": 3})  # a seed is required

@@ -10,23 +10,23 @@ from tests.models.toy_model import ToyModel
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import ModelFileError, UnsupportedTask, UsageError
+from treelm.errors import ModelFileError, UsageError
 from treelm.models.interface.model import LanguageModel
-from treelm.models.registry import SYSTEMS, load, system_class, train
+from treelm.models.registry import SYSTEMS, find_system, load, train
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_has_a_class_of_its_name(name: str) -> None:
-    kind = system_class(name)
-    assert issubclass(kind, LanguageModel)
-    assert kind.system == name
-    assert system_class(name.replace("_", "-")) is kind
-    assert kind.tasks
+    system = find_system(name)
+    assert issubclass(system.model_class, LanguageModel)
+    assert (system.model_class.system == name) == system.is_stored
+    assert find_system(name.replace("_", "-")) is system
+    assert system.model_class.tasks
 
 
 def test_unknown_system_is_guessed_at() -> None:
     with pytest.raises(UsageError, match='Did you mean "ngram"'):
-        system_class("ngrams")
+        find_system("ngrams")
 
 
 def test_folder_of_an_unknown_system_is_refused(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_train_checks_options_first(tmp_path: Path) -> None:
     for options in ({"ordre": 3}, {"order": 0}, {"smoothing": "witten-bell"}, {"order": "five"}):
         with pytest.raises(UsageError, match="ngram: "):
             train("ngram", corpus, **options)
-    with pytest.raises(UnsupportedTask, match="not trained on a corpus"):
-        train("interpolated", corpus, weights=(1.0,))
+    with pytest.raises(UsageError, match="models or model folders"):
+        train("interpolated", [corpus], weights=(1.0,))
 
 
 def test_train_by_name(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import load, train
 from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
@@ -32,7 +33,7 @@ def grammar() -> PcfgModel:
 @cache
 def latent() -> PcfgLaModel:
     options = {**QUICK, "cycles": 2}
-    return PcfgLaModel.train(
+    return train_pcfg_la(
         sample_corpus(),
         PcfgLaConfig(seed=1, lexicon="closed", **options),  # type: ignore[arg-type]
     )

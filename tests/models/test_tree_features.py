@@ -206,7 +206,7 @@ def test_training_tells_sentences_apart(
     parser = train("pcfg", TreeCorpus((sample_path(),)))
     options = {"features": features, "sweeps": 2, "min_sentences": 2}
     config = TreeFeaturesConfig.model_validate(options)
-    model = train_tree_features(data, None, parser, config)  # type: ignore[arg-type]
+    model = train_tree_features(data, config, parser=parser)  # type: ignore[arg-type]
     assert model.accuracy > 0.8
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")

@@ -31,15 +31,17 @@ from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.tree_model import log_sum
 from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import load
+from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import (
+    CountedTreelets,
     load_treelet_counts,
     merge_treelet_counts,
     save_treelet_counts,
 )
 from treelm.models.treelet.events import count_treelets
 from treelm.models.treelet.model import TreeletModel
-from treelm.models.treelet.train import train_on_counts
+from treelm.models.treelet.train import train_treelet
 from treelm.parallel.memory import MemoryLimit
 from treelm.transforms.treelet import TREELET_TRANSFORMS
 from treelm.trees.packed import PackedTrees
@@ -139,7 +141,7 @@ class _Sharing:
     def with_transforms(self, transforms: frozenset[str]) -> TreeletModel:
         if self._model is None:
             corpus = TreeCorpus((sample_path(),))
-            self._model = TreeletModel.train(corpus, TreeletConfig(temporal=("monday",)))
+            self._model = train_treelet(corpus, TreeletConfig(temporal=("monday",)))
         one = self._model
         transform = type(one.transform)(
             profile="english", temporal={"monday"}, transforms=transforms
@@ -164,7 +166,7 @@ def test_profiles_that_flatten_a_label_twice(tmp_path: Path) -> None:
         ]
     )
     corpus = TreeCorpus((corpus_of(tmp_path, trees).paths[0],))
-    model = TreeletModel.train(corpus, TreeletConfig(discount=0.5))
+    model = train_treelet(corpus, TreeletConfig(discount=0.5, temporal=()))
     transform = type(model.transform)(profile=stored, temporal=())
     other = TreeletModel(
         model.tables,
@@ -253,12 +255,11 @@ def tensors(model: TreeletModel) -> dict[str, bytes]:
 
 def test_threads_and_memory_change_nothing(tmp_path: Path) -> None:
     corpus = TreeCorpus((sample_path(),))
-    one = TreeletModel.train(corpus, TreeletConfig())
-    many = TreeletModel.train(
+    one = train_treelet(corpus, TreeletConfig())
+    many = train_treelet(
         TreeCorpus((sample_path(),), threads=3),
         TreeletConfig(),
-        threads=3,
-        memory=MemoryLimit(64 << 20, tmp_path),
+        run=Run(threads=3, memory=MemoryLimit(64 << 20, tmp_path)),
     )
     assert tensors(one) == tensors(many)
 
@@ -272,8 +273,9 @@ def test_merged_counts_are_those_of_all_trees(tmp_path: Path) -> None:
         counts = count_treelets(corpus_of(own, part), TreeletConfig())
         folders.append(own / "counts")
         save_treelet_counts(counts, "full", folders[-1])
-    merged = merge_treelet_counts([load_treelet_counts(folder)[0] for folder in folders])
-    model = train_on_counts(merged, TreeletConfig())
+    loaded = [load_treelet_counts(folder) for folder in folders]
+    merged = merge_treelet_counts([counts for counts, _ in loaded])
+    model = train_treelet(CountedTreelets(merged, loaded[0][1]), TreeletConfig())
     together = small_treelet(tmp_path, trees)
     assert tensors(model) == tensors(together)
     assert model.vocabulary.fingerprint == together.vocabulary.fingerprint
@@ -304,12 +306,12 @@ def test_jelinek_mercer_on_held_out_trees(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path, trees[:60])
     (tmp_path / "held").mkdir()
     held_out = corpus_of(tmp_path / "held", trees[60:])
-    model = TreeletModel.train(corpus, TreeletConfig(smoothing="jm"), held_out=held_out)
+    model = train_treelet(corpus, TreeletConfig(smoothing="jm", temporal=()), held_out=held_out)
     assert np.isfinite(model.tree_log_probs(trees[60:])).all()
     with pytest.raises(UsageError):
-        TreeletModel.train(corpus, TreeletConfig(smoothing="jm"))
+        train_treelet(corpus, TreeletConfig(smoothing="jm", temporal=()))
     with pytest.raises(UsageError):
-        TreeletModel.train(corpus, TreeletConfig(), held_out=held_out)
+        train_treelet(corpus, TreeletConfig(temporal=()), held_out=held_out)
 
 
 def test_without_smoothing_trees_have_relative_frequencies(tmp_path: Path) -> None:
@@ -330,7 +332,7 @@ def test_training_refuses_nothing_and_nonsense(tmp_path: Path) -> None:
         small_treelet(tmp_path, [])
     with pytest.raises(EstimationError):
         vocabulary = Vocabulary.from_counts({"a": 1})
-        TreeletModel.train(corpus_of(tmp_path, []), TreeletConfig(), vocabulary=vocabulary)
+        train_treelet(corpus_of(tmp_path, []), TreeletConfig(temporal=()), vocabulary=vocabulary)
     for options in ({"transforms": ("t10",)}, {"smoothing": "mkn", "discount": 0.5}, {"k": 0}):
         with pytest.raises(UsageError):
             TreeletModel.make_config(options)

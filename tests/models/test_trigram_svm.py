@@ -27,7 +27,7 @@ def data(folder: Path) -> LabelledSentences:
 def test_model_comes_back_from_its_folder(tmp_path: Path, kernel: str) -> None:
     given = data(tmp_path)
     config = TrigramSvmConfig.model_validate({"kernel": kernel, "components": 30})
-    model = train_trigram_svm(given, None, config)
+    model = train_trigram_svm(given, config)
     assert model.accuracy > 0.9
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
@@ -42,7 +42,7 @@ def test_model_comes_back_from_its_folder(tmp_path: Path, kernel: str) -> None:
 
 
 def test_foreign_tables_are_refused(tmp_path: Path) -> None:
-    model = train_trigram_svm(data(tmp_path), None, TrigramSvmConfig(regularization=0.1))
+    model = train_trigram_svm(data(tmp_path), TrigramSvmConfig(regularization=0.1))
     model.tables["weights"] = model.tables["weights"][:-1]
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError) as caught:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from treelm.corpus.corpus import split_words
+from treelm.corpus.corpus import TextCorpus, split_words
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.models.interface.incremental import IncrementalModel
@@ -31,6 +31,8 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.registry import System
+from treelm.models.run import QUIET, Run
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -194,3 +196,34 @@ class ToySentences(LanguageModel):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> ToySentences:
         return cls(ToyModel.from_folder(folder.part("inner")))
+
+
+def train_toy(
+    corpus: TextCorpus, config: ToyConfig, *, vocabulary: Vocabulary | None = None, run: Run = QUIET
+) -> ToyModel:
+    """Return the toy model of a text.
+
+    Args:
+        corpus: The text.
+        config: Options.
+        vocabulary: Vocabulary file. Default: all words of the text are known.
+        run: How the training is run.
+    """
+    del run
+    sentences = [" ".join(words) for words in corpus]
+    return ToyModel.of(sentences, vocabulary, added=config.added)
+
+
+def _system(name: str, model: str) -> System:
+    return System(
+        name=name,
+        model=f"tests.models.toy_model:{model}",
+        train="tests.models.toy_model:train_toy",
+        config="tests.models.toy_model:ToyConfig",
+        summary="Count pairs of words.",
+        example="--text train.txt",
+    )
+
+
+TOY = _system("toy", "ToyModel")
+TOY_SYSTEMS = (TOY, _system("toy_sentences", "ToySentences"))

@@ -15,8 +15,10 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS, HeadlexCounts
 from treelm.models.headlex.model import HeadlexModel
+from treelm.models.headlex.train import train_headlex
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.models.treelet.model import TreeletModel
+from treelm.models.treelet.train import train_treelet
 from treelm.trees.tree import Tree
 
 #: The trees of backoff-estimation.md 7.4.
@@ -41,14 +43,15 @@ def small_treelet(
     folder: Path, trees: Iterable[object] | None = None, **options: Any
 ) -> TreeletModel:
     corpus = corpus_of(folder, sample_trees(60) if trees is None else trees)
-    return TreeletModel.train(corpus, TreeletConfig(**options))
+    # The trees have lost their function tags, so there are no temporal nouns to find.
+    return train_treelet(corpus, TreeletConfig(**{"temporal": (), **options}))
 
 
 def small_headlex(
     folder: Path, trees: Iterable[object] | None = None, **options: Any
 ) -> HeadlexModel:
     corpus = corpus_of(folder, sample_trees(60) if trees is None else trees)
-    return HeadlexModel.train(corpus, HeadlexConfig(**options))
+    return train_headlex(corpus, HeadlexConfig(**options))
 
 
 def two_trees(folder: Path) -> TreeletModel:

@@ -177,7 +177,7 @@ def test_same_bytes_in_tuning_and_test_are_refused() -> None:
         (text(GOOD, "x", "cc"), text(BAD, "dev.txt", "aa")),
         (text(GOOD, "x", "cc"), text(BAD, "dev.txt", "bb")),
     ):
-        with pytest.raises(UsageError, match=r"dev\.txt and .* hold the same bytes") as caught:
+        with pytest.raises(UsageError, match=r"dev\.txt and .* have the same content") as caught:
             evaluate_classification(model, *test, tuning=tuning, seed=1)
         assert caught.value.code == "E_TUNED_ON_TEST"
 

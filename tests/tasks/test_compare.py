@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.models.ngram_models import sample_sentences, small_ngram
-from tests.models.toy_model import ToyModel
+from tests.models.toy_model import TOY, ToyModel
 
 from treelm.corpus.score_files import write_score_table
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError, VocabularyError
@@ -94,7 +94,7 @@ def test_models_of_other_words_are_refused(
 def test_models_without_probabilities_are_refused(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SYSTEMS, "toy", "tests.models.toy_model:ToyModel")
+    monkeypatch.setitem(SYSTEMS, "toy", TOY)
     ToyModel.of().save(tmp_path / "toy")
     info = ToyModel.of().info
     monkeypatch.setattr(

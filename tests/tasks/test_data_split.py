@@ -53,9 +53,7 @@ def test_published_sizes() -> None:
 
 
 def test_too_few_sentences_are_refused() -> None:
-    with pytest.raises(
-        CorpusFormatError, match=r"need 101 different sentences.*holds 100"
-    ) as error:
+    with pytest.raises(CorpusFormatError, match=r"need 101 different sentences.*has 100") as error:
         split_sentences(CORPUS, {"gen": 101}, seed=1)
     assert error.value.code == "E_NO_DATA"
 

@@ -278,10 +278,10 @@ SHEET = "item,left,right,preference,rater,comment\n"
         (SHEET + '1-x,"a\nb",b,left,,\n2-x,a,b,\x1b[31m,,\n', 4, r"\x1b[31m"),
         (SHEET + "1-x,a,b,left,\n", 2, "5 fields"),
         (SHEET + ",a,b,left,,\n", 2, "no item"),
-        (SHEET + '1-x,"a"b,b,left,,\n', 2, "no CSV"),
-        (SHEET + '1-x,"a,b,left,,\n', 2, "no CSV"),
+        (SHEET + '1-x,"a"b,b,left,,\n', 2, "not CSV"),
+        (SHEET + '1-x,"a,b,left,,\n', 2, "not CSV"),
         (SHEET + "9-y,a,b,left,,\n", 2, '"9-y" is not in the key'),
-        (SHEET + "1-x,a,b,left,,\n\n1-x,a,b,right,,\n", 4, "rated the item 1-x before"),
+        (SHEET + "1-x,a,b,left,,\n\n1-x,a,b,right,,\n", 4, "already rated the item 1-x"),
     ],
 )
 def test_malformed_sheets_are_refused_with_their_line(

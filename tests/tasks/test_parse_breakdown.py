@@ -135,7 +135,7 @@ def test_bins_of_ones_own() -> None:
     assert [score.words for score in found] == ["1", "2-4", "5+"]
     assert [score.words for score in by_length(accuracy, [])] == ["1+"]
     for wrong in ([0], [4, 4], [4, 1], [-1]):
-        with pytest.raises(UsageError, match="go up"):
+        with pytest.raises(UsageError, match="increasing"):
             by_length(accuracy, wrong)
 
 

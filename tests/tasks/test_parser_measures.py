@@ -20,12 +20,12 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.mixture.model import interpolate
 from treelm.tasks.search import with_search
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
-from treelm.tasks.surprisal.parser_states import beliefs
-from treelm.tasks.surprisal.pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal.parser_states import parser_states
+from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
-from treelm.view.parser_states import draw_beliefs_svg, draw_beliefs_text
+from treelm.view.parser_states import draw_states_svg, draw_states_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
 TEXT = "The president meets the board"
@@ -142,17 +142,17 @@ def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:
 # -- pictures -------------------------------------------------------------------------------
 
 
-def test_beliefs_are_the_heaviest_stores() -> None:
-    found = beliefs(exact_model(PRESIDENT, 2), TEXT, count=2)
-    assert [belief.word for belief in found] == TEXT.split()
-    assert found[3].stores == (("S/NP; DT", 0.5), ("S/VP; VP/NP; DT", 0.5))
-    drawn = draw_beliefs_text(found)
+def test_parser_states_are_the_most_likely_ones() -> None:
+    found = parser_states(exact_model(PRESIDENT, 2), TEXT, count=2)
+    assert [after.word for after in found] == TEXT.split()
+    assert found[3].states == (("S/NP; DT", 0.5), ("S/VP; VP/NP; DT", 0.5))
+    drawn = draw_states_text(found)
     assert "the  1.00 bits\n   0.500 █████       S/NP; DT" in drawn
-    picture = draw_beliefs_svg(found, title=TEXT)
+    picture = draw_states_svg(found, title=TEXT)
     assert ET.fromstring(picture).tag.endswith("svg")
     assert picture.count("S/VP; VP/NP; DT") >= 2
     with pytest.raises(UnsupportedTask):
-        beliefs(ToyModel.of(), TEXT)
+        parser_states(ToyModel.of(), TEXT)
 
 
 def test_surprisal_chart_shows_conditions_beside_each_other() -> None:
@@ -163,19 +163,19 @@ def test_surprisal_chart_shows_conditions_beside_each_other() -> None:
     assert ET.fromstring(picture).tag.endswith("svg")
     assert picture.count("<rect") == 1 + 2 + 4
     assert "b: ∞" in picture
-    with pytest.raises(ValueError, match="same words"):
+    with pytest.raises(ValueError, match="same number of words"):
         draw_surprisal([("one", bars[0]), ("two", bars[1][:1])], title="two")
 
 
 def test_pictures_are_made_while_rows_pass(tmp_path: Path) -> None:
     model = exact_model(PRESIDENT, 2)
-    drawings = BeliefDrawings(model, tmp_path / "beliefs.txt", 2)
+    drawings = ParserStateDrawings(model, tmp_path / "states.txt", 2)
     plot = SurprisalPlot(model, tmp_path / "plot.svg", drawings)
     rows = list(plot.watch(surprisal_rows(model, sentences_in_documents([TEXT, TEXT]), eos=True)))
     assert len(rows) == 2
     plot.write()
     assert ET.fromstring((tmp_path / "plot.svg").read_text()).tag.endswith("svg")
-    assert (tmp_path / "beliefs.txt").read_text().count("meets  0.00 bits") == 2
+    assert (tmp_path / "states.txt").read_text().count("meets  0.00 bits") == 2
 
 
 def test_search_reaches_into_mixtures() -> None:
@@ -183,5 +183,5 @@ def test_search_reaches_into_mixtures() -> None:
     ngram = small_ngram(order=2, vocabulary=store.vocabulary)
     mixture = with_search(interpolate([ngram, store], [0.5, 0.5]), {"beam_width": 3})
     assert mixture.info.beam == 3
-    with pytest.raises(UsageError, match="keeps no beam"):
+    with pytest.raises(UsageError, match="use no beam"):
         with_search(ngram, {"beam_width": 3})

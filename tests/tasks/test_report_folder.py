@@ -280,7 +280,7 @@ def test_test_files_must_be_nothing_else(tmp_path: Path) -> None:
         report.add_input("none", tmp_path / "none.txt")
     assert missing.value.code == "E_NO_FILE"
     text = encode_sentences([("a",)], Vocabulary.from_counts({"a": 1}))
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="not read from a file"):
         report.add_input("text", text)
 
 

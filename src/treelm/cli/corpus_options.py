@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from treelm.cli.options import CommonOptions, TreeOptions, settle_reading
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.files import can_be_read_twice, source_name
+from treelm.corpus.files import source_name
 from treelm.errors import UsageError
+from treelm.tasks.train import check_texts
 
 
 def corpus_of(
@@ -19,29 +22,36 @@ def corpus_of(
     """
     if (text is None) == (trees is None):
         raise UsageError("give either --text or --trees, with the files after it.")
-    for file in text or trees or ():
-        if not can_be_read_twice(file):
-            raise UsageError(
-                f"{source_name(file)} can be read only once, and this needs several passes; write "
-                "it to a file first."
-            )
+    check_texts(text or trees or ())
     if text is not None:
-        return TextCorpus(tuple(text))
-    corpus = TreeCorpus(
-        tuple(trees or ()),
+        return text_corpus(text)
+    corpus = tree_corpus(trees or (), reading)
+    report = ReadReport()
+    for _ in corpus.batches(report):
+        pass  # a quick pass of the kernel, to say what is malformed
+    settle_reading(report, common, " ".join(map(source_name, corpus.paths)))
+    return corpus
+
+
+def text_corpus(files: Sequence[str]) -> TextCorpus:
+    """Return files of text as a corpus."""
+    return TextCorpus(tuple(files))
+
+
+def tree_corpus(files: Sequence[str], reading: TreeOptions) -> TreeCorpus:
+    """Return files of trees as a corpus; malformed trees are left out and reported later."""
+    return TreeCorpus(
+        tuple(files),
         reading.read_options(),
         on_error=reading.on_error,
         threads=reading.thread_count,
     )
-    report = ReadReport()
-    for _ in corpus.batches(report):
-        pass  # a quick pass of the kernel, to say what is malformed
-    settle_reading(report, common, " ".join(map(source_name, trees or ())))
-    return corpus
 
 
-def trees_of(trees: list[str], reading: TreeOptions, common: CommonOptions) -> TreeCorpus:
-    """Return the corpus of files of trees; malformed ones are reported."""
-    corpus = corpus_of(None, trees, reading, common)
-    assert isinstance(corpus, TreeCorpus)
-    return corpus
+def settler(common: CommonOptions) -> Callable[[ReadReport, str], None]:
+    """Return what reports malformed trees, and refuses too many."""
+
+    def settle(report: ReadReport, source: str) -> None:
+        settle_reading(report, common, source)
+
+    return settle

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from treelm.cli.corpus_options import corpus_of
+from treelm.cli.corpus_options import corpus_of, settler, tree_corpus
 from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
 from treelm.cli.terminal import write_record
-from treelm.cli.train_trees import settler, tree_corpus, treelet_config
+from treelm.cli.treelet_options import transform_options
 from treelm.errors import UsageError
-from treelm.models.treelet.config import Variant
+from treelm.models.interface.model import make_config
+from treelm.models.treelet.config import TreeletConfig, Variant
 from treelm.tasks.counts import build_counts, counts_summary, inspect_counts, merge_counts
 from treelm.tasks.treelet_counts import (
     build_treelet_counts,
@@ -82,15 +83,18 @@ def build(
         counted = build_treelet_counts(
             tree_corpus(trees, reading),
             output,
-            treelet_config(
-                {"marked_tags": sorted(mark_tags or ())},
-                treelets,
-                without,
-                untransformed=untransformed,
+            make_config(
+                TreeletConfig,
+                {
+                    "variant": treelets,
+                    "marked_tags": sorted(mark_tags or ()),
+                    **transform_options(without, untransformed=untransformed),
+                },
+                "treelet",
             ),
             vocabulary=vocabulary,
             temporal=temporal,
-            settle=settler(trees, common),
+            settle=settler(common),
             threads=reading.thread_count,
             memory=memory_limit(memory, temporary, output),
             progress=common.progress,

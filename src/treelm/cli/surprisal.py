@@ -13,7 +13,7 @@ from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
 from treelm.tasks.surprisal.measures import chosen_measures
-from treelm.tasks.surprisal.pictures import BeliefDrawings, SurprisalPlot
+from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import table_lines
@@ -105,5 +105,5 @@ def surprisal(
 def _pictures(
     model: LanguageModel, plot: str | None, beliefs: str | None, best: int
 ) -> SurprisalPlot:
-    drawings = None if beliefs is None else BeliefDrawings(model, Path(beliefs), best)
+    drawings = None if beliefs is None else ParserStateDrawings(model, Path(beliefs), best)
     return SurprisalPlot(model, None if plot is None else Path(plot), drawings)

@@ -11,8 +11,9 @@ from treelm.cli.terminal import is_terminal
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
-from treelm.tasks.transform import find_temporal_words, transform_brackets
+from treelm.tasks.transform import transform_brackets
 from treelm.transforms.pipelines import PipelineOptions, named_pipeline
+from treelm.transforms.temporal_lexicon import find_temporal_words
 
 
 def transform(

@@ -1,1 +1,1 @@
-"""What is read: files, brackets, plain text, documents, raw text, unknown words."""
+"""Reading input: files, brackets, plain text, documents, raw text, unknown words."""

@@ -83,8 +83,8 @@ BEFORE_NUMBER = _word_set(
 #: The one abbreviation after which the Treebank writes a second period at the end of a sentence.
 DOUBLED_FINAL = frozenset({"U.S."})
 
-#: Capitalized words that, after an abbreviation, much more often begin a sentence than go on with a
-#: name.
+#: Capitalized words that, after an abbreviation, begin a sentence much more often than they
+#: continue a name.
 SENTENCE_STARTERS = _word_set(
     """
     A After All Also Although An And Another Any Are As At Because Before Besides Both But By Can
@@ -112,7 +112,7 @@ def after_joiner(word: str) -> str:
 
 
 def keeps_period(word: str, following: str) -> bool:
-    """Tell whether `word`, which ends in a period, owns it when the sentence goes on."""
+    """Tell whether `word`, which ends in a period, owns it when the sentence continues."""
     tail = after_joiner(word)
     if is_listed(tail, BEFORE_NUMBER):
         return following[:1].isdigit()

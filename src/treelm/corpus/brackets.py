@@ -1,4 +1,4 @@
-"""Penn brackets: streams of trees out of files, with the place of everything that is wrong."""
+"""Penn brackets: streams of trees from files, with the place of every error."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ KEPT_PROBLEMS = 1000
 _HINTS = {
     "E_UNBALANCED": "Is a line cut off, or is a bracket inside a word not written -LRB- / -RRB-?",
     "E_TEXT_OUTSIDE": "Is this a file of bracketed trees? Plain text has no trees to read.",
-    "E_MIXED": "A node holds either one word or bracketed children, never both.",
-    "E_MULTI_WORD": "A tag holds one word; join the words with _ or give each a tag of its own.",
+    "E_MIXED": "A node has either one word or bracketed children, never both.",
+    "E_MULTI_WORD": "A tag has one word; join the words with _ or give each its own tag.",
     "E_NO_WORD": "A parser that found no parse writes such lines.",
     "E_EMPTY_LABEL": "Only the outermost bracket may have no label.",
-    "E_DEPTH": "A larger max_depth allows it, if the tree is meant.",
+    "E_DEPTH": "A larger max_depth allows it, if the tree is intended.",
     "E_ENCODING": "Convert the file first, for example: iconv -f latin1 -t utf-8 FILE",
     "E_RESERVED_CHAR": "Transforms use these characters as marks; rename the category.",
 }
@@ -39,7 +39,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in a file of trees, and where; `sentence` where the kernel has none."""
+    """An error in a file of trees, and where; `sentence` replaces the kernel's wording."""
 
     code: str
     path: str
@@ -77,10 +77,10 @@ class Problem:
 
 @dataclass(slots=True)
 class ReadReport:
-    """What became of the trees of one reading; filled while the trees are read.
+    """Counts of the trees of one reading; filled while the trees are read.
 
-    `failed` counts malformed trees and stray text; `stray` is the part of it that stood between
-    trees and cost none.
+    `failed` counts malformed trees and stray text; `stray` is the part of it that was text
+    between trees.
     """
 
     trees: int = 0
@@ -125,7 +125,7 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.max_depth <= MAX_DEPTH:
             raise UsageError(
-                f"max_depth is {self.max_depth}; it must lie between 1 and {MAX_DEPTH}."
+                f"max_depth is {self.max_depth}; it must be between 1 and {MAX_DEPTH}."
             )
 
     def recipe(
@@ -145,7 +145,7 @@ class ReadOptions:
 
 
 DEFAULT_OPTIONS = ReadOptions()
-#: Everything kept as it is written.
+#: Everything is kept as written.
 RAW_OPTIONS = ReadOptions(strip=False, unescape=False, normalize_root=False)
 
 
@@ -154,7 +154,7 @@ def _batches(
 ) -> Iterator[_native.TreeBatch]:
     """Feed blocks to the kernel and yield finished batches in order."""
     if not 1 <= threads <= MAX_THREADS:
-        raise UsageError(f"threads is {threads}; it must lie between 1 and {MAX_THREADS}.")
+        raise UsageError(f"threads is {threads}; it must be between 1 and {MAX_THREADS}.")
     stream = _native.TreeStream(recipe, threads=threads, as_text=as_text)
     limit = 8 * threads  # batches in flight: bounds memory, keeps every thread busy
     try:
@@ -216,9 +216,9 @@ def read_packed(
         name: What messages call the source; default: the name of the file.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
-        threads: Kernel threads; the result does not depend on it.
-        progress: Told the number of bytes read.
-        line_buffered: Hand on every tree at once.
+        threads: Number of threads.
+        progress: Called with the number of bytes read.
+        line_buffered: Pass on every tree at once.
 
     Raises:
         CorpusFormatError: for a malformed tree, with file, line, column and code.
@@ -254,9 +254,9 @@ def rewrite_brackets(
     progress: Progress = SILENT,
     line_buffered: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the trees of a file as brackets, one a line, after the recipe was applied.
+    """Yield the trees of a file as brackets, one per line, after applying the recipe.
 
-    The arguments are those of `read_packed`; `line_buffered` hands on every tree at once.
+    The arguments are those of `read_packed`; `line_buffered` passes on every tree at once.
     """
     report = ReadReport() if report is None else report
     name, blocks = _named_blocks(source)
@@ -282,7 +282,7 @@ def read_trees(
     report: ReadReport | None = None,
     threads: int = 1,
 ) -> Iterator[Tree]:
-    """Yield the trees of a file, or of strings that each hold one tree or more.
+    """Yield the trees of a file, or of strings that each contain one or more trees.
 
     Args:
         source: File name (compressed files by suffix), ``-``, or an iterable of bracket strings
@@ -290,7 +290,7 @@ def read_trees(
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
-        threads: Kernel threads.
+        threads: Number of threads.
 
     Examples:
         >>> for tree in read_trees(["(S (NP-SBJ (PRP I)) (VP (VBP sleep)))"]):
@@ -307,7 +307,7 @@ def read_trees(
 
 
 def looks_like_brackets(start: bytes) -> bool:
-    r"""Return whether a file that starts like this holds trees: a bracket comes first.
+    r"""Return whether a file that starts like this contains trees: a bracket comes first.
 
     Examples:
         >>> looks_like_brackets(b"*x* comment\n (S (NN dog))"), looks_like_brackets(b"the dog")
@@ -323,7 +323,7 @@ def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
     """Return the one tree written in `text`; everything is kept as written unless `options` differ.
 
     Raises:
-        CorpusFormatError: if the text is malformed, or holds none or several trees.
+        CorpusFormatError: if the text is malformed, or does not contain exactly one tree.
     """
     trees = list(read_trees([text], options))
     if len(trees) != 1:
@@ -341,7 +341,7 @@ def _named_blocks(source: Source | Iterable[bytes]) -> tuple[str, Iterable[bytes
 
 
 def _size(source: Source | Iterable[bytes]) -> int | None:
-    """Return the bytes to come, where they can be known."""
+    """Return the number of bytes to come, where it can be known."""
     return size_if_known(source) if isinstance(source, (str, os.PathLike)) else None
 
 

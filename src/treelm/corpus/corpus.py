@@ -1,7 +1,7 @@
 """Corpora: trees or plain text, in documents, that can be read again and again.
 
 A corpus is a list of files. It is read from the start each time it is iterated, in constant
-memory, and knows a fingerprint of what it holds.
+memory, and has a fingerprint of its content.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import (
     COMPRESSION,
+    Content,
     Source,
     lines_of,
     read_blocks,
@@ -61,16 +62,36 @@ class TreeCorpus:
 
     Args:
         paths: The files, read in this order; ``X.docs`` beside ``X.mrg`` names the document of each
-            tree and is read by itself.
+            tree and is read automatically.
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` it.
-        threads: Kernel threads used for reading.
+        threads: Number of threads.
     """
 
     paths: tuple[Source, ...]
     options: ReadOptions = DEFAULT_OPTIONS
     on_error: OnError = "raise"
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", _as_paths(self.paths))
+
+    @classmethod
+    def of_trees(cls, trees: Iterable[Tree], options: ReadOptions = DEFAULT_OPTIONS) -> TreeCorpus:
+        """Return trees in memory as a corpus; they are cleaned as those of a file are.
+
+        Args:
+            trees: The trees.
+            options: How brackets are read.
+
+        Examples:
+            >>> corpus = TreeCorpus.of_trees([Tree("S", [Tree("NN", "rain")])])
+            >>> [str(tree) for tree in corpus]
+            ['(ROOT (S (NN rain)))']
+        """
+        lines = [f"{_without_brackets(tree)}\n" for tree in trees]
+        name = f"<{len(lines)} trees in memory>"
+        return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),), options)
 
     def batches(self, report: ReadReport | None = None) -> Iterator[PackedTrees]:
         """Yield the trees in packed batches."""
@@ -87,7 +108,7 @@ class TreeCorpus:
         """Yield every tree with the name of its document.
 
         Raises:
-            CorpusFormatError: ``E_DOCUMENTS`` if a ``.docs`` file does not fit its trees.
+            CorpusFormatError: ``E_DOCUMENTS`` if a ``.docs`` file does not match its trees.
         """
         for path in self.paths:
             names = document_names(path)
@@ -102,9 +123,9 @@ class TreeCorpus:
                         yield TreeInDocument(names[ordinal - 1], tree)
             if names is not None and report.seen != len(names):
                 raise CorpusFormatError(
-                    f"{source_name(path)} holds {report.seen} trees, but {docs_path(path)} names "
-                    f"the documents of {len(names)}. It needs one line for each tree, malformed "
-                    "ones included; make it anew or move it away.",
+                    f"{source_name(path)} contains {report.seen} trees, but {docs_path(path)} "
+                    f"names the documents of {len(names)}. It needs one line for each tree, "
+                    "malformed ones included; recreate it or move it away.",
                     code="E_DOCUMENTS",
                     path=str(docs_path(path)),
                 )
@@ -113,14 +134,14 @@ class TreeCorpus:
         """Refuse a corpus in which one label is used for words and for phrases.
 
         Raises:
-            CorpusFormatError: ``E_TAG_IS_PHRASE``; the transform ``disambiguate_tags`` mends it.
+            CorpusFormatError: ``E_TAG_IS_PHRASE``; the transform ``disambiguate_tags`` fixes it.
         """
         clash = self.tags_that_are_phrases()
         if clash:
             shown = ", ".join(sorted(clash)[:8])
             raise CorpusFormatError(
                 f"{len(clash)} labels are used both as tags and as phrases: {shown}. Models need "
-                "the two apart: apply the transform disambiguate_tags (tags become X~T).",
+                "them distinct: apply the transform disambiguate_tags (tags become X~T).",
                 code="E_TAG_IS_PHRASE",
                 path=source_name(self.paths[0]) if self.paths else None,
             )
@@ -170,12 +191,45 @@ class TreeSentences:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """Files of plain text: one tokenized sentence a line, a blank line ends a document.
+    """Files of plain text: one tokenized sentence per line; a blank line ends a document.
 
     Words are split at white space and at nothing else. Blank lines count nowhere.
+
+    Args:
+        paths: The files, read in this order.
     """
 
     paths: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", _as_paths(self.paths))
+
+    @classmethod
+    def of_sentences(cls, sentences: Iterable[Sequence[str]]) -> TextCorpus:
+        """Return sentences in memory as a corpus of one document.
+
+        Args:
+            sentences: The words of each.
+
+        Raises:
+            CorpusFormatError: ``E_EMPTY_SENTENCE`` for what no line of a file can hold.
+
+        Examples:
+            >>> list(TextCorpus.of_sentences([["rain", "fell"], ["it", "rained"]]))
+            [('rain', 'fell'), ('it', 'rained')]
+        """
+        lines = []
+        for number, words in enumerate(sentences, 1):
+            line = " ".join(words)
+            if not words or split_words(line) != tuple(words) or "\n" in line or "\r" in line:
+                raise CorpusFormatError(
+                    f"sentence {number} has no words, or a word with white space in it. Give each "
+                    "sentence as a list of words.",
+                    code="E_EMPTY_SENTENCE",
+                )
+            lines.append(f"{line}\n")
+        name = f"<{len(lines)} sentences in memory>"
+        return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),))
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         for sentence in self.with_documents():
@@ -192,7 +246,7 @@ class TextCorpus:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """SHA-256 of the files' decompressed bytes, and the sentences and words they hold."""
+        """SHA-256 of the files' decompressed bytes, and their number of sentences and words."""
         sentences = tokens = 0
         digest = hashlib.sha256()
         for path in self.paths:
@@ -200,6 +254,21 @@ class TextCorpus:
                 sentences += 1
                 tokens += len(words)
         return Fingerprint(digest.hexdigest(), sentences, tokens)
+
+
+def _as_paths(paths: Source | Iterable[Source]) -> tuple[Source, ...]:
+    """Return the files of a corpus; one file need not stand in a list."""
+    return (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
+
+
+def _without_brackets(tree: Tree) -> Tree:
+    """Return a tree that can be written: brackets inside words become -LRB- and -RRB-."""
+    if tree.word is not None:
+        word = tree.word.replace("(", "-LRB-").replace(")", "-RRB-")
+        return tree if word == tree.word else Tree(tree.label, word)
+    if not any("(" in word or ")" in word for word in tree.words):
+        return tree
+    return Tree(tree.label, [_without_brackets(child) for child in tree.children])
 
 
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:
@@ -235,7 +304,7 @@ def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
 
 
 def docs_path(path: Source) -> Path:
-    """Return where document names lie: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
+    """Return the file of document names: ``X.docs`` for ``X.mrg`` or ``X.mrg.gz``."""
     tree_file = Path(path)
     while tree_file.suffix in COMPRESSION:
         tree_file = tree_file.with_suffix("")

@@ -47,11 +47,11 @@ class EncodedText:
     """A text as ids of a vocabulary.
 
     Args:
-        ids: One a word.
+        ids: One per word.
         starts: Where each sentence begins in `ids`, and the number of words at the end.
         documents: The number of each sentence's document, from 0.
-        unknown: Words that stand as ``<unk>`` or as a signature.
-        fingerprint: Of the files it was read from; None if it came from no file.
+        unknown: Words out of the vocabulary: those replaced by ``<unk>`` or a signature.
+        fingerprint: Of the files it was read from; None if it was not read from a file.
 
     Examples:
         >>> text = encode_sentences([("a", "b"), ("a",)], Vocabulary.from_counts({"a": 1}))
@@ -97,12 +97,12 @@ def encode_text(
     """Return plain text as ids, read once and in blocks.
 
     Args:
-        text: One file, several, or a corpus; one sentence a line, a blank line ends a document.
+        text: One file, several, or a corpus; one sentence per line, a blank line ends a document.
         vocabulary: Which words are known; the others become signatures or ``<unk>``.
         training: Whether this is the text the vocabulary was made from, so that words are unknown
             where the streaming rule replaced them.
-        threads: More than one reads and decompresses beside the encoding.
-        progress: Told the number of bytes read.
+        threads: With more than one, reading and decompression run beside the encoding.
+        progress: Called with the number of bytes read.
 
     Raises:
         CorpusFormatError: ``E_ENCODING`` or ``E_RESERVED_SYMBOL`` with file, line and column.
@@ -126,8 +126,8 @@ def encode_open(
 
     Args:
         corpus: The text.
-        progress: Told the number of bytes read.
-        threads: More than one reads and decompresses beside the encoding.
+        progress: Called with the number of bytes read.
+        threads: With more than one, reading and decompression run beside the encoding.
         profile: Language profile of the vocabulary.
         style: How the vocabulary would write signatures; it has none.
 
@@ -154,7 +154,7 @@ def encode_trees(
 
     Raises:
         VocabularyError: ``E_NO_DATA`` for trees without words.
-        CorpusFormatError: for what is malformed, and ``E_RESERVED_SYMBOL``.
+        CorpusFormatError: for malformed input, and ``E_RESERVED_SYMBOL``.
     """
     closed = None if vocabulary is None else vocabulary.encoder
     encoder = _native.TextEncoder(closed, training=training, first_sentence=1)
@@ -170,7 +170,7 @@ def vocabulary_of_all_words(encoder: _native.TextEncoder, profile: ProfileSource
     """Return the vocabulary of everything an open encoder has read.
 
     Raises:
-        VocabularyError: ``E_NO_DATA`` if that is nothing.
+        VocabularyError: ``E_NO_DATA`` if it has read nothing.
     """
     return _all_words(encoder, profile, "full")[0]
 
@@ -194,7 +194,7 @@ def _all_words(
 def encode_sentences(
     sentences: Iterable[Sequence[str]], vocabulary: Vocabulary, *, training: bool = False
 ) -> EncodedText:
-    """Return sentences that are split into words already as ids; they are one document.
+    """Return sentences that are already split into words as ids; they are one document.
 
     Args:
         sentences: Each a sequence of words.
@@ -202,7 +202,7 @@ def encode_sentences(
         training: As for `encode_text`.
 
     Raises:
-        VocabularyError: ``E_BAD_TOKEN`` for a word that is empty or holds white space,
+        VocabularyError: ``E_BAD_TOKEN`` for a word that is empty or contains white space,
             ``E_RESERVED_SYMBOL`` for ``<s>`` and ``</s>``.
     """
     encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
@@ -215,10 +215,10 @@ def encode_sentences(
 def encode_strings(
     sentences: Sequence[str | Sequence[str]], vocabulary: Vocabulary
 ) -> EncodedText | None:
-    """Return strings as ids, split by the kernel; None where this is not what a file would give.
+    """Return strings as ids, split by the kernel; None where a file would give something else.
 
-    That is for words that are split already, and for strings that are no line, hold no word, or
-    hold what the kernel refuses: `encode_sentences` takes them, and says what is wrong.
+    That is so for words that are already split, and for strings that are not one line, contain no
+    word, or are refused by the kernel: `encode_sentences` takes them, and says what is wrong.
     """
     lines = [sentence for sentence in sentences if isinstance(sentence, str)]
     if len(lines) != len(sentences):
@@ -248,7 +248,7 @@ def open_batches(
     """Read a corpus once into an encoder and yield what it hands out on the way.
 
     Raises:
-        CorpusFormatError: for what is malformed, and ``E_RESERVED_SYMBOL``.
+        CorpusFormatError: for malformed input, and ``E_RESERVED_SYMBOL``.
     """
     if isinstance(corpus, TextCorpus):
         yield from _read(corpus.paths, encoder, None, 1, SILENT)
@@ -262,7 +262,7 @@ def open_batches(
 def no_words() -> VocabularyError:
     """Return the error for a corpus without words."""
     return VocabularyError(
-        "the corpus holds no words, so there is no vocabulary to build.", code="E_NO_DATA"
+        "the corpus contains no words, so there is no vocabulary to build.", code="E_NO_DATA"
     )
 
 
@@ -312,8 +312,8 @@ def _text_errors(path: Source | None) -> Iterator[None]:
         what = f"{message}. Is this a text file?"
         if code == "E_RESERVED_SYMBOL":
             what = (
-                f'the text holds "{visible(message)}" as a word, which is reserved for sentence '
-                "boundaries. Remove it: boundaries are added by the models themselves."
+                f'the text contains "{visible(message)}" as a word, which is reserved for sentence '
+                "boundaries. Remove it: the models add boundaries themselves."
             )
         if path is None:
             raise CorpusFormatError(what, code=code) from error

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from io import FileIO
+from dataclasses import dataclass
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -21,17 +22,39 @@ from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, Tr
 #: Suffixes of compressed files.
 COMPRESSION = (".gz", ".bz2", ".xz")
 
-#: A file by name; ``-`` is standard input or output.
+#: A file by name; ``-`` is standard input or output. `Content` stands for a file that is in memory.
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Content:
+    r"""What a file would hold, in memory: can be read wherever a file can.
+
+    Args:
+        name: What messages and records call it.
+        data: The bytes.
+
+    Examples:
+        >>> list(read_lines(Content("two lines", b"one\ntwo\n")))
+        ['one', 'two']
+    """
+
+    name: str
+    data: bytes
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
 def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
-    """Open a file as the suffix says, which may be another than that of its name."""
+    """Open a file as the suffix says, which may differ from that of its name."""
     if suffix == ".gz" and mode == "wb":
-        # Neither the time nor the temporary name in the header: the same trees, the same bytes.
+        # Neither the time nor the temporary name is in the header: same trees, same bytes.
         raw = FileIO(name, mode)
         file = gzip.GzipFile(filename="", mode=mode, fileobj=raw, mtime=0)
         file.myfileobj = raw  # closed with the file around it
@@ -57,6 +80,9 @@ def open_input(source: Source) -> Iterator[BinaryIO]:
     Raises:
         InputFileError: if it is missing, unreadable, a folder, or its compression is damaged.
     """
+    if isinstance(source, Content):
+        yield BytesIO(source.data)
+        return
     name = os.fspath(source)
     if name == "-":
         if sys.stdin is None:
@@ -72,7 +98,7 @@ def open_input(source: Source) -> Iterator[BinaryIO]:
 
 
 def input_error(source: Source, error: Exception) -> TreelmError:
-    """Return the error that a failure to read `source` becomes."""
+    """Return the error for a failure to read `source`."""
     name = source_name(source)
     if isinstance(error, FileNotFoundError):
         return InputFileError(f"{name}: there is no such file.", code="E_NO_FILE")
@@ -98,7 +124,7 @@ def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[b
         InputFileError: if the file cannot be opened or read to its end.
     """
     with open_input(source) as file:
-        # A pipe hands on what it has, so that interactive use does not wait for megabytes.
+        # A pipe passes on what it has, so that interactive use does not wait for megabytes.
         read = getattr(file, "read1", file.read) if os.fspath(source) == "-" else file.read
         while True:
             try:
@@ -124,6 +150,8 @@ def read_ahead(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def size_if_known(source: Source) -> int | None:
     """Return the bytes of a file, where they can be known (not for pipes or compressed files)."""
+    if isinstance(source, Content):
+        return len(source.data)
     path = Path(source)
     try:
         known = path.is_file() and path.suffix not in COMPRESSION
@@ -134,6 +162,8 @@ def size_if_known(source: Source) -> int | None:
 
 def can_be_read_twice(source: Source) -> bool:
     """Return False for standard input and pipes, whose content is gone once it was read."""
+    if isinstance(source, Content):
+        return True
     try:
         return os.fspath(source) != "-" and not Path(source).is_fifo()
     except OSError:  # opening the file says it better
@@ -141,7 +171,7 @@ def can_be_read_twice(source: Source) -> bool:
 
 
 def first_block(source: Source) -> bytes:
-    """Return how a file starts, to tell what it is; not for what can be read only once."""
+    """Return the start of a file, to tell what it is; this consumes a pipe."""
     return next(read_blocks(source, block_bytes=1 << 16), b"")
 
 
@@ -158,7 +188,7 @@ def read_lines(source: Source) -> Iterator[str]:
 def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:
     """Yield the lines of blocks of UTF-8 text; `source` is what messages call them."""
     number = 0
-    rest: list[bytes] = []  # pieces of a line that goes on
+    rest: list[bytes] = []  # pieces of an unfinished line
     for block in blocks:
         *complete, last = block.split(b"\n")
         for piece in complete:
@@ -199,8 +229,8 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a temporary file in the same folder, which is renamed at the end and removed on
-    any error; compression by suffix. ``-`` is standard output. What is no regular file (a pipe, a
-    device) cannot be replaced and is written to directly.
+    any error; compression by suffix. ``-`` is standard output. Anything but a regular file (a pipe,
+    a device) cannot be replaced and is written to directly.
     """
     name = os.fspath(target)
     if name == "-":

@@ -1,4 +1,4 @@
-"""Labelled sentences: good ones and bad ones, what classifiers are trained on."""
+"""Labelled sentences, good and bad: what classifiers are trained on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from treelm.errors import CorpusFormatError, EstimationError
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """Good sentences and bad ones, read once and kept.
+    """Good and bad sentences, read once and kept.
 
     Args:
-        good: Text whose sentences are as people write them.
-        bad: Text whose sentences are not.
+        good: Text of good sentences, as people write them.
+        bad: Text of bad sentences.
     """
 
     good: TextCorpus
@@ -39,7 +39,7 @@ class LabelledSentences:
             for number, words in enumerate(corpus, 1):
                 if not words:
                     raise CorpusFormatError(
-                        f"sentence {number} of the {kind} ones has no words, so it cannot be "
+                        f"sentence {number} of the {kind} text has no words, so it cannot be "
                         "classified. Remove empty lines.",
                         code="E_EMPTY_SENTENCE",
                         path=source_name(corpus.paths[0]) if corpus.paths else None,
@@ -47,8 +47,8 @@ class LabelledSentences:
                 found.append(words)
             if len(found) == before:
                 raise EstimationError(
-                    f"there are no {kind} sentences; a classifier needs both kinds, in training "
-                    "and in tuning.",
+                    f"there are no {kind} sentences; a classifier needs both kinds, in the "
+                    "training set and in the tuning set.",
                     code="E_NO_DATA",
                 )
         return tuple(found)

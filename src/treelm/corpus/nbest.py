@@ -1,4 +1,4 @@
-"""The n-best record: what a parser, translator or recogniser offers for one sentence.
+"""The n-best record: the hypotheses of a parser, translator or recogniser for one sentence.
 
 Lists of words are read and written in the formats of Moses and Kaldi here; lists of trees in
 `treelm.corpus.tree_lists`.
@@ -24,14 +24,14 @@ _RANKED = re.compile(r"(?P<id>.+)-(?P<rank>\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One of the things offered for a sentence.
+    """One hypothesis for a sentence.
 
     Args:
         words: Its words.
         tree: Its tree, if it has one.
-        score: What its maker thinks of it; larger is better.
-        features: What that is made of, by name; values as they stand.
-        more: Further columns, as they stand.
+        score: Score given by the system that made it; larger is better.
+        features: Features of the score, by name; values as written.
+        more: Further columns, as written.
     """
 
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class Hypothesis:
     more: tuple[str, ...] = ()
 
     def with_feature(self, name: str, value: float) -> Hypothesis:
-        """Return it with one feature more, or another value of one.
+        """Return it with a feature added or changed.
 
         Examples:
             >>> Hypothesis(("a",)).with_feature("TreeLM0", -42.1).features
@@ -53,7 +53,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class NBest:
-    """What is offered for one sentence, in the order of the file.
+    """The hypotheses for one sentence, in the order of the file.
 
     Args:
         id: Name of the sentence.
@@ -70,7 +70,7 @@ class NBest:
 
 
 def malformed(source: Source, line: int, what: str, advice: str) -> CorpusFormatError:
-    """Return the error for a line that is not what it should be."""
+    """Return the error for a malformed line."""
     name = source_name(source)
     return CorpusFormatError(
         f"{name}:{line}: {what}. {advice}", code="E_NBEST", path=name, line=line
@@ -81,7 +81,7 @@ def read_number(text: str, source: Source, line: int) -> float:
     """Return a score.
 
     Raises:
-        CorpusFormatError: ``E_NBEST`` if it is none.
+        CorpusFormatError: ``E_NBEST`` if it is not a score.
     """
     try:
         value = float(text)
@@ -89,7 +89,7 @@ def read_number(text: str, source: Source, line: int) -> float:
         value = math.nan
     if math.isnan(value):
         raise malformed(
-            source, line, f'"{visible(text[:40])}" is no score', "A number was expected here."
+            source, line, f'"{visible(text[:40])}" is not a score', "A number was expected here."
         )
     return value
 
@@ -100,11 +100,11 @@ def read_number(text: str, source: Source, line: int) -> float:
 def read_moses(source: Source) -> Iterator[NBest]:
     """Yield the lists of a Moses n-best file: ``id ||| words ||| features ||| score``.
 
-    Lines with the same id are one list. Two to six columns are read; what stands after the score is
+    Lines with the same id are one list. Two to six columns are read; what follows the score is
     kept as it is.
 
     Raises:
-        CorpusFormatError: ``E_NBEST`` with the line, for one that is no such line.
+        CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
     """
     group: list[Hypothesis] = []
     current, first = "", 0
@@ -116,7 +116,7 @@ def read_moses(source: Source) -> Iterator[NBest]:
             raise malformed(
                 source,
                 number,
-                f'{len(columns)} columns, and an n-best list has 2 to 6, with "|||" between them',
+                f'{len(columns)} columns, but an n-best list has 2 to 6, separated by "|||"',
                 "Lines look like: 0 ||| the words ||| LM0= -12.3 ||| -4.5",
             )
         if group and columns[0] != current:
@@ -178,7 +178,7 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
         scores: File with ``utterance-rank score``, line for line the same.
 
     Raises:
-        CorpusFormatError: ``E_NBEST`` with the line, for one that is no such line.
+        CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
     """
     numbers = None if scores is None else enumerate(read_lines(scores), 1)
     group: list[Hypothesis] = []
@@ -190,7 +190,7 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
             raise malformed(
                 source,
                 number,
-                f'"{visible(name[:40])}" is no name of an utterance and a rank',
+                f'"{visible(name[:40])}" is not an utterance and a rank',
                 "Lines look like: utterance-1 the words",
             )
         score = None
@@ -199,7 +199,10 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
             parts = split_words(given)
             if len(parts) != 2 or parts[0] != name:
                 raise malformed(
-                    scores, at, f'there is no score of "{visible(name)}"', "Both files go together."
+                    scores,
+                    at,
+                    f'there is no score for "{visible(name)}"',
+                    "Both files belong together.",
                 )
             score = read_number(parts[1], scores, at)
         if group and found["id"] != current:
@@ -213,10 +216,10 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
 
 
 def kaldi_lines(lists: Iterable[NBest], *, scores: bool = False) -> Iterator[str]:
-    """Yield the lines of a Kaldi n-best file, or of the file of its scores; ranks begin with 1.
+    """Yield the lines of a Kaldi n-best file, or of its score file; ranks begin with 1.
 
     Raises:
-        UsageError: if a score is asked for that is not known.
+        UsageError: if a score is wanted and a hypothesis has none.
 
     Examples:
         >>> list(kaldi_lines([NBest("u", (Hypothesis(("a", "b")), Hypothesis(("a",))))]))

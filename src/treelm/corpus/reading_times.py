@@ -1,8 +1,8 @@
-"""Reading times of words, joined with the sentences they stand in.
+"""Reading times of words, joined with the sentences they occur in.
 
 The layout is that of the Natural Stories corpus: a table with the columns ``item``, ``zone`` and
 ``word`` and one or more columns of times, and trees whose leaves carry ``/item.zone`` or, where a
-zone holds several tokens, ``/item.zone.part``.
+zone has several tokens, ``/item.zone.part``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TimedWord:
         item: Number of the text.
         zone: Number of the word in the text.
         word: The word as it was shown, punctuation included.
-        time: In the unit of the table; None where nobody was timed.
+        time: In the unit of the table; None where there is no measurement.
     """
 
     item: int
@@ -41,7 +41,7 @@ class TimedWord:
 
 @dataclass(frozen=True, slots=True)
 class ZonedSentence:
-    """A sentence whose tokens know the zone they belong to."""
+    """A sentence, with the zone of each token."""
 
     words: tuple[str, ...]
     zones: tuple[Zone, ...]
@@ -62,7 +62,8 @@ def read_times(source: Source, column: str = "mean_rt") -> list[TimedWord]:
     wanted = ("item", "zone", "word", column)
     if not lines or not set(wanted) <= set(lines[0]):
         raise CorpusFormatError(
-            f"{name}: a table of times has the columns {', '.join(wanted)} in its first line.",
+            f"{name}: the first line of a table of times must name the columns "
+            f"{', '.join(wanted)}.",
             code="E_TIMES",
             path=name,
             line=1,
@@ -78,7 +79,7 @@ def read_times(source: Source, column: str = "mean_rt") -> list[TimedWord]:
             found.append(TimedWord(int(item), int(zone), word, value))
         except (ValueError, IndexError) as error:
             raise CorpusFormatError(
-                f"{name}:{number}: this row has no item, zone, word and positive {column}.",
+                f"{name}:{number}: this row needs an item, a zone, a word and a positive {column}.",
                 code="E_TIMES",
                 path=name,
                 line=number,
@@ -98,8 +99,8 @@ def read_zoned_trees(source: Source) -> Iterator[ZonedSentence]:
             match = _LEAF.fullmatch(leaf)
             if match is None:
                 raise CorpusFormatError(
-                    f'{source_name(source)}: the word "{leaf}" does not say its place in the text, '
-                    "as in dog/1.12 (text 1, word 12).",
+                    f'{source_name(source)}: the word "{leaf}" does not give its place in the '
+                    "text, as in dog/1.12 (text 1, word 12).",
                     code="E_ZONES",
                     path=source_name(source),
                 )

@@ -9,7 +9,7 @@ from treelm.corpus.corpus import TreeCorpus
 
 
 def sample_path() -> Path:
-    """Return the file of the packaged treebank; its documents lie beside it."""
+    """Return the file of the packaged treebank; its documents are beside it."""
     return Path(str(resources.files("treelm.corpus") / "sample" / "english.mrg"))
 
 

@@ -1,9 +1,9 @@
-r"""Files of scores: what models said about sentences, kept so that it can be measured later.
+r"""Score files: what models said about sentences, kept for later evaluation.
 
-A table has a first line with the names of its columns, then one line a sentence, separated by
-tabs: ``id len logp_model logp_unigram n_trees fallback`` for models of probabilities, ``id len
-score`` for classifiers. A plain file has one number a line, as ``treelm score`` writes it; a blank
-line ends a document. Files of outcomes hold one 0 or 1 a line.
+A table has a first line with the names of its columns, then one line per sentence, separated by
+tabs: ``id len logp_model logp_unigram n_trees fallback`` for probability models, ``id len
+score`` for classifiers. A plain file has one number per line, as ``treelm score`` writes it; a
+blank line ends a document. Outcome files have one 0 or 1 per line.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class ScoreTable:
 
     Args:
         ids: Names of the sentences, all different.
-        scores: Natural log probabilities, or what a classifier gives; minus infinity is a score.
-        lengths: Words of each; None where the file does not say.
+        scores: Natural log probabilities, or what a classifier gives; minus infinity is allowed.
+        lengths: Number of words of each; None where the file does not say.
         unigram: Natural log probabilities of the words alone; None for classifiers.
-        n_trees: Parses that were added up; None for classifiers.
-        fallback: Whether something else had to stand in for the model; None for classifiers.
+        n_trees: Parses that were summed; None for classifiers.
+        fallback: Whether a fallback scored the sentence instead of the model; None for classifiers.
         documents: Number of each sentence's document; None where the file does not say.
         name: What messages call it.
     """
@@ -73,11 +73,11 @@ class ScoreTable:
 
     @property
     def is_classifier(self) -> bool:
-        """Whether it says itself that it holds no log probabilities."""
+        """Whether it declares that it holds no log probabilities."""
         return self.lengths is not None and self.unigram is None
 
     def take(self, places: Sequence[int] | WholeNumbers) -> ScoreTable:
-        """Return the table with its rows at these places."""
+        """Return the table of the given rows."""
         rows = np.asarray(places, dtype=np.int64)
 
         def at(column: npt.NDArray[np.generic] | None) -> npt.NDArray[np.generic] | None:
@@ -99,7 +99,7 @@ class ScoreTable:
 
 
 def write_score_table(target: Source, table: ScoreTable) -> None:
-    """Write a table; numbers come back from the file to the last bit.
+    """Write a table; numbers are read back exactly, to the last bit.
 
     Raises:
         ValueError: if it has no lengths.
@@ -121,7 +121,7 @@ def write_score_table(target: Source, table: ScoreTable) -> None:
 
 
 def write_outcomes(target: Source, outcomes: Iterable[bool]) -> None:
-    """Write one line an item: 1 if the answer was right, 0 if it was wrong."""
+    """Write one line per item: 1 if the answer was right, 0 if it was wrong."""
     with write_atomically(target) as out:
         for outcome in outcomes:
             out.write(b"1\n" if outcome else b"0\n")
@@ -139,11 +139,11 @@ def _exact(values: Numbers) -> list[str]:
 
 
 def read_scores(source: Source) -> ScoreTable:
-    """Return the scores in a file, be it a table or one number a line.
+    """Return the scores in a file, a table or one number per line.
 
     Raises:
-        CorpusFormatError: ``E_SCORE_FILE`` with file and line for what is no score, ``E_NAN`` for
-            NaN and infinity, ``E_SCORE_IDS`` for an id that comes twice, ``E_NO_DATA`` for a file
+        CorpusFormatError: ``E_SCORE_FILE`` with file and line for anything but a score, ``E_NAN``
+            for NaN and infinity, ``E_SCORE_IDS`` for a duplicate id, ``E_NO_DATA`` for a file
             without scores.
     """
     return parse_scores(read_lines(source), source)
@@ -161,7 +161,7 @@ def parse_scores(lines: Iterable[str], source: Source) -> ScoreTable:
     )
     if not len(table):
         raise CorpusFormatError(
-            f"{reading.name}: holds no scores. Is it the right file?",
+            f"{reading.name}: contains no scores. Is it the right file?",
             code="E_NO_DATA",
             path=reading.name,
         )
@@ -169,7 +169,7 @@ def parse_scores(lines: Iterable[str], source: Source) -> ScoreTable:
 
 
 def parse_labels(lines: Iterable[str]) -> npt.NDArray[np.bool_] | None:
-    """Return labels, one a line (1 and 0, +1 and -1, + and -, good and bad); None for other lines.
+    """Return labels, one per line (1/0, +1/-1, +/-, good/bad); None if there are other lines.
 
     Examples:
         >>> parse_labels(["1", "0", "bad"]), parse_labels(["1", "0.5"])
@@ -182,7 +182,7 @@ def parse_labels(lines: Iterable[str]) -> npt.NDArray[np.bool_] | None:
 
 
 class _Reading:
-    """Reads one file and knows the line."""
+    """Reads one file and keeps track of the line."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -197,16 +197,16 @@ class _Reading:
         if _NUMBER.fullmatch(text):
             value = float(text)
             if math.isinf(value) and text != "-inf":
-                raise self.error(f'"{visible(text[:40])}" is too large for a number.', "E_NAN")
+                raise self.error(f'"{visible(text[:40])}" is too large a number.', "E_NAN")
             return value
         if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
             raise self.error(
                 f'the {column} is "{visible(text)}"; a score is a number or -inf. Something went '
-                "wrong where it was made.",
+                "wrong when it was written.",
                 "E_NAN",
             )
         raise self.error(
-            f'"{visible(text[:40])}" is no number. Score files hold one number a line, or are '
+            f'"{visible(text[:40])}" is not a number. Score files have one number per line, or are '
             f"tables whose first line is {' '.join(PROBABILITY_COLUMNS)} or "
             f"{' '.join(CLASSIFIER_COLUMNS)}, separated by tabs."
         )
@@ -264,7 +264,7 @@ class _Reading:
                 raise self.error("the id is empty.")
             if fields[0] in known:
                 raise self.error(
-                    f'the id "{visible(fields[0][:40])}" stands in line {known[fields[0]]} too.',
+                    f'the id "{visible(fields[0][:40])}" is also in line {known[fields[0]]}.',
                     "E_SCORE_IDS",
                 )
             known[fields[0]] = self.line
@@ -278,7 +278,9 @@ class _Reading:
             return length, score
         unigram = self.number(fields[3], "logp_unigram")
         if math.isinf(unigram):
-            raise self.error("logp_unigram is -inf; every word has a probability there.", "E_NAN")
+            raise self.error(
+                "logp_unigram is -inf; every word must have a unigram probability.", "E_NAN"
+            )
         trees = self.whole(fields[4], "n_trees")
         return length, score, unigram, trees, self.flag(fields[5], "fallback")
 
@@ -316,10 +318,10 @@ def align_tables(
     Args:
         first: A table.
         second: Another.
-        by_id: In the order of their ids; otherwise in that of the first table.
+        by_id: Sort by id; otherwise keep the order of the first table.
 
     Raises:
-        CorpusFormatError: ``E_SCORE_IDS`` if they hold different sentences, or sentences of
+        CorpusFormatError: ``E_SCORE_IDS`` if they have different sentences, or sentences of
             different lengths.
     """
     order = sorted(first.ids, key=natural_key) if by_id else first.ids
@@ -339,10 +341,10 @@ def align_tables(
 
 
 def align_pairs(good: ScoreTable, bad: ScoreTable) -> tuple[ScoreTable, ScoreTable]:
-    """Return the tables of two kinds of sentences that pair up by id, in the order of the first.
+    """Return two tables whose sentences are paired by id, in the order of the first.
 
     Raises:
-        CorpusFormatError: ``E_SCORE_IDS`` if an id stands in one of them only.
+        CorpusFormatError: ``E_SCORE_IDS`` if an id is in only one of them.
     """
     return _in_order(good, bad, good.ids)
 
@@ -353,14 +355,14 @@ def _in_order(
     ours, theirs = set(first.ids), set(second.ids)
     if ours != theirs:
         only = [
-            f'only {table.name} holds "{visible(min(missing, key=natural_key)[:40])}"'
+            f'only {table.name} has "{visible(min(missing, key=natural_key)[:40])}"'
             for table, missing in ((first, ours - theirs), (second, theirs - ours))
             if missing
         ]
         raise CorpusFormatError(
             f"{first.name} ({len(first)} sentences) and {second.name} ({len(second)}) have "
             f"different ids: {' and '.join(only)}. Score the same sentences for both; one that is "
-            "left out once must be left out everywhere.",
+            "left out of one must be left out of both.",
             code="E_SCORE_IDS",
             path=second.name,
         )

@@ -53,7 +53,7 @@ class StreamPass:
             self.finish(PAPER_START_AFTER)
 
     def finish(self, start_after: int) -> _native.StreamRule:
-        """Apply the rule to all that waits, and return what came of it so far."""
+        """Apply the rule to all waiting batches, and return the result so far."""
         if self._kernel is None:
             self._kernel = _native.StreamRule(
                 seed=self._seed,

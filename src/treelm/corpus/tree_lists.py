@@ -1,4 +1,4 @@
-"""Lists of trees as parsers print them: those of treelm, Berkeley and BLLIP, or one tree a line."""
+"""Lists of trees as parsers print them: treelm, Berkeley and BLLIP, or one tree per line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from treelm.corpus.nbest import Hypothesis, NBest, malformed, read_number
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.tree import Tree
 
-#: How a file of trees is laid out; ``blocks`` are those of treelm and Berkeley.
+#: The layout of a file of trees; ``blocks`` are those of treelm and Berkeley.
 ListForm = Literal["auto", "blocks", "bllip", "plain"]
 
 _BLLIP_HEAD = re.compile(r"\s*(?P<count>\d+)\s+(?P<id>\S.*?)\s*")
 #: What parsers write where they found nothing.
 _NO_PARSE = {"(())", "()", "(S1)", "(TOP)", "(ROOT)", "((S))"}
 
-#: Lines that are looked at to find out how a file is laid out.
+#: Lines read to detect the layout of a file.
 _LOOK_AHEAD = 4096
 
 _Line = tuple[int, str]
@@ -30,7 +30,7 @@ _Line = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line that holds a tree: where it stands, the columns before the tree, the tree."""
+    """A line with a tree: its number, the columns before the tree, the tree."""
 
     line: int
     columns: tuple[str, ...]
@@ -43,24 +43,26 @@ def read_tree_lists(
     form: ListForm = "auto",
     options: ReadOptions = DEFAULT_OPTIONS,
 ) -> Iterator[NBest]:
-    r"""Yield the trees of one sentence after the other.
+    r"""Yield the trees of each sentence in turn.
 
-    - ``blocks``: one tree a line, scores and tabs before it if there are any; a blank line ends the
-      trees of a sentence. `treelm parse -k` writes this, and the Berkeley parser with ``-kbest``.
+    - ``blocks``: one tree per line, scores and tabs before it if there are any; a blank line ends
+      the trees of a sentence. `treelm parse -k` writes this, and the Berkeley parser with
+      ``-kbest``.
     - ``bllip``: a line with the number of trees and the name of the sentence, then for each tree a
       line with its log probability and one with the tree (`parseIt -N`).
-    - ``plain``: one tree a line, each of another sentence; a blank line is one without words.
+    - ``plain``: one tree per line and sentence; a blank line is a sentence without words.
 
-    What a parser writes for "no parse", such as ``(())``, is left out.
+    What a parser writes for "no parse", such as ``(())``, is skipped.
 
     Args:
         source: File name (compressed files by suffix), or ``-``.
-        form: How it is laid out; ``auto`` finds out.
+        form: The layout; ``auto`` detects it.
         options: How brackets are read.
 
     Raises:
         CorpusFormatError: with file and line: ``E_NBEST`` for a line that does not belong there, or
-            the code of a malformed tree; ``E_NBEST_WORDS`` for trees of other words in one list.
+            the code of a malformed tree; ``E_NBEST_WORDS`` for trees of different words in one
+            list.
     """
     if form not in get_args(ListForm):
         raise UsageError(f'there is no form "{form}"; choose {", ".join(get_args(ListForm))}.')
@@ -75,9 +77,9 @@ def read_tree_lists(
         for (row, _), each in zip(kept, hypotheses, strict=True):
             if each.words != hypotheses[0].words:
                 raise CorpusFormatError(
-                    f"{source_name(source)}:{row.line}: this tree has other words than the first "
-                    "of its list. Is a blank line missing between two sentences, or does each line "
-                    "hold a sentence of its own (form plain)?",
+                    f"{source_name(source)}:{row.line}: the words of this tree differ from those "
+                    "of the first of its list. Is a blank line missing between two sentences, or "
+                    "is each line a sentence of its own (form plain)?",
                     code="E_NBEST_WORDS",
                     path=source_name(source),
                     line=row.line,
@@ -100,13 +102,13 @@ def block_lines(lists: Iterable[NBest]) -> Iterator[str]:
         yield ""
 
 
-# -- how a file is laid out -----------------------------------------------------------------
+# -- the layout of a file -------------------------------------------------------------------
 
 
 def _detect(
     lines: Iterator[_Line], source: Source, options: ReadOptions
 ) -> tuple[Literal["blocks", "bllip", "plain"], Iterator[_Line]]:
-    """Return how a file is laid out, and its lines from the first again."""
+    """Return the layout of a file, and its lines from the first on."""
     seen: list[_Line] = []
     words: tuple[str, ...] | None = None
     found: Literal["blocks", "bllip", "plain"] = "blocks"
@@ -165,7 +167,7 @@ def _bllip_rows(lines: Iterator[_Line], source: Source) -> Iterator[_Block]:
             raise malformed(
                 source,
                 first,
-                f'"{visible(head[:40])}" is no head of a list',
+                f'"{visible(head[:40])}" is not the head of a list',
                 "A list begins with the number of its trees and the name of the sentence.",
             )
         rows: list[_Row] = []
@@ -190,8 +192,8 @@ def _row(number: int, line: str, source: Source) -> _Row:
         raise malformed(
             source,
             number,
-            f'"{visible(line.strip()[:40])}" holds no tree',
-            "A line holds a tree, with scores and tabs before it if there are any.",
+            f'"{visible(line.strip()[:40])}" has no tree',
+            "A line has one tree, preceded by scores and tabs if there are any.",
         )
     return _Row(number, tuple(columns), brackets)
 

@@ -12,7 +12,7 @@ from treelm.trees.profile import ProfileSource, load_profile
 
 SignatureStyle = Literal["full", "paper"]
 
-#: Stands for a word without any shape to speak of.
+#: Replaces a word whose shape says nothing.
 UNKNOWN = "<unk>"
 
 
@@ -36,7 +36,7 @@ class Signatures:
         self, profile: ProfileSource = "english", *, style: SignatureStyle = "full"
     ) -> None:
         if style not in ("full", "paper"):
-            raise UsageError(f'unknown signature style "{style}"; there are: full, paper.')
+            raise UsageError(f'unknown signature style "{style}"; choose full or paper.')
         self.profile = load_profile(profile)
         self.style: SignatureStyle = style
 
@@ -56,9 +56,9 @@ class Signatures:
         """Return the signature of `word` at `position` of its sentence (0 is the first).
 
         Args:
-            word: The word as it stands.
+            word: The word as written.
             position: Counted from 0; only the first position is special.
-            known: The vocabulary so far, asked for the lower-cased word.
+            known: The vocabulary so far, in which the lower-cased word is looked up.
         """
         known_lower = position == 0 and word.lower() in known
         return self.rules.signature(word, position, known_lower=known_lower)

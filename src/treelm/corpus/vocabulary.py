@@ -1,8 +1,8 @@
-"""Vocabularies: which words a model knows, and what stands for the others.
+"""Vocabularies: which words a model knows, and what replaces the others.
 
 A closed set of words, the signatures seen in training, and ``<unk>``. It is built once per corpus,
 saved as a text file and shared by all models that are to be compared; a fingerprint tells whether
-two models speak of the same words.
+two models have the same words.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class VocabularyEntry:
     Args:
         symbol: A word, a signature, or ``<unk>``.
         count: Occurrences in the training text after replacement.
-        is_signature: Whether it stands for words outside the vocabulary.
+        is_signature: Whether it replaces words out of the vocabulary.
         entry: Place at which a word entered the vocabulary, where earlier occurrences were
             replaced (the streaming rule); None if it was known from its first occurrence.
     """
@@ -52,7 +52,7 @@ class VocabularyEntry:
 
 
 class PlainEntries(Sequence[VocabularyEntry]):
-    """Entries of words known from their first occurrence on; made one by one when asked for.
+    """Entries of words known from their first occurrence on; made one by one on demand.
 
     Args:
         symbols: Words and signatures.
@@ -125,9 +125,9 @@ class Vocabulary:
             )
         if len(distinct) < len(symbols):
             twice = next(symbol for symbol, count in Counter(symbols).items() if count > 1)
-            raise VocabularyError(f'"{twice}" stands twice in a vocabulary.', code="E_VOCABULARY")
+            raise VocabularyError(f'"{twice}" is in a vocabulary twice.', code="E_VOCABULARY")
         if not symbols or symbols[0] != UNKNOWN:
-            raise VocabularyError(f"a vocabulary begins with {UNKNOWN}.", code="E_VOCABULARY")
+            raise VocabularyError(f"a vocabulary must begin with {UNKNOWN}.", code="E_VOCABULARY")
 
     @classmethod
     def from_counts(
@@ -170,7 +170,7 @@ class Vocabulary:
         return len(self.entries)
 
     def __getstate__(self) -> dict[str, object]:
-        # What is derived holds kernel objects, which cannot be pickled, and is made anew.
+        # Derived values hold kernel objects, which cannot be pickled, and are made again.
         return {item.name: self.__dict__[item.name] for item in fields(self)}
 
     def __contains__(self, word: object) -> bool:
@@ -237,7 +237,7 @@ class Vocabulary:
         )
 
     def symbol(self, word: str, position: int) -> str:
-        """Return what stands for a word: itself, its signature if that is known, or ``<unk>``."""
+        """Return the symbol of a word: itself, its signature if that is known, or ``<unk>``."""
         if word in self._words:
             return word
         return self._replacement(word, position, known=self._words)
@@ -284,7 +284,7 @@ class Vocabulary:
             return self.encoder.encode_words(words)
 
     def ids_of(self, symbols: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """Return the ids of symbols that are all in the vocabulary."""
+        """Return the ids of symbols, all of them in the vocabulary."""
         return np.fromiter(map(self._ids.__getitem__, symbols), dtype=np.uint32)
 
     def decode(self, ids: Iterable[int]) -> tuple[str, ...]:
@@ -311,8 +311,8 @@ def word_errors() -> Iterator[None]:
             raise reserved_word(word) from error
         if code == "E_BAD_TOKEN":
             raise VocabularyError(
-                f'"{visible(word)}" is no word: a word has at least one character, no white space '
-                "and no lone surrogates. Split sentences into words first, for example with "
+                f'"{visible(word)}" is not a word: a word has at least one character, no white '
+                "space and no lone surrogates. Split sentences into words first, for example with "
                 "`treelm tokenize`.",
                 code="E_BAD_TOKEN",
             ) from error
@@ -320,7 +320,7 @@ def word_errors() -> Iterator[None]:
 
 
 def check_same_vocabulary(first: Vocabulary, second: Vocabulary) -> None:
-    """Refuse to compare or mix what knows different words.
+    """Refuse to compare or mix different vocabularies.
 
     Raises:
         VocabularyError: ``E_VOCABULARY_MISMATCH``.

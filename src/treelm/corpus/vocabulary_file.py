@@ -1,4 +1,4 @@
-"""The file of a vocabulary: one line that says what it is, then one symbol a line.
+"""The file of a vocabulary: one line that says what it is, then one symbol per line.
 
     #treelm-vocabulary 1 {"fingerprint": ..., "profile": ..., "source": ..., "style": ...}
     <unk> TAB count TAB word TAB -
@@ -50,12 +50,12 @@ def save_vocabulary(vocabulary: Vocabulary, path: Source) -> None:
 
 
 def load_vocabulary(path: Source) -> Vocabulary:
-    """Read a vocabulary and check that it is whole.
+    """Read a vocabulary and check that it is complete.
 
     Raises:
         InputFileError: if the file cannot be read.
-        CorpusFormatError: ``E_VOCABULARY_FILE`` with the line if it is not what `save_vocabulary`
-            wrote.
+        CorpusFormatError: ``E_VOCABULARY_FILE`` with the line if `save_vocabulary` did
+            not write it.
     """
     content = b"".join(read_blocks(path))
     lines = lines_of([content], path)
@@ -66,7 +66,7 @@ def load_vocabulary(path: Source) -> Vocabulary:
     except VocabularyError as error:
         raise _malformed(path, 1, str(error).removesuffix(".")) from error
     if vocabulary.fingerprint != header.fingerprint:
-        raise _malformed(path, 1, "its lines are not those that were saved; was it cut or edited?")
+        raise _malformed(path, 1, "its lines are not those saved; was it truncated or edited?")
     return vocabulary
 
 

@@ -57,11 +57,13 @@ class VocabularyRule:
 
     def __post_init__(self) -> None:
         if self.name not in ("stream", "min-count", "top", "all"):
-            raise UsageError(f'no vocabulary rule "{self.name}": stream, min-count, top, all.')
+            raise UsageError(
+                f'no vocabulary rule "{self.name}"; choose stream, min-count, top or all.'
+            )
         if self.size < 1 or self.min_count < 1 or not 0 <= self.probability <= 1:
-            raise UsageError("size and min_count are at least 1, probability between 0 and 1.")
+            raise UsageError("size and min_count must be at least 1, probability between 0 and 1.")
         if self.start_after is not None and self.start_after < 0:
-            raise UsageError("start_after is 0 or more.")
+            raise UsageError("start_after must be 0 or more.")
 
     @property
     def makes_signatures(self) -> bool:
@@ -87,7 +89,7 @@ def build_vocabulary(
 
     Raises:
         VocabularyError: ``E_NO_DATA`` for an empty corpus.
-        CorpusFormatError: ``E_RESERVED_SYMBOL`` if the text holds ``<s>`` or ``</s>``.
+        CorpusFormatError: ``E_RESERVED_SYMBOL`` if the text contains ``<s>`` or ``</s>``.
 
     Examples:
         >>> corpus = [("a", "b"), ("a", "c")]
@@ -216,7 +218,7 @@ def stream_entries(
 
     The place is the smallest (sentence, position) whose sentence is within `start_after` or whose
     random number keeps it. The random numbers depend on the place alone, so stretches can be
-    looked at in any order and by anyone: `merge_entries` takes the smallest place of each word.
+    processed in any order and anywhere: `merge_entries` takes the smallest place of each word.
 
     Args:
         sentences: A stretch of the corpus.
@@ -261,8 +263,8 @@ def _count(sentences: Iterable[Sentence]) -> tuple[Counter[str], int]:
         raise no_words()
     for symbol in RESERVED & counts.keys():
         raise CorpusFormatError(
-            f'the text holds "{symbol}" as a word, which is reserved for sentence boundaries. '
-            "Remove it: boundaries are added by the models themselves.",
+            f'the text contains "{symbol}" as a word, which is reserved for sentence boundaries. '
+            "Remove it: the models add boundaries themselves.",
             code="E_RESERVED_SYMBOL",
         )
     return counts, total
@@ -310,7 +312,7 @@ def _replaced_counts(  # noqa: PLR0917 (one caller)
     if not rule.makes_signatures:
         result.unknown = sum(count for word, count in counts.items() if word not in known)
         return result
-    always = known - late.keys()  # never replaced: the common case, asked first
+    always = known - late.keys()  # never replaced: the common case, checked first
     for number, sentence in enumerate(sentences, 1):
         for position, word in enumerate(sentence):
             if word in always:
@@ -321,7 +323,7 @@ def _replaced_counts(  # noqa: PLR0917 (one caller)
                     continue
                 result.before_entry[word] += 1
             lower = word.lower()
-            # Words are replaced only after start_after, so what is not late is known by now.
+            # Words are replaced only after start_after, so a word that is not late is known by now.
             is_known = lower in always or (lower in late and late[lower] < here)
             signature = make_signature(word, position, known={lower} if is_known else ())
             if signature == UNKNOWN:

@@ -1,7 +1,7 @@
-"""Back-off tables: the probabilities of a chain, looked up where they lie in memory.
+"""Back-off tables: the probabilities of a chain, looked up in place in memory.
 
 A table is immutable. It is made by `treelm.estimation.estimate`, saved as a few arrays, and used
-again straight from the mapped file.
+straight from the mapped file when loaded.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-#: Stands for "no id".
+#: Means "no id".
 NO_ID: int = _native.NO_ID
 
-#: Version of the arrays; a change of the layout or of the hash raises it.
+#: Version of the arrays; a change of the layout or the hash increases it.
 TABLE_VERSION = 2
 
-#: No table has a longer description.
+#: The longest description a table can have.
 _MAX_SHAPE = 1000
 
 
 class SpilledArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array that lies in a temporary file: what was read of it may leave the memory again."""
+    """An array in a temporary file: what was read of it may leave memory again."""
 
     forget: Callable[[], None] = staticmethod(lambda: None)
 
     @classmethod
     def over(cls, array: npt.NDArray[Any], forget: Callable[[], None]) -> SpilledArray:
-        """Return the same array, with a way to let it leave the memory."""
+        """Return the same array, with a way to release its memory."""
         spilled = array.view(cls)
         spilled.forget = forget
         return spilled
@@ -58,17 +58,17 @@ class BackoffTable:
 
     @property
     def shape(self) -> _native.TableShape:
-        """Levels, regions and the rest of what describes the table."""
+        """Levels, regions and the other values that describe the table."""
         return self.native.shape
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Context columns that each level keeps."""
+        """Number of context columns that each level keeps."""
         return tuple(self.shape.widths)
 
     @property
     def context_columns(self) -> int:
-        """Columns of a whole context."""
+        """Number of columns of a whole context."""
         return self.widths[0]
 
     @property
@@ -95,7 +95,7 @@ class BackoffTable:
         """Return ln p of all outcomes after a context, by their id."""
         if len(context) != self.context_columns:
             raise EstimationError(
-                f"a context of {self.context_columns} columns was expected, and one of "
+                f"a context of {self.context_columns} columns was expected, but one of "
                 f"{len(context)} was given.",
                 code="E_ARITY",
             )
@@ -111,12 +111,12 @@ class BackoffTable:
     def rows(self, level: int, *, with_carriers: bool = False) -> tuple[Ids, Floats, Floats]:
         """Return the stored rows of a level: columns, p, and weight as a context.
 
-        A negative p marks a row that is there only because longer ones are; a negative weight
-        marks a row that nothing stored follows.
+        A negative p marks a row that exists only because longer ones do; a negative weight marks
+        a row that is not a stored context.
 
         Args:
             level: The level.
-            with_carriers: Also rows that are there only because longer ones are.
+            with_carriers: Also rows that exist only because longer ones do.
         """
         with kernel_errors("listing a table"):
             return self.native.rows(level, with_carriers=with_carriers)
@@ -126,17 +126,17 @@ class BackoffTable:
 
         Args:
             contexts: The words before, most recent first, `NO_ID` beyond the known ones.
-            words: One word a context.
+            words: One word per context.
 
         Returns:
-            Log probabilities, and contexts shortened to what the table can tell apart.
+            Log probabilities, and contexts shortened to what the table can distinguish.
         """
         matrix = as_rows(contexts, self.context_columns)
         with kernel_errors("scoring words"):
             logs, following = self.native.advance(
                 matrix, np.ascontiguousarray(words, dtype=np.uint32)
             )
-        # Unigrams have contexts without columns, one a word nevertheless.
+        # Unigrams have contexts without columns, still one per word.
         return logs, following.reshape(len(logs), self.context_columns)
 
     def score_sequences(
@@ -147,9 +147,9 @@ class BackoffTable:
         Args:
             ids: The words of all sequences.
             starts: Where each sequence begins in `ids`, and where the last one ends.
-            start: Id that stands before the first word.
+            start: Id of the padding before the first word.
             end: Id scored after the last word of each sequence; None to leave it out.
-            threads: Kernel threads.
+            threads: Number of threads.
         """
         with kernel_errors("scoring sentences"):
             return self.native.score_sequences(
@@ -157,33 +157,33 @@ class BackoffTable:
             )
 
     def sample(self, contexts: npt.ArrayLike, seed: int, streams: Places, counters: Places) -> Ids:
-        """Return one outcome for every context, drawn exactly from the chain.
+        """Return one outcome for every context, sampled exactly from the chain.
 
         Args:
             contexts: Whole contexts.
             seed: Seed of the random numbers.
-            streams: Number of the stream of each draw, such as that of its sentence.
-            counters: Number of the draw in its stream; below 2**56.
+            streams: Random stream of each sample, such as the number of its sentence.
+            counters: Number of the sample in its stream; below 2**56.
 
         Returns:
-            Outcomes; `NO_ID` where the draw falls to a base that is not uniform.
+            Outcomes; `NO_ID` where the outcome comes from a base that is not uniform.
         """
         matrix = as_rows(contexts, self.context_columns)
         with kernel_errors("sampling"):
             return self._sampler.draw(matrix, seed & ((1 << 64) - 1), streams, counters)
 
     def sampler(self, base: Floats | None = None, *, never: int = NO_ID) -> _native.ChainSampler:
-        """Return what draws from the table.
+        """Return a sampler for the table.
 
         Args:
             base: Where the base is not uniform, its probability for every row of the last level,
                 in the order of `rows`.
-            never: An outcome that a uniform base never gives.
+            never: An outcome that a uniform base never produces.
         """
         shape = self.shape
         if base is None and not shape.base_size and self._leaves_something_for_the_base():
             raise EstimationError(
-                "the base of this table lies elsewhere: sampling needs its probabilities.",
+                "the base of this table is not stored with it: sampling needs its probabilities.",
                 code="E_ARGUMENT",
             )
         with kernel_errors("preparing to sample"):
@@ -202,8 +202,8 @@ class BackoffTable:
         """Return the table with codes of 8 or 16 bits instead of floats.
 
         Args:
-            bits: Of a code.
-            threads: Kernel threads; results do not depend on it.
+            bits: Number of bits per code.
+            threads: Number of threads.
         """
         from treelm.estimation.quantize import quantize
 
@@ -239,10 +239,10 @@ class BackoffTable:
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], prefix: str) -> BackoffTable:
-        """Return the table that `to_tensors` stored; its slots stay where they are.
+        """Return the table that `to_tensors` stored; its slots are not copied.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of a table.
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not a valid table.
         """
         try:
             slots = _vector(tensors[f"{prefix}.slots"], np.uint8)
@@ -255,7 +255,7 @@ class BackoffTable:
         except (KeyError, IndexError, ValueError, OverflowError) as error:
             raise ModelFileError(
                 f'the arrays of the table "{prefix}" are damaged ({error}). Get the model again, '
-                "or train it anew.",
+                "or retrain it.",
                 code="E_MODEL_TABLES",
             ) from error
         with kernel_errors(f'opening the table "{prefix}"'):

@@ -1,4 +1,4 @@
-"""Back-off chains: which part of a context is kept when the whole has been seen too rarely."""
+"""Back-off chains: which part of a context is kept when the whole was seen too rarely."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Chain:
     """The columns of a context in order of retention, and how many each level keeps.
 
     Args:
-        columns: Names of the context columns, the one that is dropped last first.
-        widths: Columns that each level keeps, all of them first.
-        pads: Per column the id that only fills a place (``<s>`` before a sentence), or None. A
+        columns: Names of the context columns, beginning with the one that is dropped last.
+        widths: Number of columns that each level keeps, beginning with all of them.
+        pads: Per column the id used for padding (``<s>`` before a sentence), or None. A
             context with one pad keeps token counts, one with more has no counts.
         sequence: Whether the context is the sequence of the last outcomes (n-grams): its contexts
             are then stored together with its events.
@@ -51,7 +51,7 @@ class Chain:
             raise EstimationError("every column of a chain needs a pad or None.", code="E_CHAIN")
         if not self.widths or self.widths[0] != len(self.columns) or min(self.widths) < 0:
             raise EstimationError(
-                f"the first level of a chain keeps all {len(self.columns)} columns: widths are "
+                f"the first level of a chain must keep all {len(self.columns)} columns: widths are "
                 f"{self.widths}.",
                 code="E_CHAIN",
             )
@@ -68,9 +68,11 @@ class Chain:
 
     @classmethod
     def words(cls, order: int, pad: int) -> Chain:
-        """Return the chain of n-grams: one word less at each level."""
+        """Return the chain of n-grams: one word fewer at each level."""
         if order < 1:
-            raise EstimationError(f"an n-gram has at least one word, not {order}.", code="E_CHAIN")
+            raise EstimationError(
+                f"the order of an n-gram must be at least 1, not {order}.", code="E_CHAIN"
+            )
         return cls(
             tuple(f"word-{back}" for back in range(1, order)),
             tuple(range(order - 1, -1, -1)),
@@ -94,9 +96,9 @@ class ChainCounts:
             for frequencies at every level.
         keep_tokens: Whether token counts are kept beside continuation counts; leaving out rare
             entries needs them.
-        threads: Kernel threads.
-        memory: How much memory may be used; where more is needed, levels are read from the events
-            as often as they are needed, and only their sizes are known.
+        threads: Number of threads.
+        memory: Memory limit; where more is needed, levels are read from the events whenever
+            they are needed, and only their sizes are kept.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if there are no events.
@@ -151,33 +153,33 @@ class ChainCounts:
         return self.native.levels
 
     def size(self, level: int) -> int:
-        """Return how many entries (context, outcome) a level has."""
-        with kernel_errors("looking at a level"):
+        """Return the number of entries (context, outcome) of a level."""
+        with kernel_errors("reading a level"):
             return self.native.size(level)
 
     def counts_of_counts(self, level: int) -> tuple[int, int, int, int]:
         """Return n_1..n_4: entries of a level counted once, twice, three and four times."""
-        with kernel_errors("looking at a level"):
+        with kernel_errors("reading a level"):
             one, two, three, four = self.native.counts_of_counts(level)
         return one, two, three, four
 
     def entries(self, level: int) -> tuple[Ids, Ids, Ids]:
         """Return the entries of a level: rows, counts N_j, and token counts."""
-        with kernel_errors("looking at a level"):
+        with kernel_errors("reading a level"):
             return self._in_memory.entries(level)
 
     def contexts(self, level: int) -> tuple[Ids, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return the contexts of a level: columns, S_j (sum of counts), and T_j (types)."""
-        with kernel_errors("looking at a level"):
+        with kernel_errors("reading a level"):
             columns, totals, types = self._in_memory.contexts(level)
-        # The empty context has no columns, and is a row nevertheless.
+        # The empty context has no columns, but it is still a row.
         return columns.reshape(len(totals), self.chain.widths[level]), totals, types
 
     def look_up(self, level: int, rows: npt.ArrayLike) -> tuple[npt.NDArray[np.uint64], ...]:
         """Return, for every row, the count of (context, outcome), and S_j and T_j of the context.
 
         Args:
-            level: The level; only the columns it keeps are looked at.
+            level: The level; only the columns it keeps matter.
             rows: Outcomes with whole contexts.
         """
         matrix = as_rows(rows, len(self.chain.columns) + 1)
@@ -189,7 +191,7 @@ class ChainCounts:
         if isinstance(self.native, _native.ChainCounts):
             return self.native
         raise EstimationError(
-            "single counts are looked up in memory, and they do not fit into the limit that was "
-            "given: Jelinek-Mercer smoothing needs them. Allow more --memory, or smooth with mkn.",
+            "Jelinek-Mercer smoothing looks up single counts in memory, and they do not fit into "
+            "the memory limit. Allow more --memory, or smooth with mkn.",
             code="E_MEMORY",
         )

@@ -1,4 +1,4 @@
-"""The one estimator: counts of any chain and a way of smoothing give a back-off table."""
+"""The one estimator: from the counts of any chain and a smoothing to a back-off table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Precision = Literal["single", "double"]
 
 @dataclass(frozen=True, slots=True)
 class UniformBase:
-    """Below the last level every outcome ``0 .. size-1`` is as likely as the others.
+    """Below the last level all outcomes ``0 .. size-1`` are equally likely.
 
     Args:
         size: Number of outcomes.
@@ -33,7 +33,7 @@ class UniformBase:
 
 @dataclass(frozen=True, slots=True)
 class GivenBase:
-    """Below the last level probabilities come from somewhere else.
+    """Below the last level probabilities come from elsewhere.
 
     Args:
         probabilities: One for every entry of the last level, in the order of its entries.
@@ -44,7 +44,7 @@ class GivenBase:
 
 @dataclass(frozen=True, slots=True)
 class NoBase:
-    """Nothing lies below the last level: outcomes never seen have no probability."""
+    """There is nothing below the last level: unseen outcomes have no probability."""
 
 
 Base = UniformBase | GivenBase | NoBase
@@ -64,12 +64,12 @@ def estimate(
 
     Args:
         counts: Counts of every level.
-        smoothing: What is done to them.
-        base: What lies below the last level.
+        smoothing: How they are smoothed.
+        base: What is below the last level.
         outcomes: All outcome ids are below this number (in a sequence chain the pad's too).
         first_contexts: All ids of the first context column are below it; unused for sequences.
         precision: ``single`` or ``double``: how probabilities are stored.
-        progress: Told how many entries are done.
+        progress: Called with the number of entries done.
 
     Raises:
         EstimationError: ``E_ARGUMENT`` if the smoothing does not fit the counts, ``E_CHAIN`` if it
@@ -79,14 +79,14 @@ def estimate(
     levels = len(counts)
     if smoothing.without_base and isinstance(base, GivenBase):
         raise EstimationError(
-            "Berkeley's smoothing leaves nothing for what lies below the last level, so it goes "
-            "with chains over a closed set of outcomes only.",
+            "Berkeley's smoothing leaves no probability below the last level, so it works only "
+            "with chains over a closed set of outcomes.",
             code="E_CHAIN",
         )
     given = np.ascontiguousarray(base.probabilities) if isinstance(base, GivenBase) else None
     pad = next((pad for pad in chain.pads if pad is not None), None)
     if chain.sequence and pad is None:
-        pad = outcomes - 1  # unigrams: nothing stands before a word
+        pad = outcomes - 1  # unigrams: a word has no context
     shape = _native.TableShape(
         widths=list(chain.widths),
         outcomes=outcomes,

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 BaseOf = Callable[[Ids], Floats]
 
 LOWEST_WEIGHT, HIGHEST_WEIGHT = 1e-6, 1 - 1e-6
-#: Buckets 0..63 hold every count of 64 bits.
+#: Buckets 0..63 cover every 64-bit count.
 BUCKETS = 64
 
 
@@ -41,7 +41,7 @@ class LevelWeights:
 
 @dataclass(frozen=True)
 class _HeldOut:
-    """Held-out events beside the counts of the training events they go with."""
+    """Held-out events with the counts of the training events they belong to."""
 
     counts: ChainCounts
     rows: Ids
@@ -59,7 +59,7 @@ def count_bucket(
 
     Args:
         totals: Counts of the contexts.
-        types: Their number of types, to go by the count per type instead.
+        types: Their number of types, to use the count per type instead.
 
     Examples:
         >>> count_bucket(np.array([1, 2, 3, 4, 5, 8, 9], dtype=np.uint64)).tolist()
@@ -109,7 +109,7 @@ def em_weight(
         frequency: f_j of the held-out events.
         below: p_{j+1} of the held-out events.
         times: How often each was held out.
-        start: Weight to begin with.
+        start: Initial weight.
         tolerance: A smaller change ends the search.
         rounds: Most rounds.
 
@@ -144,7 +144,7 @@ def jelinek_mercer_weights(
 
     Args:
         splits: Pairs of training counts and the events held out from them: one pair for a held-out
-            text, one pair a fold for deleted interpolation.
+            text, one pair per fold for deleted interpolation.
         counts: Counts that the weights will be used with.
         base: Base probability of rows.
         by_ratio: Buckets by count per type instead of by count.
@@ -170,7 +170,7 @@ def _held_out(counts: ChainCounts, events: EventCounts, base: BaseOf) -> _HeldOu
     rows = events.rows
     below = base(rows)
     if np.isnan(below).any():
-        raise EstimationError("a base probability is not a number.", code="E_NAN")
+        raise EstimationError("a base probability is NaN.", code="E_NAN")
     return _HeldOut(counts, rows, events.counts.astype(np.float64), below)
 
 
@@ -197,7 +197,7 @@ def _level_weights(
         if ((frequency == 0) & (part.below == 0)).any():
             raise EstimationError(
                 f"a held-out event has no probability at level {level} or below, so no weight "
-                "can help it. The base must give everything some probability.",
+                "can help. The base must give everything some probability.",
                 code="E_ZERO_BASE",
             )
         pieces.append((frequency[known], part.below[known], part.times[known], buckets[known]))

@@ -1,8 +1,8 @@
 """Kneser-Ney smoothing: discounts from counts of counts.
 
-With ``n_r`` entries counted r times at a level, interpolated Kneser-Ney takes one discount D off
-every count, and modified Kneser-Ney (Chen & Goodman 1998) one for counts of one, of two, and of
-three or more. Small or odd data, from which no discount can be estimated, get fixed ones and a
+With ``n_r`` entries counted r times at a level, interpolated Kneser-Ney subtracts one discount D
+from every count, and modified Kneser-Ney (Chen & Goodman 1998) one for counts of one, of two, and
+of three or more. Small or odd data, from which no discount can be estimated, get fixed ones and a
 warning.
 """
 
@@ -22,8 +22,8 @@ CountsOfCounts: TypeAlias = tuple[int, int, int, int]
 FALLBACK_DISCOUNT = 0.75
 MODIFIED_FALLBACK: Discounts = (0.5, 1.0, 1.5)
 
-#: An estimated discount of 0 would leave nothing for what was not seen, one of 1 would erase what
-#: was seen once.
+#: An estimated discount of 0 would leave nothing for unseen events, one of 1 would erase events
+#: seen once.
 LOWEST_DISCOUNT, HIGHEST_DISCOUNT = 0.01, 0.99
 LOWEST_MODIFIED = 1e-6
 
@@ -39,7 +39,7 @@ def kneser_ney(
 
     Args:
         counts: Counts of the chain; with token counts this is absolute discounting.
-        fixed: Discounts to use as they are, one a level.
+        fixed: Discounts to use as they are, one per level.
         fallback: Discount where none can be estimated.
         min_counts: Smallest token count kept, per level.
     """
@@ -115,7 +115,7 @@ def modified_discounts(
     Args:
         counts_of_counts: n_1..n_4 of every level.
         lmplz: Take estimates exactly as KenLM's ``lmplz --discount_fallback`` does; otherwise a
-            discount is at least 1e-6, so that what was not seen keeps some probability.
+            discount is at least 1e-6, so that unseen events keep some probability.
 
     Examples:
         >>> modified_discounts([(10, 5, 3, 2)])[0]
@@ -127,15 +127,15 @@ def modified_discounts(
 
 
 def fixed_discounts(values: Sequence[float]) -> list[Discounts]:
-    """Return given discounts, one a level, as they are.
+    """Return given discounts, one per level, as they are.
 
     Raises:
-        EstimationError: ``E_DISCOUNT`` if one lies outside [0, 1].
+        EstimationError: ``E_DISCOUNT`` if one is outside [0, 1].
     """
     for value in values:
         if not 0 <= value <= 1:
             raise EstimationError(
-                f"a Kneser-Ney discount lies between 0 and 1; {value} does not.", code="E_DISCOUNT"
+                f"a Kneser-Ney discount must be between 0 and 1, not {value}.", code="E_DISCOUNT"
             )
     return [(value, value, value) for value in map(float, values)]
 

@@ -1,8 +1,8 @@
-"""Lattice Jelinek-Mercer smoothing: relative frequencies of contexts that are parts of each other.
+"""Lattice Jelinek-Mercer smoothing: relative frequencies of contexts that contain one another.
 
-A node of a lattice looks at some columns of an event and is smoothed with its parents, which look
-at fewer; a chain has one parent a node. ``p_v(u) = L_0 f_v(u) + sum_i L_i p_parent_i(u)``; below
-the first node lies the uniform distribution. Counts are whole multiples of 2^-30 (Tan et al. 2011,
+A node of a lattice uses some columns of an event and is smoothed with its parents, which use
+fewer; a chain has one parent per node. ``p_v(u) = L_0 f_v(u) + sum_i L_i p_parent_i(u)``; below
+the first node is the uniform distribution. Counts are whole multiples of 2^-30 (Tan et al. 2011,
 2012; Jelinek and Mercer 1980).
 """
 
@@ -45,7 +45,7 @@ def fixed_point(counts: npt.ArrayLike) -> Counts:
     """Return counts as whole multiples of 2^-30, rounded half to even.
 
     Raises:
-        EstimationError: ``E_COUNT`` for a count that is negative, no number, or 2^33 and more.
+        EstimationError: ``E_COUNT`` for a count that is negative, NaN, or at least 2^33.
 
     Examples:
         >>> fixed_point([0.3, 0.7]).tolist()
@@ -54,7 +54,7 @@ def fixed_point(counts: npt.ArrayLike) -> Counts:
     values = np.asarray(counts, dtype=np.float64)
     if not np.all((values >= 0) & (values < LARGEST_COUNT)):
         raise EstimationError(
-            "a count is negative, no number, or too large to be summed exactly (2^33 or more).",
+            "a count is negative, NaN, or too large to be summed exactly (2^33 or more).",
             code="E_COUNT",
         )
     return np.asarray(np.rint(values * ONE), dtype=np.int64)
@@ -65,8 +65,8 @@ class LatticeNode:
     """One node.
 
     Args:
-        columns: Columns of the context, the most important first; a topic stands last.
-        parents: Numbers of earlier nodes that look at a part of these columns.
+        columns: Columns of the context, the most important first; a topic comes last.
+        parents: Numbers of earlier nodes that use some of these columns.
     """
 
     columns: tuple[int, ...]
@@ -78,8 +78,8 @@ class Lattice:
     """The shape of a lattice.
 
     Args:
-        columns: Columns of an event, beside its outcome.
-        outcomes: How many outcomes there are.
+        columns: Number of columns of an event, besides its outcome.
+        outcomes: Number of outcomes.
         nodes: The first has no columns, the last has all of them.
         topics: Whether the last column is a topic.
 
@@ -97,7 +97,7 @@ class Lattice:
 
     @classmethod
     def chain(cls, outcomes: int, *, columns: int) -> Lattice:
-        """Return a chain that looks at the first column, the first two, and so on."""
+        """Return a chain that uses the first column, the first two, and so on."""
         larger = (LatticeNode(tuple(range(width)), (width - 1,)) for width in range(1, columns + 1))
         return cls(columns, outcomes, (LatticeNode((), ()), *larger))
 
@@ -111,13 +111,13 @@ class Lattice:
         head_columns: int = 2,
         topics: bool = False,
     ) -> Lattice:
-        """Return the lattice of a word predictor: last words, last heads, topic or none.
+        """Return the lattice of a word predictor: last words, last heads, and perhaps a topic.
 
         Args:
-            outcomes: Words that are predicted.
-            words: Words that are looked at; columns 0 and on, the latest first.
-            heads: Heads that are looked at; the columns after the words, the latest first.
-            head_columns: Columns of a head.
+            outcomes: Number of words that can be predicted.
+            words: Number of words in the context; columns from 0 on, the latest first.
+            heads: Number of heads in the context; the columns after the words, the latest first.
+            head_columns: Number of columns of a head.
             topics: Whether there is a topic, in the last column.
         """
         width = words + heads * head_columns
@@ -139,7 +139,7 @@ class Lattice:
         """The shape as the kernel has it.
 
         Raises:
-            EstimationError: ``E_CHAIN`` if it is no lattice.
+            EstimationError: ``E_CHAIN`` if it is not a lattice.
         """
         nodes = [(list(node.columns), list(node.parents)) for node in self.nodes]
         with kernel_errors("making a lattice"):
@@ -147,12 +147,12 @@ class Lattice:
 
 
 class LatticeEvents:
-    """Collects events; rows that are equal are added up.
+    """Collects events; equal rows are summed.
 
     Args:
         lattice: Its shape.
-        limits: For every column, the number below which its ids lie.
-        threads: Kernel threads; results do not depend on it.
+        limits: For every column, the number that all its ids are below.
+        threads: Number of threads.
     """
 
     def __init__(self, lattice: Lattice, limits: Sequence[int], *, threads: int = 1) -> None:
@@ -171,20 +171,20 @@ class LatticeEvents:
         """Add events.
 
         Args:
-            columns: One row of ids an event.
-            outcomes: What followed.
-            counts: How often, in fixed point; 0 keeps a place for a later `LatticeTables.refill`.
+            columns: One row of ids per event.
+            outcomes: The outcome of each.
+            counts: Counts in fixed point; 0 reserves an entry for a later `LatticeTables.refill`.
         """
         with kernel_errors("collecting events"):
             self._native.add(columns, outcomes, counts)
 
     def tables(self, *, cutoff: float = 0.0, progress: Progress = SILENT) -> LatticeTables:
-        """Return the counts of all nodes; the collection is empty then.
+        """Return the counts of all nodes, and empty the collection.
 
         Args:
-            cutoff: Types that a node counts less often are dropped, as by `LatticeTables.cut`, but
+            cutoff: Types with a smaller count at a node are dropped, as by `LatticeTables.cut`, but
                 with less memory.
-            progress: Told how far it is.
+            progress: Progress callback.
 
         Raises:
             EstimationError: ``E_NO_DATA`` if the last node keeps nothing.
@@ -225,11 +225,11 @@ class LatticeTables:
 
         Args:
             lattice: Its shape.
-            columns: One row of ids an event.
-            outcomes: What followed.
-            counts: How often, in fixed point.
-            limits: For every column, the number below which its ids lie; found by default.
-            threads: Kernel threads; results do not depend on it.
+            columns: One row of ids per event.
+            outcomes: The outcome of each.
+            counts: Counts in fixed point.
+            limits: For every column, the number that all its ids are below; found by default.
+            threads: Number of threads.
         """
         if limits is None:
             limits = [int(highest) + 1 for highest in columns.max(axis=0, initial=0)]
@@ -239,15 +239,15 @@ class LatticeTables:
 
     @property
     def bytes(self) -> int:
-        """Memory that they take."""
+        """Their size in memory."""
         return self.native.bytes
 
     def types(self, node: int = -1) -> int:
-        """Return how many distinct events a node counts, by default the last."""
+        """Return the number of distinct events of a node, by default the last."""
         return self.native.types(node % len(self.lattice.nodes))
 
     def refill(self, counts: Counts) -> None:
-        """Set the counts of the last node anew; all others are summed up from it.
+        """Replace the counts of the last node; all others are summed from it.
 
         Models that use these tables change with them.
 
@@ -269,7 +269,7 @@ class LatticeTables:
         return self.lattice.native.stems.index(stem)
 
     def cut(self, cutoff: float) -> LatticeTables:
-        """Return the tables without the types that a node counts less often than `cutoff`.
+        """Return the tables without the types whose count at a node is below `cutoff`.
 
         Raises:
             EstimationError: ``E_NO_DATA`` if the last node keeps nothing.
@@ -294,7 +294,7 @@ class LatticeTables:
         """Return the tables that `to_tensors` stored; nothing in them is trusted.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of the lattice.
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays do not belong to the lattice.
         """
         stems = [
             {
@@ -313,8 +313,8 @@ def _vector(
     array = tensors.get(name)
     if array is None or array.dtype != dtype or array.ndim != 1:
         raise ModelFileError(
-            f'the array "{name}" of a lattice is missing or of another type. Is the model folder '
-            "damaged? Get the model again, or train it anew.",
+            f'the array "{name}" of a lattice is missing or of the wrong type. Is the model folder '
+            "damaged? Get the model again, or retrain it.",
             code="E_MODEL_TABLES",
         )
     return np.ascontiguousarray(array)

@@ -1,4 +1,4 @@
-"""Weights of a lattice, found by EM on events that its counts have not seen, and probabilities."""
+"""Probabilities of a lattice, and its weights, found by EM on held-out events."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from treelm.estimation.lattice import (
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress
 
-#: Counts up to 0.5, 1, 2, 4, ... 2^20 share a bucket, those above the last too, and 0 has its own.
+#: Counts up to 0.5, 1, 2, 4, ... 2^20 share a bucket; so do those above the last, and 0 has its
+#: own.
 BUCKET_EDGES: tuple[float, ...] = tuple(2.0**power for power in range(-1, 21))
-#: A class of buckets with less check weight than this takes in its neighbour.
+#: A class of buckets with less held-out weight than this is merged with its neighbour.
 LEAST_WEIGHT = 10.0
-#: Share of equal weights that is mixed into those that EM found, so that nothing is impossible.
+#: Share of equal weights mixed into those that EM found, so that nothing is impossible.
 SOFTENING = 1e-6
 
 
@@ -37,9 +38,9 @@ class LatticeWeights:
 
     Args:
         lattice: Its shape.
-        values: Flat; by node, bucket, and the node's own frequency before its parents.
-        edges: Upper edges of the buckets of positive counts, but the last, which has none.
-        history: Log likelihood of the check events before each round of EM, and after the last.
+        values: Flat; by node, bucket, and (own frequency, then parents).
+        edges: Upper edges of the buckets of positive counts, except the last, which has none.
+        history: Log likelihood of the held-out events before each round of EM, and after the last.
     """
 
     lattice: Lattice
@@ -49,7 +50,7 @@ class LatticeWeights:
 
     @classmethod
     def equal(cls, lattice: Lattice, edges: tuple[float, ...] = BUCKET_EDGES) -> LatticeWeights:
-        """Return equal weights, with which EM begins; nothing for a frequency that is not there."""
+        """Return equal weights, with which EM begins; 0 for a frequency that does not exist."""
         with kernel_errors("weighting a lattice"):
             values = _native.lattice_weights(lattice.native, fixed_point(edges))
         return cls(lattice, values, edges)
@@ -71,7 +72,7 @@ class LatticeWeights:
         """Return the weights that `to_tensors` stored; the model they make checks them.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if they are no numbers.
+            ModelFileError: ``E_MODEL_TABLES`` if they are not numbers.
         """
         values, edges = tensors.get(f"{prefix}.weights"), tensors.get(f"{prefix}.bucket_edges")
         if values is None or values.dtype != np.float64 or values.ndim != 1:
@@ -85,12 +86,12 @@ class LatticeWeights:
 
 @dataclass(frozen=True)
 class CheckEvents:
-    """Events that the counts of a lattice have not seen.
+    """Held-out events, which the counts of a lattice do not include.
 
     Args:
-        columns: One row of ids an event.
-        outcomes: What followed.
-        weights: How often; a posterior where something is hidden.
+        columns: One row of ids per event.
+        outcomes: The outcome of each.
+        weights: How often each occurs; a posterior where something is hidden.
     """
 
     columns: Ids
@@ -110,18 +111,18 @@ def fit_weights(
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> LatticeWeights:
-    """Return the weights under which check events are likeliest.
+    """Return the weights under which the held-out events are most likely.
 
     Args:
         tables: The counts.
-        events: What they have not seen.
+        events: Held-out events.
         edges: Upper edges of the buckets.
-        rounds: Most rounds of EM.
+        rounds: Maximum number of rounds of EM.
         tolerance: A smaller relative gain of the log likelihood ends it.
-        least: Neighbouring buckets share their weights until this much check weight is in them.
+        least: Neighbouring buckets share weights until they have this much held-out weight.
         softening: Share of equal weights mixed in at the end.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told the perplexity after each round.
+        threads: Number of threads.
+        progress: Called with the perplexity after each round.
     """
     lattice = tables.lattice
     start = LatticeWeights.equal(lattice, edges)
@@ -161,7 +162,7 @@ class LatticeModel:
         weights: How they are mixed.
 
     Raises:
-        ModelFileError: ``E_MODEL_TABLES`` if the weights are not those of a lattice like this.
+        ModelFileError: ``E_MODEL_TABLES`` if the weights do not fit the lattice.
     """
 
     def __init__(self, tables: LatticeTables, weights: LatticeWeights) -> None:
@@ -193,12 +194,12 @@ class LatticeModel:
         """Return the probabilities of events under each of some topics.
 
         Args:
-            columns: One row of columns an event, without the topic.
-            outcomes: What followed.
+            columns: One row of columns per event, without the topic.
+            outcomes: The outcome of each.
             topics: Topics in ascending order.
 
         Returns:
-            One row an event, one column a topic.
+            One row per event, one column per topic.
         """
         rows = _rows(columns, self.lattice.columns - 1)
         with kernel_errors("looking up a lattice"):
@@ -215,14 +216,14 @@ class LatticeModel:
         """Return the model that `to_tensors` stored; nothing in it is trusted.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of the lattice.
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays do not belong to the lattice.
         """
         tables = LatticeTables.from_tensors(lattice, tensors, prefix)
         return cls(tables, LatticeWeights.from_tensors(lattice, tensors, prefix))
 
     @cached_property
     def types(self) -> tuple[int, ...]:
-        """Distinct events that each node counts."""
+        """Number of distinct events of each node."""
         return tuple(self.tables.types(node) for node in range(len(self.lattice.nodes)))
 
 
@@ -237,7 +238,7 @@ def _ids(values: npt.ArrayLike) -> Ids:
 
 def _damaged(prefix: str) -> ModelFileError:
     return ModelFileError(
-        f'the weights of the lattice "{prefix}" are missing or no numbers. Is the model folder '
-        "damaged? Get the model again, or train it anew.",
+        f'the weights of the lattice "{prefix}" are missing or not numbers. Is the model folder '
+        "damaged? Get the model again, or retrain it.",
         code="E_MODEL_TABLES",
     )

@@ -1,7 +1,7 @@
-"""Back-off tables with codes instead of floats: a third of the size, and a little less exact.
+"""Back-off tables with codes instead of floats: a third of the size, slightly less exact.
 
 Every region of a table has a codebook of 2**bits values for its probabilities and one for its
-weights. A bin holds its share of the values and of their range, half and half; what a value means
+weights. Bins balance the number of values and their range, half and half; what a value means
 (impossible, absent, not a context) is never rounded away, so a quantised table leads through the
 same contexts.
 """
@@ -15,7 +15,7 @@ from treelm.estimation.backoff_table import BackoffTable
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
-#: Sizes of codes.
+#: Sizes of codes in bits.
 CodeBits = Literal[8, 16]
 
 
@@ -27,7 +27,7 @@ class ValueChange(NamedTuple):
 
 
 class QuantizedTable(NamedTuple):
-    """A table of codes, and what became of the values."""
+    """A table of codes, and how far the values moved."""
 
     table: BackoffTable
     probabilities: ValueChange
@@ -41,17 +41,17 @@ def quantize(
 
     Args:
         table: A table of floats.
-        bits: Of a code. With no more different values than codes the table stays exact, to single
-            precision.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        bits: Number of bits per code. With no more distinct values than codes the table stays
+            exact, to single precision.
+        threads: Number of threads.
+        progress: Progress callback.
 
     Raises:
-        EstimationError: ``E_ARGUMENT`` if the table has codes already, or codes cannot have so many
-            bits.
+        EstimationError: ``E_ARGUMENT`` if the table already has codes, or codes cannot have that
+            many bits.
     """
     shape = table.shape
-    # Rows are looked at once for the codebooks and once for the codes.
+    # Rows are read once for the codebooks and once for the codes.
     total = 2 * sum(region[0] for region in (*shape.entries, *shape.contexts))
     with (
         progress.step("quantising", total=total, unit="rows") as step,

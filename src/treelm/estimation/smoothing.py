@@ -1,26 +1,26 @@
-"""What is done to the counts of a chain, whichever way it was found."""
+"""How the counts of a chain are smoothed, however that was estimated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-#: What is taken off counts of one, of two, and of three or more.
+#: Discounts of counts of one, of two, and of three or more.
 Discounts: TypeAlias = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """What is done to the counts of each level.
+    """How the counts of each level are smoothed.
 
     Args:
-        discounts: Taken off counts of one, two, and three or more, per level.
+        discounts: Subtracted from counts of one, two, and three or more, per level.
         weights: Per level the weights of relative frequencies by bucket of the context's count
             (Jelinek-Mercer), used instead of discounts; empty for none.
-        by_ratio: Buckets go by count per type.
+        by_ratio: Whether buckets go by count per type.
         min_counts: Per level the smallest token count of an entry that is kept; what is left out
             goes to the level below.
-        without_base: Whether the last level is not discounted, so that nothing may lie below it.
+        without_base: Whether the last level is not discounted, so that nothing may be below it.
     """
 
     discounts: tuple[Discounts, ...]

@@ -1,7 +1,7 @@
 """The base below rules: right-hand sides that were never seen, spelled out symbol by symbol.
 
 ``b(C_1..C_d | P) = w prod q(C_i | C_{i-3..i-1}, P) + (1-w) prod q(C_i | C_{i-3..i-1})``, with STOP
-behind the last symbol, so that all right-hand sides of all lengths together have probability one.
+after the last symbol, so that all right-hand sides of all lengths together have probability one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from treelm.estimation.smoothing import Smoothing
 from treelm.events.counts import EventCounter, Ids, Places
 from treelm.kernel_errors import kernel_errors
 
-#: Symbols before that one symbol looks at.
+#: Number of preceding symbols that a symbol depends on.
 HISTORY = 3
 
-#: Rules that are counted at a time.
+#: Number of rules counted at a time.
 _BLOCK = 1 << 18
 
 #: Makes the smoothing of the 4-grams from their counts.
@@ -36,7 +36,7 @@ SmoothingOf = Callable[[ChainCounts], Smoothing]
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules as arrays: parents, and right-hand sides one behind the other.
+    """Rules as arrays: parents, and right-hand sides one after the other.
 
     Args:
         parents: Label of each left-hand side.
@@ -95,7 +95,7 @@ class SymbolTable:
 
     @property
     def usym(self) -> int:
-        """Stands for a label never seen as a child; `NO_ID` if there is none."""
+        """Replaces a label never seen as a child; `NO_ID` if there is none."""
         return self.size if self.unknown else NO_ID
 
     @property
@@ -105,7 +105,7 @@ class SymbolTable:
 
     @property
     def start(self) -> int:
-        """Stands before a right-hand side."""
+        """Precedes a right-hand side."""
         return self.stop + 1
 
     @cached_property
@@ -117,8 +117,8 @@ class SymbolTable:
         """Return the symbols of labels.
 
         Raises:
-            EstimationError: ``E_UNKNOWN_SYMBOL`` for a label that is none, where there is no
-                ``<usym>`` to stand for it.
+            EstimationError: ``E_UNKNOWN_SYMBOL`` for a label never seen as a child, where there
+                is no ``<usym>`` to replace it.
         """
         inside = labels < len(self.of_label)
         found = np.where(inside, self.of_label[np.where(inside, labels, 0)], NO_ID)
@@ -126,7 +126,7 @@ class SymbolTable:
         if missing.any():
             if not self.unknown:
                 raise EstimationError(
-                    "a right-hand side holds a label that was never seen as a child.",
+                    "a right-hand side contains a label that was never seen as a child.",
                     code="E_UNKNOWN_SYMBOL",
                 )
             found = np.where(missing, self.usym, found)
@@ -154,7 +154,7 @@ class YieldBase:
         weight: float = 0.9,
     ) -> None:
         if not 0 <= weight <= 1:
-            raise EstimationError("the weight of a mixture lies in [0, 1].", code="E_WEIGHTS")
+            raise EstimationError("the weight of a mixture must be in [0, 1].", code="E_WEIGHTS")
         self.conditional = conditional
         self.unconditional = unconditional
         self.symbols = symbols
@@ -186,7 +186,7 @@ class YieldBase:
             base_counts: ``types`` to count every distinct rule once.
             unknown: Whether ``<usym>`` is a symbol, for labels never seen as a child.
             precision: How probabilities are stored.
-            threads: Kernel threads.
+            threads: Number of threads.
 
         Raises:
             EstimationError: ``E_NO_DATA`` without rules, ``E_YIELD`` for an empty right-hand side.
@@ -228,7 +228,7 @@ class YieldBase:
 
         Args:
             rules: The rules.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
         """
         if len(rules) == 0:
             return np.zeros(0)
@@ -245,7 +245,7 @@ class YieldBase:
         """Return ln b(labels | parent), also where b is too small for a float.
 
         Args:
-            parent: Label above; one that was never seen, such as `NO_ID`, is like any other.
+            parent: Label above; one that was never seen, such as `NO_ID`, is allowed.
             labels: Labels below, at least one; `NO_ID` for one that was never seen.
         """
         symbols = self.symbols.encode(np.asarray(labels, dtype=np.uint32))
@@ -253,13 +253,13 @@ class YieldBase:
             return self.native.log_probability(parent, symbols)
 
     def sample(self, parent: int, *, seed: int, stream: int, counter: int = 0) -> tuple[int, ...]:
-        """Return a right-hand side drawn for a parent, as labels; ``<usym>`` is never drawn.
+        """Return a right-hand side sampled for a parent, as labels; never ``<usym>``.
 
         Args:
             parent: Label of the left-hand side.
             seed: Seed of the random numbers.
             stream: Number of the stream.
-            counter: First number of the draws in it; symbols take the numbers from there on.
+            counter: Number of the first sample in it; symbols take the numbers from there on.
 
         Raises:
             EstimationError: ``E_YIELD`` for one that does not end.
@@ -268,7 +268,7 @@ class YieldBase:
             return tuple(self._sampler.draw(parent, seed & ((1 << 64) - 1), stream, counter))
         except _native.KernelError as error:
             raise EstimationError(
-                f"{error.args[1]}; these tables hardly ever end one.", code="E_YIELD"
+                f"{error.args[1]}; with these tables it hardly ever ends.", code="E_YIELD"
             ) from error
 
     @cached_property
@@ -307,7 +307,7 @@ def _check_lengths(rules: Rules) -> None:
 
 
 def _symbol_rows(rules: Rules, symbols: SymbolTable) -> tuple[Ids, npt.NDArray[np.int64]]:
-    """Return (symbol, three before) for all symbols of all rules, STOPs included, and whose."""
+    """Return (symbol, three before) for all symbols of all rules with STOPs, and their rules."""
     starts = rules.starts.astype(np.int64)
     lengths = starts[1:] - starts[:-1]
     rule_of = np.repeat(np.arange(len(rules)), lengths + 1)

@@ -1,1 +1,1 @@
-"""What is counted: templates, events, counts."""
+"""Counting: templates, events, counts."""

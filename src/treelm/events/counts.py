@@ -24,7 +24,7 @@ Places = npt.NDArray[np.uint64]
 
 _LARGEST_ID = 0xFFFFFFFF
 
-#: Rows that are sorted at a time.
+#: Number of rows sorted at a time.
 RUN_ROWS = 1 << 24
 
 
@@ -53,17 +53,17 @@ class EventCounts:
 
     @property
     def total(self) -> int:
-        """How many events there were."""
+        """Number of events."""
         return self.native.total
 
     @property
     def bytes(self) -> int:
-        """What they take, in memory or in files."""
+        """Their size in bytes, in memory or in files."""
         return self.native.bytes
 
     @property
     def spilled(self) -> bool:
-        """Whether they lie in temporary files."""
+        """Whether they are in temporary files."""
         return self.native.spilled
 
     @property
@@ -77,16 +77,16 @@ class EventCounts:
         return self.native.counts
 
     def blocks(self, rows: int = 1 << 20) -> Iterator[tuple[Ids, Ids]]:
-        """Yield rows and counts, so many at a time."""
+        """Yield rows and counts in blocks of the given size."""
         for first in range(0, len(self), rows):
             last = min(first + rows, len(self))
             yield self.native.unpacked(first, last), self.native.counts[first:last]
 
     def summed(self, columns: int) -> tuple[Ids, Places]:
-        """Return the distinct rows of the first columns, with the events of each.
+        """Return the distinct rows of the first columns, with the number of events of each.
 
         Args:
-            columns: How many columns to look at; the others are summed over.
+            columns: How many columns to keep; the others are summed over.
 
         Examples:
             >>> counter = EventCounter(columns=2)
@@ -101,7 +101,7 @@ class EventCounts:
             prefix = block[:, :columns]
             first = np.flatnonzero(np.r_[True, (prefix[1:] != prefix[:-1]).any(axis=1)])
             own, sums = prefix[first], np.add.reduceat(numbers.astype(np.uint64), first)
-            # Rows are sorted, so only the last one of a block can go on in the next.
+            # Rows are sorted, so only the last one of a block can continue in the next.
             if rows and (rows[-1][-1] == own[0]).all():
                 counts[-1][-1] += sums[0]
                 own, sums = own[1:], sums[1:]
@@ -125,7 +125,7 @@ class EventCounts:
     def from_tensors(
         cls, tensors: Mapping[str, npt.NDArray[Any]], prefix: str, *, largest: Sequence[int]
     ) -> EventCounts:
-        """Return the counts that `to_tensors` stored, after a look at every row.
+        """Return the counts that `to_tensors` stored, after checking every row.
 
         Args:
             tensors: Arrays by name.
@@ -133,7 +133,7 @@ class EventCounts:
             largest: The largest id of each column.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of counts.
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not valid counts.
         """
         kinds = {"keys": (np.uint64, 2), "counts": (np.uint32, 1), "bits": (np.uint64, 1)}
         arrays = {}
@@ -141,7 +141,7 @@ class EventCounts:
             array = tensors.get(f"{prefix}.{name}")
             if array is None or array.dtype != dtype or array.ndim != dimensions:
                 raise ModelFileError(
-                    f'the array "{prefix}.{name}" is missing or of another kind. Count again.',
+                    f'the array "{prefix}.{name}" is missing or of the wrong type. Count again.',
                     code="E_MODEL_TABLES",
                 )
             arrays[name] = np.ascontiguousarray(array)
@@ -162,9 +162,9 @@ class EventCounter:
 
     Args:
         columns: Outcome and context columns.
-        threads: Kernel threads used for sorting.
-        run_rows: Rows that are sorted at a time; more need more memory.
-        memory: How much memory may be used; sorted runs that do not fit go to temporary files.
+        threads: Number of threads.
+        run_rows: Number of rows sorted at a time; more need more memory.
+        memory: Memory limit; sorted runs that do not fit go to temporary files.
     """
 
     def __init__(
@@ -190,11 +190,11 @@ class EventCounter:
         rows: npt.ArrayLike,
         weights: npt.ArrayLike | None = None,
     ) -> None:
-        """Add rows, each once or as often as its weight says.
+        """Add rows, each counted once or with its weight.
 
         Raises:
-            EstimationError: ``E_ARITY`` if rows have another number of columns, ``E_COUNT`` for
-                weights that are no counts.
+            EstimationError: ``E_ARITY`` if rows have the wrong number of columns, ``E_COUNT`` for
+                weights that are not counts.
         """
         matrix = as_rows(rows, self.columns)
         counted = None if weights is None else _as_counts(weights)
@@ -207,8 +207,8 @@ class EventCounter:
         Args:
             ids: The words of all sequences.
             starts: Where each sequence begins in `ids`, and where the last one ends.
-            end: Id of the end of a sequence, an event of its own.
-            pad: Id that stands before the first word.
+            end: Id of the end of a sequence, which is an event too.
+            pad: Id of the padding before the first word.
         """
         with kernel_errors("counting n-grams"):
             self._native.add_sequences(ids, starts, end=end, pad=pad)
@@ -219,12 +219,12 @@ class EventCounter:
         return self._native
 
     def merge(self, counts: EventCounts) -> None:
-        """Add what another counter has counted."""
+        """Add the counts of another counter."""
         with kernel_errors("merging counts"):
             self._native.merge(counts.native)
 
     def finish(self, progress: Progress = SILENT) -> EventCounts:
-        """Return everything counted, sorted runs merged; the counter is empty then."""
+        """Return everything counted, sorted runs merged, and empty the counter."""
         with (
             progress.step("merging counts", total=self._native.total, unit="events") as step,
             kernel_errors("counting events"),
@@ -236,18 +236,18 @@ def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:
     """Return rows as a matrix of ids with the given number of columns.
 
     Raises:
-        EstimationError: ``E_ARITY`` if they have another number of columns.
+        EstimationError: ``E_ARITY`` if they have a different number of columns.
     """
     given = np.asarray(rows)
     if given.size and given.dtype != np.uint32 and (given.min() < 0 or given.max() > _LARGEST_ID):
-        raise EstimationError("ids lie between 0 and 2**32 - 1.", code="E_ARGUMENT")
+        raise EstimationError("ids must be between 0 and 2**32 - 1.", code="E_ARGUMENT")
     matrix = np.ascontiguousarray(given, dtype=np.uint32)
     if matrix.size == 0:
         matrix = matrix.reshape(-1, columns) if matrix.ndim != 2 else matrix
     if matrix.ndim != 2 or matrix.shape[1] != columns:
         shown = "x".join(map(str, matrix.shape))
         raise EstimationError(
-            f"rows of {columns} columns were expected, and an array of {shown} was given.",
+            f"rows of {columns} columns were expected, but an array of {shown} was given.",
             code="E_ARITY",
         )
     return matrix

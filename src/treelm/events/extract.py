@@ -21,19 +21,19 @@ from treelm.trees.packed import PackedTrees
 #: Kernels that turn trees into rows.
 RowExtractor = _native.EventExtractor | _native.HeadlexExtractor
 
-#: A researcher's own events: rows of ids of the trees of a batch, outcome first.
+#: Custom events: rows of ids for the trees of a batch, outcome first.
 Extractor = Callable[[PackedTrees], Ids]
 
 
 class TreeEvents:
-    """Rows of events of many trees, with one set of ids for all of them.
+    """Event rows of many trees, with one set of ids for all of them.
 
     Args:
         templates: What is counted.
-        vocabulary: Which words are known; None to give every word an id of its own.
-        training: Whether the trees are those that the vocabulary was made from.
-        marked_tags: Labels that are written with ``~T`` behind them where they stand over a word,
-            because they are those of phrases too.
+        vocabulary: Which words are known; None to give every word its own id.
+        training: Whether the vocabulary was made from these trees.
+        marked_tags: Labels that get the suffix ``~T`` where they are over a word, because they
+            are also labels of phrases.
 
     Examples:
         >>> from treelm.events.template import TREELET_NONTERMINAL
@@ -67,7 +67,7 @@ class TreeEvents:
         """Return the rows of every template.
 
         Raises:
-            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
+            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is reserved.
         """
         with tree_event_errors():
             return self._native.extract(trees.native)
@@ -79,15 +79,15 @@ class TreeEvents:
         *,
         threads: int = 1,
     ) -> None:
-        """Count the rows of every template, those of several batches by several threads.
+        """Count the rows of every template, several batches at a time if there are several threads.
 
         Args:
             batches: The trees.
             counters: One for each template.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
 
         Raises:
-            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is a reserved one.
+            CorpusFormatError: ``E_RESERVED_SYMBOL`` if a label or word is reserved.
         """
         count_in_groups([(self._native, counters)], batches, threads=threads)
 
@@ -98,7 +98,7 @@ class TreeEvents:
 
     @property
     def symbols(self) -> EventSymbols:
-        """What the ids so far stand for."""
+        """What the ids so far mean."""
         return EventSymbols(
             tuple(self._native.labels),
             *self._native.yields,
@@ -127,17 +127,17 @@ class TreeEvents:
 
 @dataclass(frozen=True)
 class EventSymbols:
-    """What the ids of labels, rules and right-hand sides stand for.
+    """What the ids of labels, rules and right-hand sides mean.
 
     Args:
         labels: Labels by id; the first ones are reserved: ``<none>``, ``<top>``, START, STOP.
-        yield_labels: Labels of all right-hand sides, one behind the other.
+        yield_labels: Labels of all right-hand sides, one after the other.
         yield_starts: Where each right-hand side begins, and the total.
-        rules: Label and right-hand side of each rule; rule 0 is what stands above a root.
+        rules: Label and right-hand side of each rule; rule 0 is the one above a root.
         words: Number of words.
         end: Id of the end of a sentence.
-        start: Id of what stands before the first word.
-        bases: Categories of the labels, without what transforms wrote behind them.
+        start: Id of the padding before the first word.
+        bases: Categories of the labels, without what transforms appended.
     """
 
     labels: tuple[str, ...]
@@ -186,16 +186,16 @@ def count_tree_events(
     extractors: Sequence[tuple[int, Extractor]] = (),
     threads: int = 1,
 ) -> tuple[list[EventCounts], TreeEvents]:
-    """Return the counts of every template over trees, and what its ids stand for.
+    """Return the counts of every template over trees, and what its ids mean.
 
     Args:
         batches: The trees.
         templates: What is counted.
         vocabulary: Which words are known; None for all.
-        training: Whether the trees are those that the vocabulary was made from.
+        training: Whether the vocabulary was made from these trees.
         extractors: Events that no template can express: number of columns, and a function that
             gives rows. Their counts come after those of the templates.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
     """
     events = TreeEvents(templates, vocabulary, training=training)
     widths = [1 + len(template.context) for template in templates]
@@ -215,7 +215,7 @@ def count_tree_events(
     return [counter.finish() for counter in counters], events
 
 
-#: Tokens of the batches that the kernel takes at once, for every thread.
+#: Number of tokens in the batches that the kernel takes at once, per thread.
 GROUP_TOKENS = 1 << 16
 
 
@@ -230,7 +230,7 @@ def count_in_groups(
     Args:
         extractors: Kernels, each with the counters of its rows.
         batches: The trees.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
     """
     group: list[_native.PackedTrees] = []
     tokens = 0
@@ -255,7 +255,7 @@ def count_in_groups(
 
 @contextmanager
 def tree_event_errors() -> Iterator[None]:
-    """Turn what the kernel says about labels and words into errors of a corpus."""
+    """Turn the kernel's errors about labels and words into corpus errors."""
     with kernel_errors("extracting events"):
         try:
             yield
@@ -264,7 +264,7 @@ def tree_event_errors() -> Iterator[None]:
             if code != "E_RESERVED_SYMBOL":
                 raise
             raise CorpusFormatError(
-                f'the trees hold "{visible(message)}", which is reserved for the models. '
+                f'the trees contain "{visible(message)}", which is reserved for the models. '
                 "Rename it.",
                 code=code,
             ) from error

@@ -1,8 +1,8 @@
 """Templates: what is counted, as data.
 
 A template names a kind of place (every word, every tag, every phrase, every child of a phrase), the
-attribute of the place that is predicted, and those it is predicted from, the one that back-off
-drops last first.
+attribute of the place that is predicted, and those it is predicted from, beginning with the one
+that back-off drops last.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ class EventTemplate:
     """What is predicted at each place of one kind, and from what.
 
     Args:
-        name: What it is called in messages and tables.
+        name: Its name in messages and tables.
         site: ``word``, ``tag``, ``phrase`` or ``child``.
         outcome: The attribute that is predicted.
         context: The attributes it is predicted from, in order of retention.
 
     Raises:
-        UsageError: ``E_TEMPLATE`` for an attribute that does not exist, or not at such places.
+        UsageError: ``E_TEMPLATE`` for an attribute that does not exist, or not at this kind of
+            place.
 
     Examples:
         >>> EventTemplate("terminal", "tag", "word", ("label", "right", "parent_rule", "word-1"))
@@ -75,7 +76,8 @@ class EventTemplate:
     def __post_init__(self) -> None:
         if self.site not in _SITES:
             raise UsageError(
-                f'template "{self.name}": no places "{self.site}"; there are: {", ".join(_SITES)}.',
+                f'template "{self.name}": no places "{self.site}"; choose from: '
+                f"{', '.join(_SITES)}.",
                 code="E_TEMPLATE",
             )
         for text in (self.outcome, *self.context):

@@ -1,1 +1,1 @@
-"""Context-free machinery: grammars, lexicons, charts."""
+"""Context-free grammars, lexicons and charts."""

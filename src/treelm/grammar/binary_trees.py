@@ -22,27 +22,27 @@ from treelm.trees.tree import Tree
 Ids = npt.NDArray[np.uint32]
 Branching = Literal["left", "right"]
 
-#: Stands for "no such child" and "no word".
+#: Means "no such child" and "no word".
 NONE = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryTrees:
-    """Trees in preorder, so that parents stand before their children.
+    """Trees in preorder: parents come before their children.
 
     Args:
         symbols: ROOT, the other phrases by name, then the tags by name; a tag that shares its name
             with a phrase is written ``X~T``.
-        phrasal: How many of them are phrases.
+        phrasal: Number of symbols that are phrases.
         words: The words.
         node_symbol: Per node, its symbol.
         node_left: Per node, its left or only child, or `NONE`.
         node_right: Per node, its right child, or `NONE`.
         node_word: Per node, its word, or `NONE`.
         tree_start: The first node of every tree, and the number of nodes at the end.
-        tree_source: Per tree, its place among all trees that were given.
+        tree_source: Per tree, its place among all given trees.
         cycles: Trees left out because a unary chain repeats a symbol.
-        bad_roots: Trees left out because ROOT is missing, or stands inside.
+        bad_roots: Trees left out because ROOT is missing or not at the top.
 
     Examples:
         >>> tree = Tree("ROOT", [Tree("X", [Tree(tag, tag) for tag in "abc"])])
@@ -70,7 +70,7 @@ class BinaryTrees:
 
     @cached_property
     def leaves(self) -> npt.NDArray[np.int64]:
-        """The nodes that hold words, in the order of the text."""
+        """The nodes that have words, in the order of the text."""
         return np.flatnonzero(self.node_word != NONE)
 
     @cached_property
@@ -82,10 +82,10 @@ class BinaryTrees:
 def build_binary_trees(
     batches: Iterable[PackedTrees], *, branching: Branching = "left", keep_cycles: bool = False
 ) -> BinaryTrees:
-    """Return trees with nodes of more than two children as nests of binary nodes ``@X``.
+    """Return trees with nodes of more than two children as nested binary nodes ``@X``.
 
     Args:
-        batches: Trees below ROOT, as the reader gives them or a transform has made them.
+        batches: Trees below ROOT, as a reader or a transform returns them.
         branching: ``left`` for ``(X (@X (@X a b) c) d)``, ``right`` for ``(X a (@X b (@X c d)))``.
         keep_cycles: Whether trees in which a unary chain repeats a symbol are kept.
     """
@@ -111,7 +111,7 @@ def build_binary_trees(
 
 
 def transformed_batches(corpus: TreeCorpus, pipeline: Pipeline) -> Iterator[PackedTrees]:
-    """Yield the trees of a corpus after a pipeline, in batches; heads are found on the way."""
+    """Yield the trees of a corpus after a pipeline, in batches; heads are filled in if needed."""
     if not pipeline.steps:
         yield from corpus.batches()
         return

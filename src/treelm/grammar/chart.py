@@ -1,4 +1,4 @@
-"""The chart parser: sentences in, trees and probabilities out, by a grammar and its lexicon."""
+"""The chart parser: from sentences to trees and probabilities, with a grammar and its lexicon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DECODING = {
     "viterbi": _native.Decoding.VITERBI,
 }
 
-#: Multiplications after which a chart is given up: some ten seconds.
+#: Multiplications after which a chart is abandoned: about ten seconds.
 WORK_LIMIT = 20_000_000_000
 
 
@@ -37,10 +37,10 @@ class ChartParser:
     Args:
         grammar: The grammar.
         lexicon: Its lexicon.
-        options: How it works.
+        options: Parser options.
 
     Raises:
-        EstimationError: ``E_ARGUMENT`` if chains of unary rules do not grow less probable.
+        EstimationError: ``E_ARGUMENT`` if chains of unary rules do not become less probable.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ChartParser:
         self._marked = any(TAG_MARK in symbol for symbol in symbols[grammar.phrasal :])
 
     def with_options(self, options: ParserOptions) -> ChartParser:
-        """Return a parser of the same grammar that works otherwise."""
+        """Return a parser of the same grammar with other options."""
         return ChartParser(self.grammar, self.lexicon, options)
 
     # -- the kernels ------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class ChartParser:
 
     @cached_property
     def exact(self) -> tuple[_native.ExactGrammar, _native.ChartLexicon]:
-        """Grammar and lexicon as kernels take them that do not round."""
+        """Grammar and lexicon as exact kernels take them."""
         return _native.ExactGrammar(**_rules(self.grammar)), _scores(self.lexicon)
 
     @cached_property
@@ -151,7 +151,7 @@ class ChartParser:
 
         Args:
             sentences: Each a sequence of words.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
         """
         longest = self.options.max_words
         kernel, ids, starts, options = self.kernel_call(sentences)
@@ -182,9 +182,9 @@ class ChartParser:
     def kernel_call(
         self, sentences: Sequence[Sequence[str]]
     ) -> tuple[_native.ChartParser, npt.NDArray[np.uint32], npt.NDArray[np.uint64], dict[str, Any]]:
-        """Return the kernel, the words as it takes them, and how it is to work.
+        """Return the kernel, the words as it takes them, and its options.
 
-        Sentences that are too long are handed over without words.
+        Sentences that are too long are passed without words.
         """
         longest = self.options.max_words
         ids, starts = self.encode([() if len(s) > longest else s for s in sentences])
@@ -198,7 +198,7 @@ class ChartParser:
 
     @property
     def decoding(self) -> _native.Decoding:
-        """What trees make as large as they can, as the kernel knows it."""
+        """What the best tree maximizes, as the kernel knows it."""
         return _DECODING[self.options.decoding]
 
     def encode(
@@ -225,7 +225,7 @@ class ChartParser:
         return undo_disambiguate_tags(stack[0]) if self._marked else stack[0]
 
     def flat_tree(self, words: Sequence[str]) -> Tree:
-        """Return the tree that stands in where there is none: each word below its likeliest tag."""
+        """Return the tree used where there is no parse: each word below its most likely tag."""
         starts = self.grammar.substate_starts
         ids = self.lexicon.vocabulary.encode(words).tolist()
         leaves = []
@@ -246,7 +246,7 @@ class ChartParser:
     ) -> npt.NDArray[np.float64]:
         """Return the exact natural log probability of every sentence, over all its trees.
 
-        It is minus infinity without a parse, and not a number where a chart is too large.
+        It is minus infinity without a parse, and NaN where a chart is too large.
         """
         ids, starts = self.encode(sentences)
         with kernel_errors("scoring sentences"):
@@ -255,7 +255,7 @@ class ChartParser:
     def lower_bounds(
         self, sentences: Sequence[Sequence[str]], *, threads: int = 1
     ) -> npt.NDArray[np.float64]:
-        """Return the natural log probability of every sentence in what pruning leaves of its chart.
+        """Return the natural log probability of every sentence in its pruned chart.
 
         It is minus infinity without a parse, and where even an unpruned chart would be too large.
         """

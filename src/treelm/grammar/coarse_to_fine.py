@@ -12,12 +12,12 @@ from treelm.errors import UsageError
 from treelm.grammar.grammar import FloatArray, Grammar, IntArray
 from treelm.grammar.lexicon import Lexicon, LongArray, block_starts
 
-#: Rounds of equation 9.2, and the change below which they end.
+#: Rounds of equation 9.2, and the change at which they end.
 _ROUNDS, _CHANGE = 50, 1e-9
 
 
 def expected_subcategories(grammar: Grammar) -> FloatArray:
-    """Return how often every subcategory is expected in a tree drawn from the grammar (9.2)."""
+    """Return how often every subcategory is expected in a tree sampled from the grammar (9.2)."""
     total = grammar.total_substates
     starts = grammar.substate_starts
     parents: list[LongArray] = []
@@ -56,7 +56,7 @@ def expected_subcategories(grammar: Grammar) -> FloatArray:
             counts = found
             if change < _CHANGE:
                 break
-    # A grammar whose trees grow for ever has no such numbers; any will do for pruning.
+    # A grammar whose trees grow for ever has no such numbers; any are fine for pruning.
     return counts if (counts < 1 / np.finfo(np.float64).tiny).all() else np.ones(total)
 
 
@@ -86,14 +86,14 @@ def project(
         grammar: The finest grammar.
         lexicon: Its lexicon.
         level: 0 for no subcategories, up to the number of cycles.
-        counts: What `expected_subcategories` gives, where it is known.
+        counts: Result of `expected_subcategories`, if already computed.
     """
     above = ancestors(grammar, level)
     counts = expected_subcategories(grammar) if counts is None else counts
     size = int(above.max()) + 1
     totals = np.bincount(above, counts, minlength=size)
     members = np.bincount(above, minlength=size)
-    # Subcategories that never occur share alike.
+    # Subcategories that never occur get equal shares.
     shares = np.where(totals[above] > 0, counts / np.where(totals > 0, totals, 1)[above], 0.0)
     shares = np.where(totals[above] > 0, shares, 1 / members[above])
     symbol_of = np.repeat(np.arange(len(grammar.symbols)), grammar.substates)

@@ -1,8 +1,8 @@
 """From (expected) counts of tagged words to the scores of a lexicon.
 
 Two lexicons: that of the Berkeley parser (Petrov et al. 2006), which scores tags given words and
-turns them round, for parsing; and a closed one, whose words add up to one under every tag, for
-language modelling.
+inverts them, for parsing; and a closed one, whose words sum to one under every tag, for language
+modelling.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class LexiconOptions:
     """Constants of the lexicon, with the defaults of the Berkeley parser.
 
     Args:
-        rare: Words seen so often or less teach what unknown words look like.
-        unknown_smoothing: s0, weight of rare words in general against those of one signature.
-        known_smoothing: s1, weight of rare words in general against a word itself.
-        smooth_up_to: Words seen more often are not smoothed.
-        alpha: How far subcategories of a tag are moved towards their mean.
+        rare: Words at or below this count train the unknown-word model.
+        unknown_smoothing: s0, weight of rare words in general relative to those with one signature.
+        known_smoothing: s1, weight of rare words in general relative to the word itself.
+        smooth_up_to: Words above this count are not smoothed.
+        alpha: How far the subcategories of a tag are moved towards their mean.
         beta: Share of the unigram model in the closed lexicon.
         profile: Language profile of the signatures.
     """
@@ -58,7 +58,7 @@ class LexiconOptions:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
         for name in ("alpha", "beta"):
             if not 0 <= getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1.")
+                raise UsageError(f"{name} is {getattr(self, name)}; it must be between 0 and 1.")
 
 
 def berkeley_lexicon(
@@ -80,7 +80,7 @@ def berkeley_lexicon(
         phrasal: The first symbol that is a tag.
         substates: Subcategories of all symbols.
         options: Constants.
-        names: What `lexicon_names` gives, where many lexicons of the same words are made.
+        names: Result of `lexicon_names`, where many lexicons of the same words are made.
         groups: The group of every subcategory of all symbols, where smoothing is to stay within
             groups and each score is moved towards the mean of the others.
     """
@@ -130,7 +130,7 @@ class _Berkeley:
         self.tag_counts = np.bincount(self.tag_place, counts, minlength=int(self.tag_starts[-1]))
         rare = RareWords(tagged, options.rare)
         self.word_counts, self.is_rare = rare.word_counts, rare.is_rare
-        # In a text without rare words all of them teach what words are like.
+        # In a text without rare words all of them train the unknown-word model.
         teachers = rare if len(rare.pairs) else RareWords(tagged, int(rare.word_counts.max()))
         first_tag = int(substates[:phrasal].sum())
         self.rare_counts = teachers.by_tag(counts, substates)[first_tag:]
@@ -215,7 +215,7 @@ class _Berkeley:
         openness = (options.unknown_smoothing / divisor / self.tokens).astype(np.float64)
         openness[totals == 0] = 1 / self.tokens
         openness[word_ids] = weight * word_share
-        # Words of the text that look like signatures keep their own scores; <unk> also stands for
+        # Words of the text that look like signatures keep their own scores; <unk> also covers
         # shapes never seen, so it is like rare words in general.
         own = signature_ids
         keep = ~np.isin(own, word_ids) & (own != 0)
@@ -243,15 +243,15 @@ def closed_lexicon(
     vocabulary: Vocabulary,
     options: LexiconOptions | None = None,
 ) -> Lexicon:
-    """Return a lexicon whose words add up to one: ``(1 - beta) e(A_x -> w) + beta p(w)``.
+    """Return a lexicon whose words sum to one: ``(1 - beta) e(A_x -> w) + beta p(w)``.
 
     Args:
-        tagged: Pairs of word and tag; the words are symbols of the vocabulary, unknown ones
+        tagged: Pairs of word and tag; the words are symbols of the vocabulary, unknown words
             replaced.
         counts: Expected count of every subcategory of every pair.
         phrasal: The first symbol that is a tag.
         substates: Subcategories of all symbols.
-        vocabulary: All words there are.
+        vocabulary: All words.
         options: Constants; `LexiconOptions.beta` must not be 0.
     """
     options = options or LexiconOptions()
@@ -270,9 +270,9 @@ def closed_lexicon(
     tokens = np.bincount(
         word_ids[tagged.pairs[:, 0]], tagged.tokens, minlength=len(vocabulary)
     ).astype(np.float64)
-    tokens[tokens == 0] = 1.0  # what may come must have a probability
+    tokens[tokens == 0] = 1.0  # every symbol must have a probability
     unigram = tokens / tokens.sum()
-    # A subcategory that explains nothing has nothing but the unigram model.
+    # A subcategory that explains nothing has only the unigram model.
     open_scores = np.where(totals > 0, 1.0, 1.0 / options.beta)
     owner = word_ids[np.repeat(tagged.pairs[:, 0], sizes)].astype(np.int64)
     scores = (1 - options.beta) * own + options.beta * unigram[owner] * open_scores[place]

@@ -13,7 +13,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def count_rules(trees: BinaryTrees) -> tuple[IntArray, Counts, IntArray, Counts]:
-    """Return the unary rules, how often each occurs, and the same of binary rules; ascending."""
+    """Return the unary rules and their counts, and the same for binary rules; ascending."""
     symbol = trees.node_symbol.astype(np.int64)
     inner = trees.node_word == NONE
     binary = inner & (trees.node_right != NONE)

@@ -1,4 +1,4 @@
-"""Files of parses: what was parsed once is read again, in order, by number, or by its words."""
+"""Parse files, read in order, by number, or by the words of a sentence."""
 
 from __future__ import annotations
 
@@ -35,33 +35,32 @@ from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
 from treelm.grammar.stored_forests import parted_forests
 from treelm.trees.packed import PackedTrees
 
-#: Unpacked batches that are kept.
+#: Number of unpacked batches that are kept.
 _KEPT_BATCHES = 4
 
 
 class Batch(NamedTuple):
-    """Where a batch stands."""
+    """Where a batch is in the file."""
 
     first_sentence: int
     place: int
-    """Of its keys, behind its frame."""
+    """Place of its keys, after its frame."""
     frame: Frame
 
 
 class ForestFile(Sequence[KBest | None]):
-    """The trees of many sentences in a file, opened for reading; sentence i at a time.
+    """The trees of many sentences in a file, opened for reading by sentence.
 
-    Items are lists of trees, the best first; None stands for a blank line of the text. Of a file of
-    forests the lists are found when they are asked for, and are empty where there is no tree. A
-    file that is still being written may be read: it then holds what was complete when it was
-    opened.
+    Items are lists of trees, the best first; None is a blank line of the text. For a forest
+    file the lists are computed on demand, and are empty where there is no tree. A file that is
+    still being written may be read: it then contains what was complete when it was opened.
 
     Args:
         path: The file.
 
     Raises:
         InputFileError: if it cannot be read.
-        CorpusFormatError: ``E_FOREST_FILE`` if it is no file of parses, or damaged.
+        CorpusFormatError: ``E_FOREST_FILE`` if it is not a parse file, or damaged.
     """
 
     def __init__(self, path: Source) -> None:
@@ -85,9 +84,9 @@ class ForestFile(Sequence[KBest | None]):
     header: ForestHeader
     batches: list[Batch]
     end: int
-    """Where the last whole batch ends."""
+    """Where the last complete batch ends."""
     is_complete: bool
-    """Whether the text was parsed to its end."""
+    """Whether the whole text was parsed."""
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -107,7 +106,7 @@ class ForestFile(Sequence[KBest | None]):
     def _scan(self, place: int) -> tuple[list[Batch], int, bool]:
         """Return all batches, where the last ends, and whether the end is marked.
 
-        What a killed program left half-written at the end is passed over.
+        What a killed program left half-written at the end is ignored.
         """
         batches: list[Batch] = []
         sentences = 0
@@ -118,7 +117,7 @@ class ForestFile(Sequence[KBest | None]):
             frame = read_frame(data)
             behind = place + FRAME_BYTES
             if frame is None:
-                raise damaged(self.name, f"what stands at byte {place} is no batch")
+                raise damaged(self.name, f"there is no batch at byte {place}")
             if frame.is_end:
                 if behind != self._size or frame.following:
                     raise damaged(self.name, f"something follows the end at byte {place}")
@@ -166,10 +165,10 @@ class ForestFile(Sequence[KBest | None]):
         """Return the forests of a batch, None for blank lines.
 
         Raises:
-            UsageError: if the file holds lists of trees.
+            UsageError: if the file contains lists of trees.
         """
         if self.header.content != "forests":
-            raise UsageError(f"{self.name}: the file holds lists of trees, not forests.")
+            raise UsageError(f"{self.name}: the file contains lists of trees, not forests.")
         sentences, arrays = self.arrays(number)
         try:
             return parted_forests(sentences, arrays)
@@ -229,7 +228,7 @@ class ForestFile(Sequence[KBest | None]):
 
     @cached_property
     def _keys(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Keys of all sentences in rising order, and the sentences."""
+        """Keys of all sentences in ascending order, and the sentences."""
         pieces = [
             np.frombuffer(
                 self._bytes(batch.place, KEY_BYTES * batch.frame.sentences), dtype="<u8"
@@ -263,6 +262,4 @@ class ForestFile(Sequence[KBest | None]):
             lists = self._unpack(number)
             digest = digest_after(digest, (() if found is None else found.words for found in lists))
             if digest != batch.frame.digest:
-                raise damaged(
-                    self.name, f"batch {number + 1} does not belong behind the one before"
-                )
+                raise damaged(self.name, f"batch {number + 1} does not continue the one before")

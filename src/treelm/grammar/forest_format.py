@@ -1,10 +1,10 @@
-"""How a file of parses is laid out: a header, then batches of sentences, then an end.
+"""The layout of a parse file: a header, then batches of sentences, then an end.
 
 Everything is little-endian. The file begins with 8 bytes of magic, the length of the header and its
 CRC-32 (4 bytes each), and the header: JSON, see `ForestHeader`. Then come frames. A frame is 52
 bytes (`Frame`), a key of 8 bytes for each of its sentences, and its content: arrays in the
 safetensors format, compressed with zlib. Frames are only ever added, each in one piece, so whatever
-ends a program leaves all frames but the one in hand. The last frame of a complete file is empty.
+ends a program leaves all frames but the current one. The last frame of a complete file is empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treelm.errors import CorpusFormatError
 from treelm.store.untrusted import excerpt, parse_json
 
 MAGIC = b"treelmF\x01"
-#: More than any header of ours, and what one frame may unpack to.
+#: Larger than any valid header, and the largest size a frame may unpack to.
 MAX_HEADER_BYTES, MAX_FRAME_BYTES = 1 << 20, 1 << 32
 DIGEST_BYTES, KEY_BYTES = 16, 8
 
@@ -32,14 +32,14 @@ _LENGTHS = struct.Struct("<II")
 _FRAME = struct.Struct("<4sB3xIQQI16sI")
 _FRAME_MAGIC = b"TFB1"
 FRAME_BYTES = _FRAME.size
-#: Faster by far than the default, and hardly worse on trees.
+#: Far faster than the default, and hardly worse on trees.
 _LEVEL = 1
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class ForestHeader(BaseModel):
-    """What a file of parses says of itself.
+    """What a parse file says about itself.
 
     Two runs may add to the same file if their headers are equal.
     """
@@ -51,20 +51,20 @@ class ForestHeader(BaseModel):
     content: Literal["trees", "forests"] = "trees"
     """Lists of trees, or packed forests."""
     k: int = Field(ge=1)
-    """Trees of each sentence that were asked for."""
+    """Number of trees requested for each sentence."""
     parser: str
-    """What tells the parser from others: the checksum of its files."""
+    """What identifies the parser: the checksum of its files."""
     options: dict[str, JsonValue]
-    """How it parsed."""
+    """The parser's options."""
 
     def to_bytes(self) -> bytes:
-        """Return how a file begins."""
+        """Return the first bytes of a file."""
         text = self.model_dump_json().encode()
         return MAGIC + _LENGTHS.pack(len(text), zlib.crc32(text)) + text
 
 
 class Frame(NamedTuple):
-    """What stands before the content of a batch."""
+    """What precedes the content of a batch."""
 
     is_end: bool
     sentences: int
@@ -90,7 +90,7 @@ class Frame(NamedTuple):
 
 
 def damaged(shown: str, what: str) -> CorpusFormatError:
-    """Return the error for a file that does not say what it should."""
+    """Return the error for a damaged file."""
     return CorpusFormatError(
         f"{shown}: {what}. The file was damaged or edited; parse the text again.",
         code="E_FOREST_FILE",
@@ -99,20 +99,20 @@ def damaged(shown: str, what: str) -> CorpusFormatError:
 
 
 def read_header(data: bytes, shown: str) -> tuple[ForestHeader, int]:
-    """Return the header of a file and where frames begin, given how the file begins.
+    """Return the header of a file and where frames begin, given the first bytes of the file.
 
     Raises:
-        CorpusFormatError: ``E_FOREST_FILE`` for what is no file of parses.
+        CorpusFormatError: ``E_FOREST_FILE`` for anything but a parse file.
     """
     if data[: len(MAGIC) - 1] != MAGIC[:-1] or len(data) < len(MAGIC) + _LENGTHS.size:
         raise CorpusFormatError(
-            f"{shown}: this is no file of parses. `treelm parse -o FILE.forest` writes them.",
+            f"{shown}: this is not a parse file. `treelm parse -o FILE.forest` writes them.",
             code="E_FOREST_FILE",
             path=shown,
         )
     if data[: len(MAGIC)] != MAGIC:
         raise CorpusFormatError(
-            f"{shown}: this file of parses has version {data[len(MAGIC) - 1]}, and this treelm "
+            f"{shown}: this parse file has version {data[len(MAGIC) - 1]}, but this treelm "
             f"reads version {MAGIC[-1]}. Update treelm, or parse the text again.",
             code="E_FOREST_FILE",
             path=shown,
@@ -127,7 +127,7 @@ def read_header(data: bytes, shown: str) -> tuple[ForestHeader, int]:
     except ValidationError as error:
         raise damaged(shown, f"the header says {excerpt(error.errors()[0]['msg'])}") from error
     except ValueError as error:
-        raise damaged(shown, f"the header is no JSON of ours ({error})") from error
+        raise damaged(shown, f"the header is not valid JSON ({error})") from error
 
 
 def read_frame(data: bytes) -> Frame | None:
@@ -141,7 +141,7 @@ def read_frame(data: bytes) -> Frame | None:
 
 
 def key_of(words: Sequence[str]) -> int:
-    """Return the number by which a sentence is found."""
+    """Return the number under which a sentence is found."""
     text = " ".join(words).encode()
     digest = hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
     return int.from_bytes(digest, "little")
@@ -159,7 +159,7 @@ def pack_frame(sentences: Sequence[Sequence[str]], arrays: Arrays, before: bytes
 
     Args:
         sentences: The sentences.
-        arrays: What is known of them.
+        arrays: Their arrays.
         before: Digest of the frame before.
     """
     text = "".join(" ".join(words) + "\n" for words in sentences).encode()
@@ -181,14 +181,14 @@ def pack_frame(sentences: Sequence[Sequence[str]], arrays: Arrays, before: bytes
 
 
 def end_frame(digest: bytes) -> bytes:
-    """Return the frame that says that nothing is missing."""
+    """Return the frame that marks a complete file."""
     return Frame(is_end=True, sentences=0, stored=0, raw=0, crc=0, digest=digest).to_bytes()
 
 
 def unpack_frame(
     frame: Frame, following: bytes, shown: str
 ) -> tuple[list[tuple[str, ...]], Arrays]:
-    """Return the sentences of a frame and what is known of them.
+    """Return the sentences of a frame and their arrays.
 
     Args:
         frame: The frame.
@@ -211,5 +211,5 @@ def unpack_frame(
         raise damaged(shown, f"a batch cannot be unpacked ({excerpt(error)})") from error
     sentences = [tuple(line.split(" ")) if line else () for line in text.split("\n")]
     if len(raw) != frame.raw or sentences.pop() != () or len(sentences) != frame.sentences:
-        raise damaged(shown, "a batch has not the sentences it should have")
+        raise damaged(shown, "a batch does not have the sentences it should have")
     return sentences, arrays

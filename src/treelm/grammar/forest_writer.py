@@ -1,4 +1,4 @@
-"""Writing files of parses, batch by batch, and going on where another run was stopped."""
+"""Writing parse files, batch by batch, and resuming interrupted runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from treelm.grammar.stored_forests import joined_forests
 
 
 class ForestWriter:
-    """A file of parses that grows; use `open_forest`.
+    """A growing parse file; use `open_forest`.
 
     Args:
         descriptor: The file, opened for writing at its end.
         name: Its name, for messages.
-        batches: Number of sentences and digest of every batch that is there.
+        batches: Number of sentences and digest of every existing batch.
     """
 
     def __init__(self, descriptor: int, name: str, batches: Sequence[tuple[int, bytes]]) -> None:
@@ -43,18 +43,18 @@ class ForestWriter:
         self.sentences = sum(count for count, _ in batches)
 
     def skip(self, sentences: Iterator[Sequence[str]]) -> None:
-        """Pass over the sentences that the file has already, and check that they are the same.
+        """Skip the sentences that the file already has, and check that they are the same.
 
         Raises:
-            UsageError: ``E_FOREST_OTHER`` if they are not, or too few.
+            UsageError: ``E_FOREST_OTHER`` if they differ, or there are too few.
         """
         digest, done = b"", 0
         for count, expected in self._before:
             digest = digest_after(digest, islice(sentences, count))
             if digest != expected:
                 raise UsageError(
-                    f"{self._name}: the file holds parses of another text: sentences {done + 1} to "
-                    f"{done + count} are not those given now. Give the text it was begun with, "
+                    f"{self._name}: the file contains parses of another text: sentences {done + 1} "
+                    f"to {done + count} differ from those given now. Give the original text, "
                     "another file to write, or --restart.",
                     code="E_FOREST_OTHER",
                 )
@@ -66,11 +66,11 @@ class ForestWriter:
         sentences: Sequence[Sequence[str]],
         lists: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]],
     ) -> None:
-        """Add the trees of some sentences; what was added stays, whatever happens then.
+        """Add the trees of some sentences; what was added stays, whatever happens later.
 
         Raises:
             OutputFileError: if they cannot be written.
-            UsageError: for words with white space, and trees of other words.
+            UsageError: for words with white space, and trees whose words differ from the sentence.
         """
         given = [
             None
@@ -89,10 +89,10 @@ class ForestWriter:
         self.add_arrays(sentences, joined_forests(forests))
 
     def add_arrays(self, sentences: Sequence[Sequence[str]], arrays: Arrays) -> None:
-        """Add some sentences and what is known of them."""
+        """Add some sentences and their arrays."""
         for words in sentences:
             if split_words(" ".join(words)) != tuple(words):
-                raise UsageError(f"{words!r}: a word is empty or holds white space.")
+                raise UsageError(f"{words!r}: a word is empty or contains white space.")
         self._write(pack_frame(sentences, arrays, self._digest))
         self._digest = digest_after(self._digest, sentences)
         self.sentences += len(sentences)
@@ -108,14 +108,14 @@ class ForestWriter:
             while left:
                 left = left[os.write(self._descriptor, left) :]
         except BaseException as error:
-            # Nothing half-written stays; if that fails too, the next run passes over it.
+            # Nothing half-written stays; if that fails too, the next run skips it.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, place)
                 os.lseek(self._descriptor, place, os.SEEK_SET)
             if isinstance(error, OSError):
                 raise OutputFileError(
-                    f"{self._name}: writing failed ({error.strerror}); the batches before are "
-                    "complete, and the same command goes on from there."
+                    f"{self._name}: writing failed ({error.strerror}); the earlier batches are "
+                    "complete, and the same command resumes from there."
                 ) from error
             raise
 
@@ -124,19 +124,19 @@ class ForestWriter:
 def open_forest(
     path: Source, header: ForestHeader, *, restart: bool = False
 ) -> Iterator[ForestWriter]:
-    """Open a file of parses for adding; it is made if it is not there.
+    """Open a parse file for appending; it is created if it does not exist.
 
-    Call `ForestWriter.skip` with the text, `add` with what is new, and `finish`.
+    Call `ForestWriter.skip` with the text, `add` with new sentences, and `finish`.
 
     Args:
         path: The file.
-        header: What the file is to hold; that of a file that is there must be equal.
-        restart: Begin anew whatever the file holds.
+        header: The header; that of an existing file must be equal.
+        restart: Start over, whatever the file contains.
 
     Raises:
-        UsageError: ``E_FOREST_OTHER`` if the file holds something else, or is being written.
+        UsageError: ``E_FOREST_OTHER`` if the file contains something else, or is being written.
         OutputFileError: if it cannot be written.
-        CorpusFormatError: ``E_FOREST_FILE`` if it is no file of parses, or damaged.
+        CorpusFormatError: ``E_FOREST_FILE`` if it is not a parse file, or damaged.
     """
     name = visible(os.fspath(path))
     try:
@@ -178,7 +178,7 @@ def _lock(descriptor: int, name: str) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise UsageError(
-            f"{name}: another program is writing this file. Wait for it, or write another file.",
+            f"{name}: another program is writing this file. Wait for it, or write to another file.",
             code="E_FOREST_OTHER",
         ) from error
     except OSError:  # a file system without locks
@@ -186,18 +186,18 @@ def _lock(descriptor: int, name: str) -> None:
 
 
 def _check_header(found: ForestHeader, wanted: ForestHeader, name: str) -> None:
-    """Refuse to go on with a file that was begun otherwise."""
+    """Refuse to continue a file that was begun with other options."""
     if found == wanted:
         return
     for field, what in (
-        ("content", "with another content"),
-        ("k", "with another -k"),
-        ("parser", "by another model"),
-        ("options", "with other options"),
+        ("content", "with different content"),
+        ("k", "with a different -k"),
+        ("parser", "by a different model"),
+        ("options", "with different options"),
     ):
         if getattr(found, field) != getattr(wanted, field):
             raise UsageError(
-                f"{name}: the file holds parses made {what} ({getattr(found, field)}, not "
-                f"{getattr(wanted, field)}). Write another file, or begin anew with --restart.",
+                f"{name}: the file contains parses made {what} ({getattr(found, field)}, not "
+                f"{getattr(wanted, field)}). Write to another file, or start over with --restart.",
                 code="E_FOREST_OTHER",
             )

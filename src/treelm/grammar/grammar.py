@@ -17,10 +17,10 @@ FloatArray = npt.NDArray[np.float64]
 #: The symbol above every sentence.
 ROOT = "ROOT"
 
-#: How far the rules of a subcategory may be from adding up to one.
+#: How far the sum over the rules of a subcategory may be from one.
 TOLERANCE = 1e-6
 
-#: More would make a chart of one sentence larger than a machine.
+#: More would make the chart of one sentence larger than memory.
 _MOST_SYMBOLS, _MOST_SUBSTATES = 1 << 20, 1 << 12
 
 
@@ -33,7 +33,7 @@ class Grammar:
 
     Args:
         symbols: Labels as in binarized trees; ROOT is the first, phrases come before tags.
-        phrasal: How many of them are phrases.
+        phrasal: Number of symbols that are phrases.
         substates: Subcategories of each symbol; ROOT has one.
         unary_rules: Rows (A, B), ascending.
         binary_rules: Rows (A, B, C), ascending.
@@ -89,7 +89,7 @@ class Grammar:
 
     @property
     def total_substates(self) -> int:
-        """Subcategories of all symbols together."""
+        """Number of subcategories of all symbols together."""
         return int(self.substate_starts[-1])
 
     @property
@@ -133,11 +133,11 @@ class Grammar:
         return sums
 
     def is_normalized(self, tolerance: float = TOLERANCE) -> bool:
-        """Whether the rules of every phrasal subcategory add up to one (equation 1.1)."""
+        """Whether the rules of every phrasal subcategory sum to one (equation 1.1)."""
         return bool((np.abs(self.rule_sums() - 1.0) <= tolerance).all())
 
     def check_normalized(self, tolerance: float = TOLERANCE) -> None:
-        """Refuse a grammar whose rules do not add up to one.
+        """Refuse a grammar whose rules do not sum to one.
 
         Raises:
             EstimationError: ``E_NOT_NORMALIZED``, naming the subcategory.
@@ -148,8 +148,8 @@ class Grammar:
             symbol = int(np.searchsorted(self.substate_starts, worst, side="right")) - 1
             raise EstimationError(
                 f"the rules of {self.symbols[symbol]}, subcategory "
-                f"{worst - int(self.substate_starts[symbol])}, add up to {sums[worst]:.9g}, not to "
-                "1. Was the grammar edited, or training stopped half way? Train it again.",
+                f"{worst - int(self.substate_starts[symbol])}, sum to {sums[worst]:.9g}, not to "
+                "1. Was the grammar edited, or training interrupted? Train it again.",
                 code="E_NOT_NORMALIZED",
             )
 
@@ -160,13 +160,13 @@ class Grammar:
         if not 1 <= count <= _MOST_SYMBOLS or self.symbols[0] != ROOT:
             raise _wrong(f"it has {count} symbols, and the first is not {ROOT}")
         if len(set(self.symbols)) < count or not all(self.symbols):
-            raise _wrong("a symbol is empty or stands twice")
+            raise _wrong("a symbol is empty or duplicate")
         if not 1 <= self.phrasal <= count:
-            raise _wrong(f"{self.phrasal} of {count} symbols are said to be phrases")
+            raise _wrong(f"{self.phrasal} of {count} symbols are declared to be phrases")
         if self.substates.dtype != np.int32 or self.substates.shape != (count,):
-            raise _wrong("subcategories are not given as one 32-bit number a symbol")
+            raise _wrong("subcategories are not given as one 32-bit number per symbol")
         if self.substates[0] != 1 or (self.substates < 1).any():
-            raise _wrong(f"{ROOT} has one subcategory, other symbols at least one")
+            raise _wrong(f"{ROOT} must have one subcategory, other symbols at least one")
         if (self.substates > _MOST_SUBSTATES).any():
             raise _wrong(f"a symbol has more than {_MOST_SUBSTATES} subcategories")
 
@@ -184,11 +184,11 @@ class Grammar:
         for column in range(width - 1, -1, -1):
             ascending = (steps[:, column] > 0) | ((steps[:, column] == 0) & ascending)
         if not ascending.all():
-            raise _wrong(f"{name} rules are not in ascending order, or one stands twice")
+            raise _wrong(f"{name} rules are not in ascending order, or one is duplicate")
         if weights.dtype != np.float64 or weights.shape != (int(self._starts(rules)[-1]),):
             raise _wrong(f"the weights of {name} rules do not fit their subcategories")
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise _wrong(f"a weight of a {name} rule is negative or no number")
+            raise _wrong(f"a weight of a {name} rule is negative, NaN or infinite")
 
     def _check_split_tree(self) -> None:
         sizes = []
@@ -212,7 +212,7 @@ class Grammar:
 
 def _wrong(what: str) -> ModelFileError:
     return ModelFileError(
-        f"this is no grammar: {what}. Was it made by hand, or is a model folder damaged? "
+        f"this is not a valid grammar: {what}. Was it made by hand, or is a model folder damaged? "
         "Train the model again.",
         code="E_GRAMMAR",
     )

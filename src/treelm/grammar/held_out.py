@@ -1,4 +1,4 @@
-"""Held-out trees: how probable a grammar in training finds trees it has not seen."""
+"""Held-out trees: their likelihood under a grammar in training."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from treelm.kernel_errors import kernel_errors
 #: Makes a lexicon of expected counts of tagged words, for a grammar in training.
 LexiconMaker = Callable[[FloatArray, LatentWeights], Lexicon]
 
-#: Share of the treebank grammar in the mixture that is judged.
+#: Share of the treebank grammar in the mixture that is evaluated.
 FLOOR_SHARE = 0.001
 
 
 class HeldOutTrees:
-    """Trees that judge the grammars of a training; call it as `split_merge.HeldOut`.
+    """Trees that evaluate the grammars of a training run; call it as `split_merge.HeldOut`.
 
     Words are scored by the smoothed lexicon, as in parsing. Subcategories can make a tree
-    impossible that the grammar without them could make; so that one such tree does not decide
-    everything, the grammar is judged as a mixture with the treebank grammar. Trees that this one
-    cannot make are left out for good.
+    impossible that the grammar without them could derive; so that one such tree does not decide
+    everything, the grammar is evaluated as a mixture with the treebank grammar. Trees that the
+    treebank grammar cannot derive are left out.
 
     Args:
         trees: The held-out trees.
         training: What the grammar is trained on.
         vocabulary: The words of the lexicons.
         lexicon: Makes the lexicon of expected counts of tagged words.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if no tree is left.
@@ -72,8 +72,8 @@ class HeldOutTrees:
         self.left_out = len(trees) - int(kept.sum())
         if not kept.any():
             raise EstimationError(
-                "no held-out tree can be made of the rules of the training trees. Are they trees "
-                "of the same kind?",
+                "no held-out tree can be derived with the rules of the training trees. Are they "
+                "trees of the same kind?",
                 code="E_NO_DATA",
             )
         self._pairs = pairs
@@ -114,7 +114,7 @@ class HeldOutTrees:
     def _log_probs(self, state: LatentWeights, counts: FloatArray) -> FloatArray:
         binary, unary, _ = self._training.rules.split_weights(state.substates, state.weights)
         scores = pair_scores(self._lexicon(counts, state), self._pairs)
-        with kernel_errors("judging held-out trees"):
+        with kernel_errors("scoring held-out trees"):
             return self._native.log_probs(
                 state.substates, np.concatenate([binary, unary, scores]), threads=self._threads
             )

@@ -1,4 +1,4 @@
-"""Lists of the best trees of a sentence, as arrays; trees are made when somebody looks at them."""
+"""k-best lists of trees, as arrays; trees are made on demand."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Positions = npt.NDArray[np.uint64]
 class KBest(Sequence[ScoredTree]):
     """The best trees of a sentence, distinct, the best first.
 
-    Nodes stand in preorder; a subtree of one node is a tag with its word. Of trees with the same
-    score the one comes first whose topmost different choice has fewer unary rules, or else the
+    Nodes are in preorder; a subtree of one node is a tag with its word. Among trees with the same
+    score, the one whose topmost different choice has fewer unary rules comes first, or else the
     earlier rule of the grammar, or else the earlier split.
 
     Args:
         words: The sentence.
         labels: What the numbers in `node_label` mean.
-        scores: Of every tree, as in `ScoredTree.score`; they never increase.
+        scores: Scores of the trees, as in `ScoredTree.score`; they never increase.
         tree_start: The first node of every tree, and the number of nodes at the end.
-        node_label: Of every node, the number of its label.
-        node_size: Of every node, the nodes of its subtree, itself included.
+        node_label: Per node, the number of its label.
+        node_size: Per node, the number of nodes in its subtree, itself included.
         log_prob: Natural log probability of the words in the last chart.
         status: How the trees were found.
-        is_limited: Whether the search was ended by its limit on steps, before there were as many
-            trees as asked for; there may be more.
+        is_limited: Whether the search reached its limit on steps before it had as many trees as
+            requested; there may be more.
     """
 
     words: tuple[str, ...]
@@ -85,7 +85,7 @@ class KBest(Sequence[ScoredTree]):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether the grammar has no tree for the words, and a flat one stands in for it."""
+        """Whether the grammar has no tree for the words, and a flat one replaces it."""
         return self.status >= ParseStatus.FAILED
 
     def first(self, k: int) -> KBest:
@@ -156,8 +156,8 @@ def split_lists(
 
     Args:
         sentences: The sentences.
-        labels: What labels mean.
-        arrays: As kernels give them: whether each list was cut short, starts of lists; scores and
+        labels: What label numbers mean.
+        arrays: As kernels return them: whether each list was cut short, starts of lists; scores and
             starts of trees; labels and sizes of nodes.
         log_prob: Log probability of every sentence.
         statuses: How each was parsed.
@@ -212,8 +212,8 @@ class KBestParser:
 
     Args:
         parser: The parser.
-        restore: Makes a tree of the grammar, without intermediate nodes, one of the treebank. It
-            must treat every node by its label alone.
+        restore: Turns a tree of the grammar, without intermediate nodes, into one of the treebank.
+            It must treat every node by its label alone.
     """
 
     def __init__(self, parser: ChartParser, restore: Callable[[Tree], Tree] | None = None) -> None:
@@ -229,7 +229,7 @@ class KBestParser:
         self.visible = np.array(starts, dtype=np.uint32), np.array(labels, dtype=np.uint32)
 
     def _labels(self, symbol: int, name: str) -> list[str]:
-        """Return what a treebank tree shows of a symbol, from the top."""
+        """Return the labels that a treebank tree shows for a symbol, from the top."""
         if symbol >= self.parser.grammar.phrasal:
             tree = self._restore(undo_disambiguate_tags(Tree(name, "word")))
             return [str(node.label) for node in tree.preorder()]
@@ -245,11 +245,11 @@ class KBestParser:
 
         Args:
             sentences: Each a sequence of words.
-            k: How many trees of each; there are fewer where there are not as many.
-            threads: Kernel threads; results do not depend on it.
+            k: Maximum number of trees per sentence.
+            threads: Number of threads.
 
         Raises:
-            UsageError: for less than one tree.
+            UsageError: if `k` is less than one.
         """
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
@@ -279,7 +279,7 @@ class KBestParser:
     def statuses(
         self, sentences: Sequence[Sequence[str]], status: npt.NDArray[np.uint8]
     ) -> list[ParseStatus]:
-        """Return how each sentence was parsed, given what the kernel says."""
+        """Return how each sentence was parsed, given the kernel's codes."""
         longest = self.parser.options.max_words
         return [
             ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(own)
@@ -305,7 +305,7 @@ class KBestParser:
 def text_of(
     lists: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]], *, scores: bool = True
 ) -> bytes:
-    """Return lists as text: a line ``score TAB tree`` each, and a blank line behind every list.
+    """Return lists as text: a line ``score TAB tree`` each, and a blank line after every list.
 
     Args:
         lists: The lists, as arrays or not; None is an empty one.

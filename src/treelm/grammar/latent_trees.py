@@ -20,13 +20,13 @@ from treelm.grammar.grammar import FloatArray, Grammar, IntArray
 from treelm.grammar.lexicon import TaggedWords
 from treelm.kernel_errors import kernel_errors
 
-#: A larger share of trees that the grammar cannot make is an error.
+#: A larger share of trees that the grammar cannot derive is an error.
 TOLERATED_IMPOSSIBLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class LatentRules:
-    """The rules of a treebank, and how their weights lie in one array.
+    """The rules of a treebank, and the layout of their weights in one array.
 
     Args:
         symbols: Number of symbols.
@@ -82,16 +82,16 @@ class Expectation:
 
     @property
     def impossible(self) -> int:
-        """Trees that the grammar cannot make; they count nowhere."""
+        """Number of trees that the grammar cannot derive; they are not counted."""
         return int(np.isneginf(self.tree_log_probs).sum())
 
     @property
     def log_likelihood(self) -> float:
-        """Log probability of all trees that the grammar can make."""
+        """Log probability of all trees that the grammar can derive."""
         return float(self.tree_log_probs[~np.isneginf(self.tree_log_probs)].sum())
 
     def check(self) -> None:
-        """Refuse numbers that mean that training has gone wrong.
+        """Refuse numbers that show that training has gone wrong.
 
         Raises:
             EstimationError: ``E_NAN`` naming the tree, or ``E_IMPOSSIBLE_TREES`` if more than one
@@ -100,7 +100,7 @@ class Expectation:
         wrong = np.flatnonzero(np.isnan(self.tree_log_probs))
         if len(wrong):
             raise EstimationError(
-                f"the probability of tree {int(wrong[0]) + 1} is not a number. Look at this tree; "
+                f"the probability of tree {int(wrong[0]) + 1} is NaN. Look at this tree; "
                 "it may be far longer or deeper than the others.",
                 code="E_NAN",
             )
@@ -109,8 +109,8 @@ class Expectation:
             first = int(np.flatnonzero(np.isneginf(self.tree_log_probs))[0])
             raise EstimationError(
                 f"{self.impossible} of {trees} trees have a probability of zero, tree {first + 1} "
-                f"first; more than {TOLERATED_IMPOSSIBLE:.0%} is too many. Is the rule filter too "
-                "large, or is the grammar that of another treebank?",
+                f"being the first; more than {TOLERATED_IMPOSSIBLE:.0%} is too many. Is the rule "
+                "filter too large, or does the grammar come from another treebank?",
                 code="E_IMPOSSIBLE_TREES",
             )
 
@@ -120,7 +120,7 @@ class LatentTrees:
 
     Args:
         trees: Binary trees.
-        tagged: Their tagged words, where these are not the trees' own.
+        tagged: Their tagged words, if not those of the trees themselves.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if there are no trees.
@@ -161,7 +161,7 @@ class LatentTrees:
             substates: Subcategories of all symbols.
             weights: Weights of all rules.
             counts: An array to fill; by default a new one.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
 
         Raises:
             EstimationError: ``E_NAN`` naming the tree whose numbers overflow.
@@ -174,13 +174,13 @@ class LatentTrees:
     def merge_gains(
         self, substates: IntArray, weights: FloatArray, shares: FloatArray, *, threads: int = 1
     ) -> FloatArray:
-        """Return, at every even subcategory, the log likelihood that merging it gains (5.4).
+        """Return, at every even subcategory, the log likelihood gained by merging it (5.4).
 
         Args:
             substates: Subcategories of all symbols.
             weights: Weights of all rules.
-            shares: What each subcategory is of itself and its sibling together.
-            threads: Kernel threads; results do not depend on it.
+            shares: Share of each subcategory in itself and its sibling together.
+            threads: Number of threads.
         """
         with kernel_errors("comparing likelihoods of merges"):
             return self._native.merge_gains(substates, weights, shares, threads=threads)

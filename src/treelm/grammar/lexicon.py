@@ -2,7 +2,7 @@
 
 Every id of the vocabulary - a word, the signature of unknown words, ``<unk>`` - has scores of its
 own for the tags it was seen with. For all other tags it has one number, its openness: their scores
-are the openness times `Lexicon.open_scores`. That is what both lexicons here come down to, and it
+are the openness times `Lexicon.open_scores`. Both lexicons here have this form, which
 keeps a table of all words and all subcategories out of memory.
 """
 
@@ -34,9 +34,9 @@ class Lexicon:
         entry_starts: Where the entries of every id begin, and their number at the end.
         entry_symbols: Tag of every entry, ascending within an id.
         entry_scores: Scores of the entries' subcategories, one block after the other.
-        openness: Per id, what `open_scores` are multiplied with for tags that are no entries.
+        openness: Per id, the factor of `open_scores` for tags without an entry.
         open_scores: Per subcategory of all tags, one after the other; zero for a closed class.
-        normalized: Whether the scores of a subcategory add up to one over the vocabulary.
+        normalized: Whether the scores of a subcategory sum to one over the vocabulary.
 
     Raises:
         ModelFileError: ``E_LEXICON`` if the arrays do not fit together.
@@ -62,20 +62,20 @@ class Lexicon:
         if symbols.dtype != np.int32 or (
             len(symbols) and (symbols.min() < self.phrasal or symbols.max() >= len(self.substates))
         ):
-            raise _wrong("an entry names something that is no tag")
+            raise _wrong("an entry names something that is not a tag")
         firsts = np.zeros(len(symbols) + 1, dtype=np.bool_)
         firsts[starts] = True
         if not (firsts[1:-1] | (np.diff(symbols) > 0)).all():
-            raise _wrong("the tags of a word are not in ascending order, or one stands twice")
+            raise _wrong("the tags of a word are not in ascending order, or one is duplicate")
         for array, size, name in (
             (self.entry_scores, int(self.score_starts[-1]), "scores of entries"),
             (self.openness, ids, "openness of words"),
             (self.open_scores, tags, "scores of open tags"),
         ):
             if array.dtype != np.float64 or array.shape != (size,):
-                raise _wrong(f"the {name} have another number than there should be")
+                raise _wrong(f"the number of {name} is wrong")
             if not (np.isfinite(array).all() and (array >= 0).all()):
-                raise _wrong(f"the {name} hold a negative number or none at all")
+                raise _wrong(f"the {name} contain a negative number, NaN or infinity")
 
     @cached_property
     def score_starts(self) -> LongArray:
@@ -113,7 +113,7 @@ class Lexicon:
         return found
 
     def check_normalized(self, tolerance: float = 1e-6) -> None:
-        """Refuse a lexicon that says it is normalized, and is not.
+        """Refuse a lexicon that claims to be normalized but is not.
 
         Raises:
             EstimationError: ``E_NOT_NORMALIZED``.
@@ -131,7 +131,7 @@ class Lexicon:
         if len(sums) and not np.abs(sums - 1.0).max() <= tolerance:
             worst = int(np.abs(sums - 1.0).argmax())
             raise EstimationError(
-                f"the words of tag subcategory {worst} add up to {sums[worst]:.9g}, not to 1. Was "
+                f"the words of tag subcategory {worst} sum to {sums[worst]:.9g}, not to 1. Was "
                 "the lexicon edited? Train it again.",
                 code="E_NOT_NORMALIZED",
             )
@@ -145,7 +145,7 @@ class TaggedWords:
         words: The words.
         pairs: Rows (word, tag), ascending.
         tokens: How often each pair occurs.
-        first_tokens: How often it does so at the beginning of a sentence.
+        first_tokens: How often each occurs at the beginning of a sentence.
         leaf_pairs: The pair of every leaf of the trees, in the order of the text.
     """
 
@@ -167,8 +167,8 @@ class TaggedWords:
 
         Args:
             trees: The trees.
-            words: Other words than those of the trees, such as a vocabulary's.
-            leaf_words: With `words`, that of every leaf in the order of the text.
+            words: Words to use instead of those of the trees, such as a vocabulary's.
+            leaf_words: With `words`, the word of every leaf in the order of the text.
         """
         size = len(trees.symbols)
         leaves = trees.leaves
@@ -197,7 +197,7 @@ class TaggedWords:
         """
         if counts.shape != (int(self.starts(substates)[-1]),):
             raise EstimationError(
-                "there is not one expected count for each subcategory of each tagged word.",
+                "there must be one expected count for each subcategory of each tagged word.",
                 code="E_EXPECTED_COUNTS",
             )
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
@@ -225,8 +225,8 @@ def smooth_subcategories(
     Args:
         scores: The scores.
         starts: Where blocks begin, and their end.
-        alpha: How far.
-        others: Towards the mean of the other scores of a block; a score alone stays as it is.
+        alpha: How far to move.
+        others: Move towards the mean of the other scores of a block; a lone score is unchanged.
     """
     if not len(scores) or not alpha:
         return scores
@@ -242,6 +242,6 @@ def smooth_subcategories(
 
 def _wrong(what: str) -> ModelFileError:
     return ModelFileError(
-        f"this is no lexicon: {what}. Is a model folder damaged? Train the model again.",
+        f"this is not a valid lexicon: {what}. Is a model folder damaged? Train the model again.",
         code="E_LEXICON",
     )

@@ -1,4 +1,4 @@
-"""Lists of trees of many sentences as few arrays, to be stored."""
+"""Lists of trees of many sentences as a few arrays, for storage."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def list_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
     """Return trees of a sentence as arrays.
 
     Raises:
-        UsageError: ``E_YIELD_MISMATCH`` for trees of other words.
+        UsageError: ``E_YIELD_MISMATCH`` for trees whose words differ.
     """
     for found in trees:
         if found.tree.words != tuple(words):
             raise UsageError(
-                f"a tree has the words {' '.join(found.tree.words)!r}, and its sentence has "
+                f"a tree has the words {' '.join(found.tree.words)!r}, but its sentence has "
                 f"{' '.join(words)!r}.",
                 code="E_YIELD_MISMATCH",
             )
@@ -79,12 +79,12 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
     """Return the lists that `joined_lists` was given.
 
     Raises:
-        ValueError: with the reason, if the arrays do not fit together or hold no trees of the
-            sentences.
-        EstimationError: ``E_ARGUMENT`` for nodes that make no trees of the words.
+        ValueError: with the reason, if the arrays do not fit together or do not contain trees of
+            the sentences.
+        EstimationError: ``E_ARGUMENT`` for nodes that do not form trees of the words.
     """
     if set(arrays) != _NAMES or any(array.ndim != 1 for array in arrays.values()):
-        raise ValueError("the arrays are not those of lists of trees")
+        raise ValueError("the arrays are not lists of trees")
     for name, array in arrays.items():
         is_float = name in {"log_prob", "score"}
         if array.dtype != np.float64 if is_float else array.dtype.kind != "u":
@@ -92,10 +92,10 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
     if any(
         len(arrays[name]) != len(sentences) for name in ("status", "limited", "log_prob", "trees")
     ):
-        raise ValueError("there is not one entry for each sentence")
+        raise ValueError("the number of entries is not that of the sentences")
     status = arrays["status"]
     if len(status) and status.max() > max(ParseStatus):
-        raise ValueError("a status is not known")
+        raise ValueError("a status is unknown")
     names = tuple(bytes(arrays["labels"]).decode().split("\n"))
     lists, nodes = starts(arrays["trees"]), starts(arrays["nodes"])
     label, size = arrays["label"].astype(np.uint32), arrays["size"].astype(np.uint32)
@@ -120,7 +120,7 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
 
 
 def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return numbers that are not negative in as few bytes as hold the largest."""
+    """Return non-negative numbers in as few bytes as the largest needs."""
     largest = int(array.max(initial=0))
     for dtype in (np.uint8, np.uint16, np.uint32):
         if largest <= np.iinfo(dtype).max:
@@ -132,7 +132,7 @@ def starts(sizes: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """Return where pieces of these sizes begin, and where the last ends.
 
     Raises:
-        ValueError: for sizes that no memory holds.
+        ValueError: for sizes beyond any memory.
     """
     if len(sizes) and float(sizes.astype(np.float64).sum()) > 2**48:
         raise ValueError("sizes are too large")

@@ -1,8 +1,8 @@
-"""Pruned forests: all trees that a parser has left of a sentence, as arrays.
+"""Pruned forests: all trees of a sentence that survive a parser's pruning, as arrays.
 
-A node is a symbol of the grammar on a span; an edge is a rule that makes a node of one or two
-others. Both carry how often they are expected in a tree of the words, so the product over the edges
-and leaves of a tree is what max-rule decoding makes as large as it can.
+A node is a symbol of the grammar on a span; an edge is a rule that builds a node from one or two
+others. Both carry how often they are expected in a tree of the words, so max-rule decoding
+maximizes the product over the edges and leaves of a tree.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Ids = npt.NDArray[np.uint32]
 Starts = npt.NDArray[np.uint64]
 Expected = npt.NDArray[np.float32]
 
-#: Forests one behind the other: starts of words, nodes and edges; of nodes symbol, first word, word
-#: behind the last and expected number; of edges head, left and right tail and expected number.
+#: Forests one after the other: starts of words, nodes and edges; of nodes symbol, first word, word
+#: after the last and expected number; of edges head, left and right tail and expected number.
 Forests = tuple[Starts, Starts, Starts, Ids, Ids, Ids, FloatArray, Ids, Ids, Ids, Expected]
 
-#: Stands in `edge_right` for "this rule is unary".
+#: Value of `edge_right` for a unary rule.
 NO_NODE = 0xFFFFFFFF
 
 
@@ -40,9 +40,9 @@ class ForestSymbols:
 
     Args:
         names: Symbols of the grammar; number 0 is ROOT.
-        phrasal: How many are phrases; the others are tags.
+        phrasal: Number of symbols that are phrases; the others are tags.
         visible_start: Per symbol, where its labels begin in `visible_label`; and their number.
-        visible_label: What trees show of the symbols, as numbers of `labels`.
+        visible_label: Labels that trees show for the symbols, as numbers of `labels`.
         labels: Labels of trees.
         max_unary: Longest chain of unary rules in a tree.
     """
@@ -76,10 +76,10 @@ class PackedForest:
         symbols: What the numbers in `node_symbol` mean.
         node_symbol: Symbols.
         node_first: First words, counted from 0.
-        node_last: The words behind the last.
+        node_last: The words after the last.
         node_expected: Expected numbers, given the words.
-        edge_head: Nodes that rules make.
-        edge_left: First, or only, node they make it of.
+        edge_head: Nodes that rules build.
+        edge_left: First, or only, node they build it from.
         edge_right: The second, or `NO_NODE`.
         edge_expected: Expected numbers, given the words.
         log_prob: Natural log probability of the words in the last chart.
@@ -126,14 +126,14 @@ def parse_forests(
     Args:
         parser: The parser; its pruning decides what is left.
         sentences: Each a sequence of words.
-        least: Rules that are expected less often are left out too.
-        threads: Kernel threads; results do not depend on it.
+        least: Rules expected less often than this are left out too.
+        threads: Number of threads.
 
     Raises:
-        UsageError: for Viterbi decoding, which knows no expected numbers.
+        UsageError: for Viterbi decoding, which has no expected numbers.
     """
     if parser.parser.options.decoding == "viterbi":
-        raise UsageError("a forest holds expected numbers of rules; choose a max-rule decoding.")
+        raise UsageError("a forest contains expected numbers of rules; choose a max-rule decoding.")
     kernel, ids, starts, options = parser.parser.kernel_call(sentences)
     with kernel_errors("parsing"):
         status, log_prob, arrays = _native.parse_forests(
@@ -179,7 +179,7 @@ def split_forests(
 
 
 def join_forests(forests: Sequence[PackedForest | None]) -> Forests:
-    """Return the arrays of forests as kernels take them, one sentence behind the other."""
+    """Return the arrays of forests as kernels take them, one sentence after the other."""
     shown = [forest for forest in forests if forest is not None]
 
     def starts(sizes: list[int]) -> npt.NDArray[np.uint64]:
@@ -190,7 +190,7 @@ def join_forests(forests: Sequence[PackedForest | None]) -> Forests:
         return np.concatenate([np.zeros(0, dtype), *pieces]).astype(dtype, copy=False)
 
     return (
-        # A forest without nodes stands for a sentence that was not parsed.
+        # A forest without nodes is a sentence that was not parsed.
         starts([len(forest.words) if forest else 0 for forest in forests]),
         starts([len(forest.node_symbol) if forest else 0 for forest in forests]),
         starts([len(forest.edge_head) if forest else 0 for forest in forests]),
@@ -229,8 +229,8 @@ def k_best_of_forests(
     They are those that max-rule-product decoding finds; a list is empty where no tree was found.
 
     Raises:
-        UsageError: for less than one tree.
-        EstimationError: ``E_ARGUMENT`` for what is no forest.
+        UsageError: if `k` is less than one.
+        EstimationError: ``E_ARGUMENT`` for anything but a forest.
     """
     if not 1 <= k < 1 << 24:
         raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
@@ -263,22 +263,22 @@ def forest_log_probs(
 ) -> FloatArray:
     """Return the log of the summed probabilities of all trees of each forest, with their words.
 
-    Nothing is rounded but sums of doubles, and all subcategories count, pruned or not. Chains of
-    unary rules may go round, which no list of trees does. It is minus infinity where there is no
-    tree.
+    Only sums of doubles are rounded, and all subcategories count, pruned or not. Chains of unary
+    rules may be cyclic, which they never are in a list of trees. It is minus infinity where there
+    is no tree.
 
     Args:
         forests: Forests of a grammar of the same symbols: the parser's own, or another one trained
-            on trees made binary in the same way.
+            on trees binarized in the same way.
         parser: Its grammar gives the probabilities.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
 
     Raises:
-        UsageError: for a grammar of other symbols.
+        UsageError: for a grammar with different symbols.
     """
     for forest in forests:
         if forest is not None and forest.symbols.names != parser.grammar.symbols:
-            raise UsageError("the forest was made by a grammar of other symbols.")
+            raise UsageError("the forest was made by a grammar with different symbols.")
     ids, _ = parser.encode([() if forest is None else forest.words for forest in forests])
     with kernel_errors("summing over forests"):
         return _native.forest_log_probs(join_forests(forests), *parser.exact, ids, threads=threads)

@@ -1,4 +1,4 @@
-"""How a chart parser works: what it prunes, and what it makes as large as it can."""
+"""Options of a chart parser: what it prunes, and what it maximizes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
 
 
 class Thresholds(NamedTuple):
-    """How much pruning leaves, as natural logarithms."""
+    """Pruning thresholds, as natural logarithms."""
 
     beam: float
-    """Of the share of the likeliest item of a span that others need in the coarsest chart."""
+    """Share of the most likely item of a span that others need in the coarsest chart."""
     levels: tuple[float, ...]
-    """Per level, of the smallest expected number of an item that survives."""
+    """Per level, the smallest expected number of an item that survives."""
 
 
 THRESHOLDS: dict[str, Thresholds] = {
@@ -33,17 +33,18 @@ THRESHOLDS: dict[str, Thresholds] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserOptions:
-    """How a chart parser works.
+    """Options of a chart parser.
 
     Args:
-        pruning: fast, default, accurate, none, or thresholds of one's own; where there are more
-            levels than thresholds, the last holds for the rest.
-        decoding: What the best tree makes as large as it can.
+        pruning: fast, default, accurate, none, or your own thresholds; where there are more
+            levels than thresholds, the last applies to the rest.
+        decoding: What the best tree maximizes.
         max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
-        max_words: Sentences longer than this are not tried.
-        levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
+        max_words: Longer sentences are not parsed.
+        levels: Split-merge cycles whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
-        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
+        k_max_pops: Maximum number of steps to find a k-best list; None for 20 times the trees
+            requested.
     """
 
     pruning: Pruning | Thresholds = "default"
@@ -58,7 +59,7 @@ class ParserOptions:
             check_choice("pruning", self.pruning, THRESHOLDS)
         elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
             raise UsageError(
-                "thresholds of pruning need a beam and at least one level, all numbers."
+                "pruning thresholds need a beam and at least one level, all of them numbers."
             )
         check_choice("decoding", self.decoding, get_args(Decoding))
         if self.max_unary < 0:
@@ -68,6 +69,6 @@ class ParserOptions:
 
     @property
     def thresholds(self) -> Thresholds:
-        """What is pruned."""
+        """The pruning thresholds."""
         pruning = self.pruning
         return pruning if isinstance(pruning, Thresholds) else THRESHOLDS[pruning]

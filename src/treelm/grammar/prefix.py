@@ -1,4 +1,4 @@
-"""Prefix probabilities of a grammar, word by word: charts that grow, the latest of them kept."""
+"""Prefix probabilities of a grammar, word by word: growing charts, the latest of them kept."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from treelm.grammar.chart import WORK_LIMIT
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
 
-#: Memory of the charts that are kept, in bytes.
+#: Memory limit of the kept charts, in bytes.
 KEPT_BYTES = 256 << 20
 
 
 class PrefixCharts:
-    """Charts of the beginnings of sentences, by the ids of their words.
+    """Charts of sentence prefixes, by the ids of their words.
 
-    A chart shares all its columns but the last with that of the words before, so that one word more
-    costs one column. Charts are made again when they are asked for after they were dropped; what
-    they say does not depend on it.
+    A chart shares all its columns but the last with that of the words before, so that one more
+    word costs one column. Dropped charts are made again on demand, with the same results.
 
     Args:
-        kernel: Makes them.
-        most_bytes: Memory of those that are kept.
+        kernel: The kernel that makes them.
+        most_bytes: Memory limit of the kept charts.
     """
 
     def __init__(self, kernel: _native.PrefixScorer, most_bytes: int = KEPT_BYTES) -> None:
@@ -40,7 +39,7 @@ class PrefixCharts:
 
     @property
     def kept_bytes(self) -> int:
-        """Memory of the charts that are kept now."""
+        """Memory of the charts kept now."""
         return self._bytes
 
     def chart(self, words: tuple[int, ...]) -> _native.PrefixChart:
@@ -91,13 +90,13 @@ def word_log_probs(
     """Return the natural log probability of every word and end of sentences.
 
     Args:
-        kernel: Scores prefixes.
+        kernel: The kernel that scores prefixes.
         ids: The words of all sentences.
         starts: Where each sentence begins, and the total.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
 
     Returns:
-        The words of each sentence, then its end; not numbers where a chart is too large.
+        The words of each sentence, then its end; NaN where a chart is too large.
     """
     with kernel_errors("scoring prefixes"):
         log_probs = kernel.score(
@@ -110,11 +109,11 @@ def word_log_probs(
 
 
 def _steps(log_probs: FloatArray, starts: npt.NDArray[np.unsignedinteger[Any]]) -> FloatArray:
-    """Return what each word and end adds, given log probabilities of prefixes and sentences."""
+    """Return the log probability of each word and end, given those of prefixes and sentences."""
     firsts = starts[:-1].astype(np.int64) + np.arange(len(starts) - 1)
     before = np.zeros(len(log_probs))
     before[1:] = log_probs[:-1]
     before[firsts] = 0.0
-    steps = np.full(len(log_probs), -np.inf)  # where there is no way on
+    steps = np.full(len(log_probs), -np.inf)  # where there is no continuation
     np.subtract(log_probs, before, out=steps, where=~np.isneginf(log_probs))
     return steps

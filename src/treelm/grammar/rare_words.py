@@ -1,4 +1,4 @@
-"""Rare words of a tag share one division into subcategories (equation 7.2)."""
+"""Rare words of a tag share one distribution over subcategories (equation 7.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RareWords:
 
     Args:
         tagged: The pairs of word and tag of trees.
-        limit: Words seen so often or less are rare.
+        limit: Words at or below this count are rare.
     """
 
     def __init__(self, tagged: TaggedWords, limit: int) -> None:
@@ -27,7 +27,7 @@ class RareWords:
         self._substates: IntArray | None = None
 
     def _prepare(self, substates: IntArray) -> None:
-        """Note where the counts of rare pairs lie; the same for all iterations of a phase."""
+        """Remember where the counts of rare pairs are; the same for all iterations of a phase."""
         if self._substates is not None and np.array_equal(self._substates, substates):
             return
         sizes = substates[self._tags].astype(np.int64)
@@ -52,7 +52,7 @@ class RareWords:
         return np.bincount(self._tag_at, counts[self._counts_at], minlength=size).astype(np.float64)
 
     def tie(self, counts: FloatArray, substates: IntArray) -> None:
-        """Divide the counts of rare words as rare words of the tag are divided, in place."""
+        """Distribute the counts of rare words as those of all rare words of the tag, in place."""
         if not len(self.pairs):
             return
         together = self.by_tag(counts, substates)

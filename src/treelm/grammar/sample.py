@@ -1,4 +1,4 @@
-"""Trees drawn from a grammar, top down."""
+"""Trees sampled from a grammar, top down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treelm.trees.tree import Tree
 
 
 class _Expansions(NamedTuple):
-    """What a subcategory of a phrase may become."""
+    """The expansions of a subcategory of a phrase."""
 
     reach: FloatArray
     """Cumulative weights of all rules with all subcategories of the children."""
@@ -58,7 +58,7 @@ class _Place:
 
 
 class GrammarSampler:
-    """Draws trees from a grammar, plain or latent, whose words add up to one.
+    """Samples trees from a grammar, plain or latent, whose words sum to one.
 
     Args:
         grammar: The rules.
@@ -71,7 +71,7 @@ class GrammarSampler:
     def __init__(self, grammar: Grammar, lexicon: Lexicon) -> None:
         if not lexicon.normalized:
             raise UnsupportedTask(
-                "the words of this grammar do not add up to one, so that no sentence can be drawn "
+                "the words of this grammar do not sum to one, so that no sentence can be sampled "
                 "from it. Train it with --lexicon closed.",
                 code="E_NOT_NORMALIZED",
             )
@@ -84,10 +84,10 @@ class GrammarSampler:
         """Return a tree without intermediate nodes, and its words.
 
         Args:
-            seed: With `stream`, decides everything.
+            seed: With `stream`, determines the result.
             stream: Number of the tree.
-            max_words: A tree of more words is given up; then there is None instead of it, and the
-                words that were drawn before.
+            max_words: A tree of more words is abandoned; None is returned instead of it, and the
+                words sampled so far.
         """
         place = _Place(seed, stream)
         phrasal = self.grammar.phrasal
@@ -103,7 +103,7 @@ class GrammarSampler:
             children = self._children(symbol, sub, place)
             nodes.append((symbol, len(children)))
             todo.extend(reversed(children))
-            if len(ids) + len(todo) > max_words:  # every symbol has a word at least
+            if len(ids) + len(todo) > max_words:  # every symbol has at least one word
                 return None, self._decode(ids)
         words = self._decode(ids)
         return self._tree(nodes, words), words
@@ -159,7 +159,7 @@ class GrammarSampler:
             found = self._words[tag, sub] = self._tag_words(tag, sub)
         if place.uniform() * (found.own + found.rest) < found.own:
             return int(found.ids[place.choose(found.reach)])
-        while True:  # words seen with the tag had their turn
+        while True:  # words seen with the tag were handled above
             word = place.choose(self._open_reach)
             at = int(np.searchsorted(found.ids, word))
             if at == len(found.ids) or found.ids[at] != word:
@@ -177,14 +177,14 @@ class GrammarSampler:
         seen = np.zeros(len(lexicon.vocabulary), dtype=np.bool_)
         seen[ids] = True
         if not (lexicon.openness[~seen] > 0).any():
-            rest = 0.0  # what is left of the difference is rounding
+            rest = 0.0  # the rest of the difference is rounding
         return _TagWords(float(scores.sum()), np.cumsum(scores), ids, max(rest, 0.0))
 
     # -- trees ------------------------------------------------------------------------------
 
     def _tree(self, nodes: list[tuple[int, int]], words: tuple[str, ...]) -> Tree:
         names = self.grammar.symbols
-        stack: list[list[Tree]] = []  # what each node gives the one above, leftmost last
+        stack: list[list[Tree]] = []  # what each node passes to the one above, leftmost last
         word = len(words)
         for place in range(len(nodes) - 1, -1, -1):
             symbol, count = nodes[place]

@@ -1,4 +1,4 @@
-"""What a parser gives: trees, their scores, and how they were found."""
+"""The results of a parser: trees, their scores, and how they were found."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class ParseStatus(IntEnum):
     """How a tree was found."""
 
     PARSED = 0
-    """With the pruning asked for."""
+    """With the requested pruning."""
     LOOSENED = 1
-    """After nothing was left, with looser pruning."""
+    """With looser pruning, after no parse was left."""
     UNPRUNED = 2
-    """After nothing was left again, without pruning."""
+    """Without pruning, after no parse was left again."""
     FAILED = 3
-    """Not at all: the tree is a flat one with the most probable tags."""
+    """No parse: the tree is a flat one with the most probable tags."""
     TOO_LONG = 4
-    """Not tried, because the sentence is too long; the tree is a flat one."""
+    """Not parsed because the sentence is too long; the tree is a flat one."""
 
 
 class ScoredTree(NamedTuple):
-    """A tree and what the parser thinks of it."""
+    """A tree and its score."""
 
     tree: Tree
     score: float
@@ -35,5 +35,5 @@ class ScoredTree(NamedTuple):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether the grammar has no tree for the words, and this one stands in for it."""
+        """Whether the grammar has no tree for the words, and this one replaces it."""
         return self.status >= ParseStatus.FAILED

@@ -1,4 +1,4 @@
-"""Weights of rules in a file: those of latent grammars are mostly zero, which is not stored."""
+"""Rule weights in a file: those of latent grammars are mostly zero, and zeros are not stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treelm.errors import ModelFileError
 from treelm.grammar.grammar import FloatArray, IntArray
 
-#: A file may stand for so many times the weights it holds: memory is not its to take.
+#: A file may expand to at most this many times the weights it stores, to bound memory.
 LARGEST_EXPANSION = 4096
 
 _PLACES = "_places"
@@ -48,11 +48,11 @@ def full_weights(
     if substates.ndim != 1 or rules.ndim != 2 or (substates < 1).any():
         raise _wrong(name, "have no rules")
     if rules.size and (rules.min() < 0 or rules.max() >= len(substates)):
-        raise _wrong(name, "are those of symbols that do not exist")
+        raise _wrong(name, "belong to symbols that do not exist")
     # In floating point nothing overflows, whatever the file claims.
     total = float(substates.astype(np.float64)[rules].prod(axis=1).sum())
     if total > LARGEST_EXPANSION * (len(places) + 1):
-        raise _wrong(name, f"are {len(places)}, and are said to stand for {total:.3g}")
+        raise _wrong(name, f"are {len(places)}, but are declared to expand to {total:.3g}")
     if len(places) and (places[0] < 0 or places[-1] >= total or (places[1:] <= places[:-1]).any()):
         raise _wrong(name, "are not in ascending order")
     full = np.zeros(int(total))
@@ -62,7 +62,7 @@ def full_weights(
 
 def _wrong(name: str, what: str) -> ModelFileError:
     return ModelFileError(
-        f'this is no grammar: the weights "{name}" {what}. Is a model folder damaged? Train the '
-        "model again.",
+        f'this is not a valid grammar: the weights "{name}" {what}. Is a model folder damaged? '
+        "Train the model again.",
         code="E_GRAMMAR",
     )

@@ -1,7 +1,7 @@
 """Split-merge training of grammars with latent subcategories (Petrov et al. 2006).
 
-In every cycle each subcategory is split in two, expectation-maximization tells the halves apart,
-and those splits that help least are undone. Equation numbers are those of the specification.
+In every cycle each subcategory is split in two, expectation-maximization separates the halves,
+and the splits that help least are undone. Equation numbers are those of the specification.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treelm.kernel_errors import kernel_errors
 #: The three phases of expectation-maximization in a cycle.
 Phase = Literal["split", "merge", "smooth"]
 
-#: Over which subcategories smoothing takes the mean.
+#: The subcategories over which smoothing takes the mean.
 SmoothingScope = Literal["all", "branch"]
 
 
@@ -30,15 +30,15 @@ class SplitMergeOptions:
     """Constants of the training, with the defaults of the Berkeley parser.
 
     Args:
-        split_iterations: Iterations after a split.
-        merge_iterations: Iterations after a merge.
-        smooth_iterations: Iterations with smoothing.
-        merge_fraction: Share of the splits that is undone.
+        split_iterations: Number of iterations after a split.
+        merge_iterations: Number of iterations after a merge.
+        smooth_iterations: Number of iterations with smoothing.
+        merge_fraction: Share of the splits that are undone.
         noise: Largest relative change of a weight when it is split.
         rule_smoothing: How far rules are moved towards the mean over subcategories.
         lexical_smoothing: The same for words under tags.
-        smoothing_scope: all for the mean over all subcategories, branch for that over the others
-            below the same first split, as the Berkeley parser has it.
+        smoothing_scope: all for the mean over all subcategories, branch for the mean over the
+            others below the same first split, as in the Berkeley parser.
         rule_filter: Rules with smaller weights are dropped.
         seed: Seed of the noise.
     """
@@ -76,7 +76,7 @@ class LatentWeights:
 
     @property
     def branches(self) -> IntArray:
-        """Of every subcategory: below which half of its symbol's first split it lies, 0 or 1."""
+        """Per subcategory, the half of its symbol's first split that it is below, 0 or 1."""
         found = np.zeros(int(self.substates.sum()), dtype=np.int32)
         symbols = np.repeat(np.arange(len(self.substates)), self.substates)
         above: IntArray = np.arange(len(found), dtype=np.int32)
@@ -99,7 +99,7 @@ class LatentWeights:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What is known after one iteration.
+    """The state of training after one iteration.
 
     Args:
         cycle: Cycle, counted from 1.
@@ -107,8 +107,8 @@ class Iteration:
         number: Iteration within the phase, counted from 1.
         log_likelihood: Log likelihood of the trees before the iteration.
         held_out: Log likelihood of held-out trees after it, where there are any.
-        impossible: Trees whose probability is zero.
-        substates: Subcategories of all symbols together.
+        impossible: Number of trees whose probability is zero.
+        substates: Number of subcategories of all symbols together.
     """
 
     cycle: int
@@ -148,8 +148,8 @@ def maximize(
         substates: Subcategories of all symbols.
         counts: Expected counts; overwritten with weights.
         previous: Weights that a subcategory without counts keeps.
-        rule_filter: Weights below become zero.
-        threads: Kernel threads; results do not depend on it.
+        rule_filter: Smaller weights become zero.
+        threads: Number of threads.
     """
     with kernel_errors("dividing counts"):
         _native.normalize_rules(
@@ -174,9 +174,9 @@ def smooth(
         substates: Subcategories of all symbols.
         weights: Weights of all rules.
         rule_smoothing: How far rules are moved.
-        lexical_smoothing: How far words under tags are.
-        branches: Where the mean is over the others of the same branch: that of each subcategory.
-        threads: Kernel threads; results do not depend on it.
+        lexical_smoothing: How far words under tags are moved.
+        branches: The branch of each subcategory, where the mean is over the others of its branch.
+        threads: Number of threads.
     """
     one_group = np.zeros(int(substates.sum()), dtype=np.int32)
     with kernel_errors("smoothing rules"):
@@ -219,7 +219,7 @@ def split(
 
 
 def sibling_shares(rules: LatentRules, state: LatentWeights, counts: FloatArray) -> FloatArray:
-    """Return what each subcategory is of itself and its sibling together: q of (5.2)."""
+    """Return the share of each subcategory in itself and its sibling together: q of (5.2)."""
     totals = _native.substate_totals(rules.rows, state.substates, counts)
     firsts = _even_places(state.substates)
     both = totals[firsts] + totals[firsts + 1]
@@ -237,14 +237,14 @@ def merge(
     shares: FloatArray,
     fraction: float,
 ) -> LatentWeights:
-    """Return the grammar with those splits undone that cost the least likelihood.
+    """Return the grammar after undoing the splits that cost the least likelihood.
 
     Args:
         rules: The rules.
         state: The grammar after a split.
         gains: What each merge gains (mostly a loss), at the even subcategories.
-        shares: What each subcategory is of itself and its sibling together.
-        fraction: Share of the pairs of siblings that is merged.
+        shares: Share of each subcategory in itself and its sibling together.
+        fraction: Share of the pairs of siblings that are merged.
     """
     firsts = _even_places(state.substates)
     order = np.argsort(-gains[firsts], kind="stable")
@@ -274,15 +274,15 @@ def _even_places(substates: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class SplitMerge:
-    """The training of one grammar; cycles can be run one by one.
+    """The training of a grammar; cycles can be run one by one.
 
     Args:
         trees: What it is trained on.
         options: Constants.
-        threads: Kernel threads; results do not depend on it.
-        held_out: Judges the grammars of a phase, of which the best is kept; None: the last is.
-        rare: Words that share the division of their tags into subcategories; None: all learn
-            their own.
+        threads: Number of threads.
+        held_out: Evaluates the grammars of a phase, of which the best is kept; None: the last is.
+        rare: Words that share the distribution over the subcategories of their tags; None: all
+            learn their own.
     """
 
     trees: LatentTrees
@@ -346,7 +346,7 @@ class SplitMerge:
                 if value > best_value:
                     best, best_value = state, value
             spare = before.weights
-            if number == 1 or before is best:  # somebody else's array
+            if number == 1 or before is best:  # the caller's array
                 spare = np.empty_like(spare)
             yield Iteration(
                 cycle,

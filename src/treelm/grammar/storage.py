@@ -42,7 +42,7 @@ _MOST_CYCLES = 64
 
 
 def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of both, by the names they have in a file of tables."""
+    """Return the arrays of both, by their names in a file of tables."""
     arrays = {name: getattr(grammar, name) for name in _GRAMMAR if name not in _WEIGHTS}
     for name in _WEIGHTS:
         arrays |= stored_weights(name, getattr(grammar, name))
@@ -59,7 +59,7 @@ def write_grammar(
     lexicon: Lexicon,
     others: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
-    """Write the files of a grammar and its lexicon, other arrays beside them."""
+    """Write the files of a grammar and its lexicon, with other arrays."""
     writer.tables(TABLES, {**grammar_tensors(grammar, lexicon), **(others or {})})
     writer.text(LABELS, "".join(f"{symbol}\n" for symbol in grammar.symbols))
     save_vocabulary(lexicon.vocabulary, writer.file(WORDS))
@@ -92,14 +92,16 @@ def _assemble(
         found = tables.get(name)
         if found is None or found.dtype != kind:
             raise ModelFileError(
-                f'the table "{name}" is missing or of another kind', code="E_MODEL_TABLES"
+                f'the table "{name}" is missing or of the wrong type', code="E_MODEL_TABLES"
             )
         return found
 
     phrasal = array(_PHRASAL, np.int32)
     normalized = array(_NORMALIZED, np.uint8)
     if phrasal.shape != (1,) or normalized.shape != (1,):
-        raise ModelFileError("a single number is none", code="E_MODEL_TABLES")
+        raise ModelFileError(
+            "a table that should hold one number has another size", code="E_MODEL_TABLES"
+        )
     splits: list[npt.NDArray[Any]] = []
     while f"{_SPLITS}{len(splits)}" in tables and len(splits) < _MOST_CYCLES:
         splits.append(array(f"{_SPLITS}{len(splits)}", np.int32))

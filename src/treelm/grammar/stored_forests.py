@@ -1,4 +1,4 @@
-"""Packed forests of many sentences as few arrays, to be stored."""
+"""Packed forests of many sentences as a few arrays, for storage."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def parted_forests(
 
     Raises:
         ValueError: with the reason, if the arrays do not fit together.
-        EstimationError: ``E_ARGUMENT`` for what is no forest.
+        EstimationError: ``E_ARGUMENT`` for anything but a forest.
     """
     if set(arrays) != _NAMES or any(array.ndim != 1 for array in arrays.values()):
-        raise ValueError("the arrays are not those of forests")
+        raise ValueError("the arrays are not forests")
     for name, array in arrays.items():
         if array.dtype != _FLOATS[name] if name in _FLOATS else array.dtype.kind != "u":
             raise ValueError(f"the array {name} has the wrong type")
     counts = ("status", "log_prob", "nodes", "edges")
     if any(len(arrays[name]) != len(sentences) for name in counts) or len(arrays["sizes"]) != 2:
-        raise ValueError("there is not one entry for each sentence")
+        raise ValueError("the number of entries is not that of the sentences")
     status = arrays["status"]
     if len(status) and status.max() > max(ParseStatus):
-        raise ValueError("a status is not known")
+        raise ValueError("a status is unknown")
     nodes, edges = starts(arrays["nodes"]), starts(arrays["edges"])
     for name, array in arrays.items():
         size = nodes[-1] if name.startswith("node_") else edges[-1]
@@ -89,7 +89,7 @@ def parted_forests(
         min(max_unary, 1000),
     )
     if phrasal > len(symbols.names) or len(symbols.visible_start) != len(symbols.names) + 1:
-        raise ValueError("there are not as many symbols as there should be")
+        raise ValueError("the number of symbols is wrong")
     if len(symbols.visible_label) and symbols.visible_label.max() >= len(symbols.labels):
         raise ValueError("a label is out of range")
     forests = split_forests(

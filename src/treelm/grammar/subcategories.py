@@ -15,16 +15,16 @@ from treelm.grammar.lexicon import Lexicon
 
 Places = npt.NDArray[np.int64]
 
-#: Steps down an edge of a tree, and the weight that is not worth another one.
+#: Steps down an edge of a tree, and the weight below which they end.
 _DEEPEST, _NOTHING = 100, 1e-6
 
-#: Sides of a tree that are looked at for typical words: the first and the last word below a node.
+#: Sides of a tree searched for typical words: the first and the last word below a node.
 _SIDES = (1, -1)
 
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Something a subcategory makes, and how likely that is."""
+    """Something a subcategory generates, and its probability."""
 
     name: str
     share: float
@@ -36,8 +36,8 @@ class Subcategory:
 
     Args:
         name: Symbol and number, such as ``NP-3``.
-        share: Its share of the symbol, in trees that the grammar makes.
-        words: Typical words: of a tag, those it makes; of a phrase, those it begins with.
+        share: Its share of the symbol, in trees that the grammar generates.
+        words: Typical words: of a tag, those it generates; of a phrase, those it begins with.
         last_words: Of a phrase, the words it ends with.
         rules: Typical rules.
     """
@@ -58,7 +58,7 @@ def describe_subcategories(
         grammar: The grammar.
         lexicon: Its lexicon.
         symbol: A label, such as ``NP``.
-        limit: Most words and most rules of each.
+        limit: Maximum number of words and of rules of each.
 
     Raises:
         UsageError: if the grammar has no such symbol.
@@ -102,7 +102,7 @@ def _word_scores(grammar: Grammar, lexicon: Lexicon) -> tuple[Places, Places, Fl
 def _edge_words(grammar: Grammar, lexicon: Lexicon, first: int, size: int, side: int) -> FloatArray:
     """Return, for some subcategories, the probabilities of the words they begin or end with.
 
-    A subcategory hands its weight to the subcategories of its first (last) child, and so on down
+    A subcategory passes its weight to the subcategories of its first (last) child, and so on down
     to tags.
     """
     at_edge = np.zeros((size, grammar.total_substates))

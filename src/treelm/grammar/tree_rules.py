@@ -18,7 +18,7 @@ _Ids = npt.NDArray[np.uint32]
 
 
 def find_places(known: Places, keys: Places) -> Places:
-    """Return the places of keys among ascending numbers, -1 where they are none of them.
+    """Return the places of keys among ascending numbers, -1 for keys not among them.
 
     Examples:
         >>> find_places(np.array([2, 5, 9]), np.array([9, 3, 2])).tolist()
@@ -31,16 +31,16 @@ def find_places(known: Places, keys: Places) -> Places:
 
 
 def inner_rules(trees: BinaryTrees, symbol: Places, binary: IntArray, unary: IntArray) -> Places:
-    """Return the rule of every node that holds no word: binary ones first, then unary ones.
+    """Return the rule of every node without a word: binary ones first, then unary ones.
 
     Args:
         trees: The trees.
-        symbol: Per node, its symbol in the grammar; -1 for what the grammar does not have.
+        symbol: Per node, its symbol in the grammar; -1 if the grammar does not have it.
         binary: Rows (A, B, C) of the grammar, ascending.
         unary: Rows (A, B) of the grammar, ascending.
 
     Returns:
-        -1 for words and for what is no rule of the grammar.
+        -1 for words and for rules that the grammar does not have.
     """
     size = 1 + max(
         int(symbol.max(initial=0)), int(binary.max(initial=0)), int(unary.max(initial=0))
@@ -90,12 +90,12 @@ def pair_scores(lexicon: Lexicon, pairs: Places) -> FloatArray:
 
 
 def whole_trees(trees: BinaryTrees, good: Mask) -> Mask:
-    """Return which trees have nothing but good nodes."""
+    """Return which trees have only good nodes."""
     return np.logical_and.reduceat(good, trees.tree_start[:-1].astype(np.int64))
 
 
 def chosen_trees(trees: BinaryTrees, rule: Places, kept: Mask) -> tuple[_Ids, _Ids, _Ids, _Ids]:
-    """Return rules, children and starts of the chosen trees, their nodes numbered anew."""
+    """Return rules, children and starts of the chosen trees, their nodes renumbered."""
     starts = trees.tree_start.astype(np.int64)
     sizes: Places = starts[1:] - starts[:-1]
     nodes = np.repeat(kept, sizes)

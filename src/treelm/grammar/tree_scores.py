@@ -1,4 +1,4 @@
-"""Probabilities of given trees under a grammar, summed over the subcategories that nobody sees."""
+"""Probabilities of given trees under a grammar, summed over the hidden subcategories."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treelm.transforms.unary_chains import TAG_MARK
 
 
 class TreeScores:
-    """Gives trees their probabilities under a grammar, plain or latent.
+    """Computes the probabilities of trees under a grammar, plain or latent.
 
     Args:
         grammar: The rules.
@@ -36,7 +36,7 @@ class TreeScores:
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Symbols by name, phrases and tags; tags without the mark that tells them from phrases."""
+        """Symbols by name, phrases and tags; tags without their mark."""
         symbols, phrasal = self.grammar.symbols, self.grammar.phrasal
         phrases = {name: number for number, name in enumerate(symbols[:phrasal])}
         tags = {_tag_name(name): number for number, name in enumerate(symbols[phrasal:], phrasal)}
@@ -46,13 +46,13 @@ class TreeScores:
         """Return the joint natural log probability of each tree and its words.
 
         Args:
-            trees: Trees, made binary as those of the grammar were.
-            count: How many trees were given to make them from; some may have been left out.
-            threads: Kernel threads; results do not depend on it.
+            trees: Trees, binarized as those of the grammar were.
+            count: Number of trees they were made from; some may have been left out.
+            threads: Number of threads.
 
         Returns:
-            One number for each tree that was given; minus infinity for what the grammar cannot
-            make, and for trees that were left out.
+            One number for each original tree; minus infinity for what the grammar cannot
+            derive, and for trees that were left out.
         """
         result = np.full(count, -np.inf)
         if not len(trees):
@@ -106,7 +106,7 @@ class TreeScores:
 
 
 def _tag_name(name: str) -> str:
-    # The mark stands before the annotation with parents, if there is one.
+    # The mark comes before the annotation with parents, if there is one.
     return name.replace(TAG_MARK, "", 1) if TAG_MARK in name else name
 
 

@@ -1,1 +1,1 @@
-"""Other people's types, each imported only when used."""
+"""Types of other packages, each imported only when used."""

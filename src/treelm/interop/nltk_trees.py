@@ -28,7 +28,7 @@ def from_nltk(tree: Any) -> Tree:
         if not hasattr(node, "label"):
             raise CorpusFormatError(
                 f"{node!r} is neither a word nor a tree; leaves of an nltk.Tree must be strings "
-                "(chunk trees hold pairs of word and tag).",
+                "(chunk trees have pairs of word and tag).",
                 code="E_MIXED",
             )
         order.extend(child for child in node if not isinstance(child, str))
@@ -37,11 +37,11 @@ def from_nltk(tree: Any) -> Tree:
         words = [child for child in node if isinstance(child, str)]
         if words and len(node) != len(words):
             raise CorpusFormatError(
-                f'node "{node.label()}" holds words and phrases side by side.', code="E_MIXED"
+                f'node "{node.label()}" has both words and phrases as children.', code="E_MIXED"
             )
         if len(words) > 1:
             raise CorpusFormatError(
-                f'tag "{node.label()}" stands over {len(words)} words; a tag holds one.',
+                f'tag "{node.label()}" is over {len(words)} words; a tag has one.',
                 code="E_MULTI_WORD",
             )
         content = words[0] if words else [done[id(child)] for child in node]

@@ -1,6 +1,6 @@
-"""Other people's parsers as parsers of treelm, so that models of trees can hold them.
+"""Parsers of other packages as treelm parsers, so that tree models can use them.
 
-Nothing is imported here: the objects are made by their own packages and given to these functions.
+Nothing is imported here: the caller makes the objects and passes them to these functions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from treelm.trees.tree import Tree
 
 _ROOTS = {"", "ROOT", "TOP", "S1", "VROOT"}
 
-#: The trees of a sentence, best first, with natural logarithms of scores.
+#: The trees of a sentence, best first, with the natural logarithms of their scores.
 Found = Iterable[tuple[Tree, float]]
 
 
 def prepared(tree: Tree) -> Tree:
-    """Return a tree as the reader of brackets would give it: cleaned, one ROOT on top.
+    """Return a tree as the bracket reader would give it: cleaned, one ROOT on top.
 
     Examples:
         >>> print(prepared(Tree.from_string("(TOP (S (NP-SBJ (PRP I)) (VP (VBP sleep))))")))
@@ -37,11 +37,11 @@ def prepared(tree: Tree) -> Tree:
 
 
 class ForeignParser(SentenceParser):
-    """A parser of treelm around a function that finds trees.
+    """A treelm parser around a function that finds trees.
 
     Args:
-        find: Given the words of a sentence and how many trees are wanted, gives trees with scores,
-            the best first.
+        find: Takes the words of a sentence and the number of trees wanted, returns trees with
+            scores, the best first.
         name: What messages call the parser.
     """
 
@@ -56,7 +56,8 @@ class ForeignParser(SentenceParser):
         """Return up to `k` distinct trees of a sentence, the best first; none for no words.
 
         Raises:
-            CorpusFormatError: ``E_WORDS_CHANGED`` if a tree has other words than the sentence.
+            CorpusFormatError: ``E_WORDS_CHANGED`` if the words of a tree are not those of the
+                sentence.
         """
         words = words_of(sentence)
         if not words:
@@ -67,7 +68,7 @@ class ForeignParser(SentenceParser):
             if tree.words != words:
                 raise CorpusFormatError(
                     f'the {self._name} parser gave the sentence "{" ".join(words)[:80]}" a tree of '
-                    f'the words "{" ".join(tree.words)[:80]}". Switch its own tokenization off.',
+                    f'the words "{" ".join(tree.words)[:80]}". Switch off its own tokenization.',
                     code="E_WORDS_CHANGED",
                 )
             found.setdefault(tree, ScoredTree(tree, score, math.nan))
@@ -77,7 +78,7 @@ class ForeignParser(SentenceParser):
 
 
 def nltk_parser(parser: Any) -> ForeignParser:
-    """Return a parser of nltk, such as ``ViterbiParser`` or ``InsideChartParser``, as one of ours.
+    """Return an nltk parser, such as ``ViterbiParser``, as a treelm parser.
 
     Args:
         parser: An object whose ``parse(words)`` gives ``nltk.Tree`` objects; scores are taken from
@@ -97,7 +98,7 @@ def nltk_parser(parser: Any) -> ForeignParser:
 
 
 def stanza_parser(pipeline: Any) -> ForeignParser:
-    """Return a pipeline of stanza with the processor ``constituency`` as one of our parsers.
+    """Return a stanza pipeline with the processor ``constituency`` as a treelm parser.
 
     Args:
         pipeline: ``stanza.Pipeline("en", processors="tokenize,pos,constituency",
@@ -113,7 +114,7 @@ def stanza_parser(pipeline: Any) -> ForeignParser:
 
 
 def benepar_parser(parser: Any) -> ForeignParser:
-    """Return ``benepar.Parser(...)`` as one of our parsers; it gives one tree a sentence.
+    """Return ``benepar.Parser(...)`` as a treelm parser; it gives one tree per sentence.
 
     Args:
         parser: An object whose ``parse(words)`` gives an ``nltk.Tree``.

@@ -1,4 +1,4 @@
-"""Conversion from the constituency trees of stanza."""
+"""Conversion from stanza's constituency trees."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from treelm.trees.tree import Tree
 
 
 def from_stanza(tree: Any) -> Tree:
-    """Return a copy of a constituency tree of stanza, such as ``sentence.constituency``.
+    """Return a copy of a stanza constituency tree, such as ``sentence.constituency``.
 
     Args:
         tree: A node with ``label`` and ``children``; a word is a node without children.
 
     Raises:
-        CorpusFormatError: for a node that mixes words and phrases, or holds several words.
+        CorpusFormatError: for a node that mixes words and phrases, or a tag over several words.
     """
     if not tree.children:
         raise CorpusFormatError("the tree is a single word.", code="E_NO_WORD")
@@ -27,11 +27,11 @@ def from_stanza(tree: Any) -> Tree:
         words = [str(child.label) for child in node.children if not child.children]
         if words and len(words) != len(node.children):
             raise CorpusFormatError(
-                f'node "{node.label}" holds words and phrases side by side.', code="E_MIXED"
+                f'node "{node.label}" has both words and phrases as children.', code="E_MIXED"
             )
         if len(words) > 1:
             raise CorpusFormatError(
-                f'tag "{node.label}" stands over {len(words)} words; a tag holds one.',
+                f'tag "{node.label}" is over {len(words)} words; a tag has one.',
                 code="E_MULTI_WORD",
             )
         content = words[0] if words else [done[id(child)] for child in node.children]

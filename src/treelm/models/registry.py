@@ -1,51 +1,260 @@
-"""Systems by name: loaded from a folder, or trained, without knowing their classes."""
+"""Systems by name: loaded from a folder or trained, without knowing their classes.
+
+An entry of `SYSTEMS`, or one of another package under the entry point ``treelm.systems``, is all
+that `treelm.train`, the command line, its help and the contract tests need to know of a system.
+Nothing of a system is imported before it is used.
+"""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
-import inspect
 import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.errors import ModelFileError, UsageError
-from treelm.models.interface.model import LanguageModel
-from treelm.store.folder import ModelFolder, open_folder
 
-#: Name of a system -> where its class is; imported when it is used.
-SYSTEMS = {
-    "ngram": "treelm.models.ngram.model:NgramModel",
-    "pcfg": "treelm.models.pcfg.model:PcfgModel",
-    "pcfg_la": "treelm.models.pcfg_la.model:PcfgLaModel",
-    "hhmm": "treelm.models.hhmm.model:HhmmModel",
-    "composite": "treelm.models.composite.model:CompositeModel",
-    "treelet": "treelm.models.treelet.model:TreeletModel",
-    "headlex": "treelm.models.headlex.model:HeadlexModel",
-    "plsa": "treelm.models.plsa.model:PlsaModel",
-    "lsvm": "treelm.models.lsvm.model:LatentSvmModel",
-    "trigram_svm": "treelm.models.trigram_svm.model:TrigramSvmModel",
-    "tree_features": "treelm.models.tree_features.model:TreeFeaturesModel",
-    "interpolated": "treelm.models.mixture.model:InterpolatedModel",
-    "interpolated_sentences": "treelm.models.mixture.model:InterpolatedSentences",
+if TYPE_CHECKING:
+    from treelm.corpus.brackets import ReadOptions
+    from treelm.models.inputs import Input
+    from treelm.models.interface.model import Config, LanguageModel
+    from treelm.models.run import Run
+    from treelm.store.folder import ModelFolder
+
+#: Where other packages name systems of theirs.
+ENTRY_POINT = "treelm.systems"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """A kind of model.
+
+    Args:
+        name: Its name, with underscores; on the command line with hyphens.
+        model: ``module:Class`` of its models.
+        train: ``module:function`` that trains one.
+        config: ``module:Class`` of its options.
+        summary: What it is, in one sentence.
+        example: Arguments of ``treelm train NAME`` for a first try, without the output.
+        takes_memory: Whether training honours a memory limit.
+        is_resumable: Whether an interrupted training can be resumed.
+        is_stored: Whether model folders carry its name; if not, its models are those of another
+            system, trained in a way of its own.
+    """
+
+    name: str
+    model: str
+    train: str
+    config: str
+    summary: str
+    example: str
+    takes_memory: bool = False
+    is_resumable: bool = False
+    is_stored: bool = True
+
+    @property
+    def model_class(self) -> type[LanguageModel]:
+        """The class of its models."""
+        found: type[LanguageModel] = _resolved(self.model)
+        return found
+
+    @property
+    def trainer(self) -> Callable[..., LanguageModel]:
+        """What trains a model: ``trainer(data, config, *, run, ...)``."""
+        found: Callable[..., LanguageModel] = _resolved(self.train)
+        return found
+
+    @property
+    def config_class(self) -> type[Config]:
+        """The class of its options."""
+        found: type[Config] = _resolved(self.config)
+        return found
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What it is trained on, the main thing first."""
+        from treelm.models.inputs import inputs_of
+
+        return inputs_of(self.trainer)
+
+    def make_config(self, options: Mapping[str, object]) -> Config:
+        """Return checked options.
+
+        Raises:
+            UsageError: naming the option that does not exist or has an impossible value.
+        """
+        from treelm.models.interface.model import make_config
+
+        return make_config(self.config_class, options, self.name)
+
+
+SYSTEMS: dict[str, System] = {
+    system.name: system
+    for system in (
+        System(
+            name="ngram",
+            model="treelm.models.ngram.model:NgramModel",
+            train="treelm.models.ngram.train:train_ngram",
+            config="treelm.models.ngram.config:NgramConfig",
+            summary="Train an n-gram model.",
+            example="--order 3 --text train.txt",
+            takes_memory=True,
+        ),
+        System(
+            name="pcfg",
+            model="treelm.models.pcfg.model:PcfgModel",
+            train="treelm.models.pcfg.train:train_pcfg",
+            config="treelm.models.pcfg.config:PcfgConfig",
+            summary="Read a grammar off a treebank.",
+            example="--trees train.mrg",
+        ),
+        System(
+            name="pcfg_la",
+            model="treelm.models.pcfg_la.model:PcfgLaModel",
+            train="treelm.models.pcfg_la.train:train_pcfg_la",
+            config="treelm.models.pcfg_la.config:PcfgLaConfig",
+            summary="Learn the subcategories of a treebank grammar by splitting and merging.",
+            example="--trees train.mrg --cycles 5 --seed 1",
+            is_resumable=True,
+        ),
+        System(
+            name="hhmm",
+            model="treelm.models.hhmm.model:HhmmModel",
+            train="treelm.models.hhmm.train:train_hhmm",
+            config="treelm.models.hhmm.config:HhmmConfig",
+            summary="Train an HHMM: an incremental right-corner parser as a language model.",
+            example="--trees train.mrg --depth 4",
+        ),
+        System(
+            name="slm",
+            model="treelm.models.composite.model:CompositeModel",
+            train="treelm.models.composite.train:train_slm",
+            config="treelm.models.composite.config:SlmConfig",
+            summary="Train a structured language model (Chelba and Jelinek 2000).",
+            example="--trees train.mrg --held-out dev.mrg",
+            is_resumable=True,
+            is_stored=False,
+        ),
+        System(
+            name="composite",
+            model="treelm.models.composite.model:CompositeModel",
+            train="treelm.models.composite.train:train_composite",
+            config="treelm.models.composite.config:CompositeConfig",
+            summary="Train a composite n-gram, structured and topic model (Tan et al. 2011).",
+            example="--trees train.mrg --held-out dev.mrg --order 3 --heads 2 --topics 200",
+            is_resumable=True,
+        ),
+        System(
+            name="plsa",
+            model="treelm.models.plsa.model:PlsaModel",
+            train="treelm.models.plsa.train:train_plsa",
+            config="treelm.models.plsa.config:PlsaConfig",
+            summary="Train a topic model (PLSA), or with --order 2 and more an n-gram/PLSA model.",
+            example="--text train.txt --topics 200 --order 3",
+            is_resumable=True,
+        ),
+        System(
+            name="treelet",
+            model="treelm.models.treelet.model:TreeletModel",
+            train="treelm.models.treelet.train:train_treelet",
+            config="treelm.models.treelet.config:TreeletConfig",
+            summary="Train a treelet model (Pauls and Klein 2012).",
+            example="--trees train.mrg --parser grammar",
+            takes_memory=True,
+        ),
+        System(
+            name="headlex",
+            model="treelm.models.headlex.model:HeadlexModel",
+            train="treelm.models.headlex.train:train_headlex",
+            config="treelm.models.headlex.config:HeadlexConfig",
+            summary="Train a head-lexicalised model, after Collins's first.",
+            example="--trees train.mrg",
+            takes_memory=True,
+        ),
+        System(
+            name="lsvm",
+            model="treelm.models.lsvm.model:LatentSvmModel",
+            train="treelm.models.lsvm.train:train_lsvm",
+            config="treelm.models.lsvm.config:LatentSvmConfig",
+            summary="Train a latent SVM over hidden trees (Cherry and Quirk 2008).",
+            example="--good a.txt --bad b.txt --dev-good c.txt --dev-bad d.txt --trees train.mrg",
+            is_resumable=True,
+        ),
+        System(
+            name="trigram_svm",
+            model="treelm.models.trigram_svm.model:TrigramSvmModel",
+            train="treelm.models.trigram_svm.train:train_trigram_svm",
+            config="treelm.models.trigram_svm.config:TrigramSvmConfig",
+            summary="Train an SVM over the words, pairs and triples of a sentence.",
+            example="--good a.txt --bad b.txt",
+        ),
+        System(
+            name="tree_features",
+            model="treelm.models.tree_features.model:TreeFeaturesModel",
+            train="treelm.models.tree_features.train:train_tree_features",
+            config="treelm.models.tree_features.config:TreeFeaturesConfig",
+            summary="Train a classifier by features of one parse of each sentence.",
+            example="--features rerank --parser parser --good a.txt --bad b.txt",
+        ),
+        System(
+            name="interpolated",
+            model="treelm.models.mixture.model:InterpolatedModel",
+            train="treelm.models.mixture.train:train_interpolated",
+            config="treelm.models.mixture.config:MixtureOptions",
+            summary="Mix models word by word, or sentence by sentence where one needs whole "
+            "sentences; the weights are found on held-out text.",
+            example="--models a b --held-out dev.txt",
+        ),
+        System(
+            name="interpolated_sentences",
+            model="treelm.models.mixture.model:InterpolatedSentences",
+            train="treelm.models.mixture.train:train_interpolated_sentences",
+            config="treelm.models.mixture.config:MixtureOptions",
+            summary="Mix models sentence by sentence; the weights are found on held-out text.",
+            example="--models a b --held-out dev.txt",
+        ),
+    )
 }
 
 
-def system_class(name: str) -> type[LanguageModel]:
-    """Return the class of a system; hyphens and underscores are the same.
+def _resolved(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@functools.cache
+def systems() -> Mapping[str, System]:
+    """Return all systems by name: our own, and those of other packages that are installed."""
+    from importlib.metadata import entry_points
+
+    found = dict(SYSTEMS)
+    for entry in entry_points(group=ENTRY_POINT):
+        system = entry.load()
+        if not isinstance(system, System):
+            raise UsageError(
+                f'the entry point "{entry.name}" of {ENTRY_POINT} ({entry.value}) is no '
+                "`treelm.models.registry.System`. Mend or remove the package that has it."
+            )
+        found.setdefault(system.name, system)
+    return found
+
+
+def find_system(name: str) -> System:
+    """Return a system by its name; hyphens and underscores are the same.
 
     Raises:
         UsageError: if there is no such system.
     """
-    path = SYSTEMS.get(name.replace("-", "_"))
-    if path is None:
-        close = difflib.get_close_matches(name, SYSTEMS, n=1)
+    plain = name.replace("-", "_")
+    known = SYSTEMS if plain in SYSTEMS else systems()
+    if plain not in known:
+        close = difflib.get_close_matches(plain, known, n=1)
         guess = f' Did you mean "{close[0]}"?' if close else ""
-        raise UsageError(f'there is no system "{name}".{guess} Systems: {", ".join(SYSTEMS)}.')
-    module, _, attribute = path.partition(":")
-    found: type[LanguageModel] = getattr(importlib.import_module(module), attribute)
-    return found
+        raise UsageError(f'there is no system "{name}".{guess} Systems: {", ".join(known)}.')
+    return known[plain]
 
 
 def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageModel:
@@ -58,39 +267,120 @@ def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageMod
     Raises:
         ModelFileError: if there is no model, or it is damaged.
     """
+    from pathlib import Path
+
+    from treelm.store.folder import open_folder
+
     return from_folder(open_folder(Path(folder), verify=verify))
 
 
 def from_folder(folder: ModelFolder) -> LanguageModel:
     """Return the model in an opened folder; mixtures open their parts with this."""
     name = folder.manifest.system
-    if name not in SYSTEMS:
+    known = SYSTEMS if name in SYSTEMS else systems()
+    if name not in known or not known[name].is_stored:
+        stored = ", ".join(system.name for system in known.values() if system.is_stored)
         raise ModelFileError(
-            f"{folder.path} holds a model of the system {name!r}, which this treelm does not know. "
-            f"It knows: {', '.join(SYSTEMS)}. A newer treelm may have written it.",
+            f"{folder.path} contains a model of an unknown system, {name!r}. This treelm knows: "
+            f"{stored}. A newer treelm, or a package that is not installed, may have written it.",
             code="E_MODEL_SYSTEM",
         )
-    return system_class(name).from_folder(folder)
+    return known[name].model_class.from_folder(folder)
 
 
-def train(system: str, corpus: TextCorpus | TreeCorpus, **options: Any) -> LanguageModel:
+def train(
+    system: str, data: Any, *, reading: ReadOptions | None = None, **options: Any
+) -> LanguageModel:
     """Train a model.
 
     Args:
         system: Name of the system, such as ``ngram``.
-        corpus: What it is trained on.
-        options: Options of the system, such as ``order=3``, and what its `train` takes besides,
-            such as ``vocabulary`` and ``threads``.
+        data: What it is trained on: files, a list of sentences as lists of words, a list of trees,
+            or a corpus; for classifiers `LabelledSentences` or a pair of good and bad sentences;
+            for mixtures a list of models or of model folders.
+        reading: How files of trees are read.
+        options: Options of the system, such as ``order=3``; what it is given besides, such as
+            ``vocabulary``, ``held_out`` or ``parser``, as files or objects; and how the training is
+            run, such as ``threads``, ``memory="4G"`` or ``progress`` (see `Run`).
 
     Raises:
         UsageError: for an option that the system does not have, or an impossible value.
+
+    Examples:
+        >>> model = train("ngram", [["rain", "fell"], ["it", "rained"]], order=1, smoothing="kn")
+        >>> model.score("rain fell").words
+        2
     """
-    kind = system_class(system)
-    taken = {
-        name
-        for name, parameter in inspect.signature(kind.train).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
+    from dataclasses import fields
+
+    from treelm.models.inputs import as_input
+    from treelm.models.run import Run
+
+    found = find_system(system)
+    inputs = {wanted.name: wanted for wanted in found.inputs}
+    first = next(iter(inputs))
+    if first in options:
+        raise UsageError(f'{found.name}: "{first}" is what it is trained on, and given already.')
+    run = _run_of({name: options.pop(name) for name in _names(fields(Run)) if name in options})
+    given = {first: data} | {name: options.pop(name) for name in inputs if name in options}
+    config = found.make_config(options)
+    made = {
+        name: as_input(inputs[name], value, run=run)
+        if reading is None
+        else as_input(inputs[name], value, reading=reading, run=run)
+        for name, value in given.items()
     }
-    config = {name: value for name, value in options.items() if name not in taken}
-    besides = {name: value for name, value in options.items() if name in taken}
-    return kind.train(corpus, kind.make_config(config), **besides)
+    return train_system(found, made, config, run)
+
+
+def _names(found: Any) -> list[str]:
+    return [field.name for field in found]
+
+
+def _run_of(given: dict[str, Any]) -> Run:
+    """Return how a training is run; sizes and folders may be given as strings."""
+    from pathlib import Path
+
+    from treelm.models.run import Run
+    from treelm.parallel.memory import MemoryLimit
+
+    if isinstance(given.get("memory"), str):
+        given["memory"] = MemoryLimit.parse(given["memory"])
+    if isinstance(given.get("checkpoint"), str):
+        given["checkpoint"] = Path(given["checkpoint"])
+    run = Run(**given)
+    if run.threads < 1:
+        raise UsageError(f"threads is {run.threads}; at least one is needed.")
+    if run.resume and run.checkpoint is None:
+        raise UsageError("resume needs the checkpoint folder of the interrupted training.")
+    return run
+
+
+def train_system(
+    system: System, inputs: Mapping[str, Any], config: Config, run: Run, **others: Any
+) -> LanguageModel:
+    """Train a model: where `treelm.train` and the command line meet.
+
+    Args:
+        system: The system.
+        inputs: What it is trained on, by the names of its parameters.
+        config: Its options.
+        run: How the training is run.
+        others: What else its training function is told.
+
+    Raises:
+        UsageError: if something that it needs is missing.
+    """
+    missing = [wanted.name for wanted in system.inputs if wanted.is_required]
+    missing = [name for name in missing if inputs.get(name) is None]
+    if missing:
+        raise UsageError(f"{system.name}: {', '.join(missing)} must be given.")
+    for name, given, can in (
+        ("memory", run.memory is not None, system.takes_memory),
+        ("resume", run.resume, system.is_resumable),
+    ):
+        if given and not can:
+            raise UsageError(f"{system.name}: {name} is no option of its training.")
+    first, *rest = (wanted.name for wanted in system.inputs)
+    keywords = {name: inputs[name] for name in rest if name in inputs}
+    return system.trainer(inputs.get(first), config, run=run, **keywords, **others)

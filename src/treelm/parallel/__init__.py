@@ -1,1 +1,1 @@
-"""Who does the work: executors, and how they report progress."""
+"""Executors, memory limits and progress."""

@@ -1,4 +1,4 @@
-"""Executors: the same work, shard by shard, on one thread, many processes or a cluster.
+"""Executors: the same work, shard by shard, on one thread, in many processes or on a cluster.
 
 A result never depends on the executor: shards are cut by size, not by number of workers, and
 results come back in shard order.

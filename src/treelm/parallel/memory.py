@@ -13,16 +13,16 @@ from treelm.errors import UsageError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-#: What a kernel gets at least, however much is in use already.
+#: The least a kernel gets, however much is already in use.
 SMALLEST_SHARE = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """A limit of the memory of the whole program.
+    """A memory limit for the whole program.
 
     Results do not depend on it: what does not fit is sorted in temporary files, which have no name
-    and are gone when the program ends, however it ends.
+    and disappear when the program ends, however it ends.
 
     Args:
         bytes: The limit.
@@ -34,11 +34,11 @@ class MemoryLimit:
 
     @classmethod
     def parse(cls, size: str, folder: str | os.PathLike[str] | None = None) -> MemoryLimit:
-        """Return the limit that a size such as ``4G`` or ``500M`` names.
+        """Return the limit given as a size such as ``4G`` or ``500M``.
 
         Args:
             size: A number with or without one of the units K, M, G and T (of 1024 each).
-            folder: Where temporary files are made; default: where the system keeps them.
+            folder: Where temporary files are made; default: the system's folder for them.
 
         Raises:
             UsageError: for anything else, for less than 64 MiB, or a folder that does not exist.
@@ -52,25 +52,25 @@ class MemoryLimit:
             raise UsageError(f"--memory {size}: give a size such as 500M or 4G.")
         limit = int(float(found[1]) * _UNITS[found[2]])
         if limit < 64 << 20:
-            raise UsageError(f"--memory {size}: at least 64M are needed.")
+            raise UsageError(f"--memory {size}: at least 64M is needed.")
         place = Path(folder) if folder is not None else Path(tempfile.gettempdir())
         if not place.is_dir():
             raise UsageError(f"--temporary {place}: there is no such folder.")
         return cls(limit, place)
 
     def divided(self, parts: int) -> MemoryLimit:
-        """Return the limit of one of several kernels that fill up side by side."""
+        """Return the limit of one of several kernels that run side by side."""
         used = resident_bytes()
         return MemoryLimit(used + max(self.bytes - used, SMALLEST_SHARE) // parts, self.folder)
 
     @property
     def share(self) -> int:
-        """What a kernel may use beside what is in use now."""
+        """What a kernel may use in addition to what is in use now."""
         return max(self.bytes - resident_bytes(), SMALLEST_SHARE)
 
 
 def resident_bytes() -> int:
-    """Return how much memory the process has now, or 0 where the system does not tell."""
+    """Return how much memory the process uses now, or 0 where the system does not tell."""
     if sys.platform != "linux":
         return 0
     try:

@@ -11,13 +11,13 @@ class Step(Protocol):
     """One piece of work under way."""
 
     def advance(self, amount: float, *, note: str | None = None) -> None:
-        """Say that `amount` more units are done, and perhaps what is seen meanwhile."""
+        """Report that `amount` more units are done, perhaps with a note."""
         ...
 
 
 @runtime_checkable
 class Progress(Protocol):
-    """Shows how far work has come; kernels and models report through it and never print."""
+    """Shows the progress of work; kernels and models report through it and never print."""
 
     def step(
         self, description: str, *, total: float | None = None, unit: str = ""
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
 
 def kernel_report(step: Step) -> Callable[[int, int], None]:
-    """Return what a kernel calls with the units done so far and all of them.
+    """Return the callback of a kernel, called with the units done so far and their total.
 
     Examples:
         >>> with SILENT.step("sorting", total=9) as step:

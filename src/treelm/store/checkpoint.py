@@ -16,6 +16,20 @@ from treelm.errors import ModelFileError, OutputFileError, UsageError
 from treelm.store.tables import Tables, open_tables, write_tables
 
 
+def training_folder(model: str | os.PathLike[str]) -> Path:
+    """Return the folder in which the training of a model keeps its checkpoints."""
+    path = Path(os.path.realpath(model))
+    return path.with_name(f"{path.name}.training")
+
+
+def remove_training_files(folder: Path) -> None:
+    """Remove checkpoints, and their folder if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob("*.safetensors"):
+            path.unlink(missing_ok=True)
+        folder.rmdir()
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointFolder:
     """A folder beside the model that holds what the last complete step of a training left.
@@ -34,8 +48,7 @@ class CheckpointFolder:
     @classmethod
     def beside(cls, model: str | os.PathLike[str]) -> Self:
         """Return the checkpoint of a model folder."""
-        path = Path(os.path.realpath(model))
-        return cls(path.with_name(f"{path.name}.training"))
+        return cls(training_folder(model))
 
     @property
     def path(self) -> Path:

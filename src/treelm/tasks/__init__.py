@@ -1,1 +1,1 @@
-"""What people do with treelm; the command line and the playground call these and hold no logic."""
+"""What people do with treelm; the command line and the playground call these and have no logic."""

@@ -1,4 +1,4 @@
-"""Sentences called good or bad by a classifier."""
+"""Classifying sentences as good or bad."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.open_parser import open_parser
 from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.tasks.scoring_model import open_parser
 from treelm.trees.tree import Tree
 from treelm.view.svg import stack_svg
 from treelm.view.weighted_tree import draw_weighted_tree
@@ -23,37 +23,37 @@ class Decision(NamedTuple):
 
     label: Literal["good", "bad"]
     margin: float
-    """Above zero for good sentences; minus infinity for one that it cannot analyse."""
+    """Above zero for good sentences; minus infinity for one it cannot analyse."""
     probability: float
-    """That the sentence is good."""
+    """Probability that the sentence is good."""
 
 
 def as_classifier(model: LanguageModel, parser: Source | None = None) -> Classifier[Any]:
-    """Return a model as the classifier that it is.
+    """Return a model if it is a classifier.
 
     Args:
         model: The model.
-        parser: What gives it trees, for a classifier by trees.
+        parser: Parser for a classifier that needs trees.
 
     Raises:
-        UnsupportedTask: if it is no classifier.
-        UsageError: if it has no use for a parser.
+        UnsupportedTask: if it is not a classifier.
+        UsageError: if it does not use a parser.
     """
     model.require(Task.CLASSIFY)
     if not isinstance(model, Classifier):
-        raise UnsupportedTask(f"a model of the system {model.system} is no classifier.")
+        raise UnsupportedTask(f"{model.system} models are not classifiers.")
     if parser is None:
         return model
     if not isinstance(model, TreeFeaturesModel):
         raise UsageError(
-            f"a classifier of the system {model.system} needs no parser; --parser is for "
-            "classifiers by features of trees."
+            f"{model.system} classifiers do not need a parser; --parser is for classifiers "
+            "that use tree features."
         )
     return model.with_parser(open_parser(parser))
 
 
 def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> str:
-    """Return a picture of the trees behind decisions, each production with its weight in colour.
+    """Return a picture of the trees behind decisions, each production coloured by its weight.
 
     Args:
         model: A classifier that weighs productions.
@@ -82,11 +82,11 @@ def classify_lines(
     Args:
         model: A classifier.
         lines: Tokenized sentences.
-        batch: Sentences that are looked at together.
-        threads: Kernel threads; results do not depend on it.
+        batch: Number of sentences classified together.
+        threads: Number of threads.
 
     Raises:
-        UnsupportedTask: if the model is no classifier.
+        UnsupportedTask: if the model is not a classifier.
     """
     judge = as_classifier(model)
     rest = iter(lines)

@@ -1,4 +1,4 @@
-"""Two systems on the same sentences: which is better, and whether it is more than chance.
+"""Two systems on the same sentences: which is better, and whether that is more than chance.
 
 The test follows from what is compared:
 
@@ -49,11 +49,11 @@ class CompareOptions:
 
     Args:
         seed: Seed of the random numbers.
-        rounds: How often items are drawn.
-        measure: What sentences of pairs are compared by.
-        thresholds: Where good begins, for scores of A and of B.
-        allow_overlap: Go on if a model was trained on the text.
-        threads: Kernel threads; results do not depend on it.
+        rounds: Number of bootstrap samples.
+        measure: Measure by which the sentences of pairs are compared.
+        thresholds: Smallest score of a good sentence, for A and for B.
+        allow_overlap: Continue if a model was trained on the text.
+        threads: Number of threads.
     """
 
     seed: int
@@ -68,11 +68,11 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     """Compare two systems.
 
     Args:
-        a: A model folder, or a file of scores or answers.
+        a: A model folder, or a file of scores or outcomes.
         b: The same for system B.
-        files: For models a text, two files of pairs, or one file of JSON lines with pairs; for
-            files of scores the text they are about, or the right labels; none for answers.
-        options: How.
+        files: For models a text, two files of pairs, or one JSON Lines file of pairs; for score
+            files the text they are about, or the correct labels; none for outcomes.
+        options: Options.
 
     Raises:
         VocabularyError: ``E_VOCABULARY_MISMATCH`` for probabilities over different words.
@@ -82,7 +82,7 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     if all(are_models):
         return _compare_models(load(a), load(b), files, options)
     if any(are_models):
-        raise UsageError("compare two model folders or two files of scores, not one of each.")
+        raise UsageError("compare two model folders or two score files, not one of each.")
     return _compare_files(a, b, files, options)
 
 
@@ -91,8 +91,8 @@ def _compare_models(
 ) -> Comparison:
     if len(files) not in (1, 2):
         raise UsageError(
-            "to compare two models, name a text, a file of JSON lines with pairs, or two files of "
-            "good and bad sentences."
+            "to compare two models, give a text, a JSON Lines file of pairs, or two files of good "
+            "and bad sentences."
         )
     if len(files) == 2 or _holds_json_lines(files[0]):
         pairs = read_json_pairs(files[0]) if len(files) == 1 else read_pair_files(*files)
@@ -133,7 +133,7 @@ def _compare_on_pairs(
             seed=options.seed,
             measure=options.measure,
             allow_overlap=options.allow_overlap,
-            rounds=1,  # the interval is that of the difference
+            rounds=1,  # only the difference needs an interval
             threads=options.threads,
         )
         for model in (a, b)
@@ -150,9 +150,7 @@ def _compare_files(
     a: Source, b: Source, files: Sequence[Source], options: CompareOptions
 ) -> Comparison:
     if len(files) > 1:
-        raise UsageError(
-            "with files of scores, name one more file at most: the text or the labels."
-        )
+        raise UsageError("with score files, give at most one more file: the text or the labels.")
     lines = [list(read_lines(source)) for source in (a, b)]
     answers = [parse_labels(each) for each in lines]
     text_lines = list(read_lines(files[0])) if files else None
@@ -160,7 +158,7 @@ def _compare_files(
     name = source_name(files[0]) if files else ""
     if answers[0] is not None and answers[1] is not None:
         if text_lines is not None and labels is None:
-            raise UsageError(f"{name}: labels are needed, 1 or 0 a line, to compare with.")
+            raise UsageError(f"{name}: the comparison needs labels, 1 or 0, one per line.")
         return _compare_labels(answers[0], answers[1], labels, name, options)
     # A text or labels are in the order of the first file.
     first, second = align_tables(
@@ -170,8 +168,8 @@ def _compare_files(
         return _compare_scores_of_classes(first, second, labels, name, options)
     if first.is_classifier or second.is_classifier:
         raise UsageError(
-            "scores of classifiers are no probabilities: to compare them, name the file of the "
-            "right labels too, 1 or 0 a line."
+            "scores of classifiers are not probabilities: to compare them, also give the file of "
+            "the correct labels, 1 or 0, one per line."
         )
     text = None if text_lines is None else text_of_lines(text_lines, files[0])
     lengths, documents = _lengths_and_documents(first, text)
@@ -192,7 +190,7 @@ def _lengths_and_documents(
         return table.lengths, table.documents
     if len(text) != len(table):
         raise CorpusFormatError(
-            f"{text.name} holds {len(text)} sentences and {table.name} {len(table)} scores; they "
+            f"{text.name} has {len(text)} sentences and {table.name} {len(table)} scores; they "
             "must be about the same text.",
             code="E_LENGTH_MISMATCH",
             path=table.name,
@@ -217,7 +215,7 @@ def _compare_labels(
         if len(answers) != len(b if labels is None else labels):
             raise CorpusFormatError(
                 f"there are {len(a)} answers of A and {len(b)} of B"
-                + ("" if labels is None else f", and {name} holds {len(labels)} labels")
+                + ("" if labels is None else f", and {name} has {len(labels)} labels")
                 + "; they must be about the same items.",
                 code="E_LENGTH_MISMATCH",
             )
@@ -231,7 +229,7 @@ def _compare_scores_of_classes(
 ) -> Comparison:
     if len(labels) != len(a):
         raise CorpusFormatError(
-            f"{name} holds {len(labels)} labels and {a.name} {len(a)} scores.",
+            f"{name} has {len(labels)} labels and {a.name} {len(a)} scores.",
             code="E_LENGTH_MISMATCH",
             path=name,
         )

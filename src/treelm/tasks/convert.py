@@ -15,14 +15,14 @@ def convert(source: Source, target: Source) -> NgramModel:
 
     Args:
         source: A model folder, or an ARPA file, perhaps compressed.
-        target: The other of the two; a file must be named ``.arpa``, ``.arpa.gz`` and so on.
+        target: The other of the two; the name of a file must end in ``.arpa``, ``.arpa.gz`` etc.
 
     Returns:
-        The model that was converted.
+        The converted model.
 
     Raises:
         UsageError: if neither or both are ARPA files.
-        UnsupportedTask: if the model is none of n-grams.
+        UnsupportedTask: if it is not an n-gram model.
     """
     from treelm.models.ngram.arpa import read_arpa, write_arpa
 
@@ -31,20 +31,20 @@ def convert(source: Source, target: Source) -> NgramModel:
         if not to_file:
             raise UsageError(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
-                f"named .arpa or .arpa.gz, not {source_name(target)}; with --bits 8 or 16 it is "
-                "another model folder."
+                f"named .arpa or .arpa.gz, not {source_name(target)}; with --bits 8 or 16 it must "
+                "be another model folder."
             )
         model = load(source)
         if not isinstance(model, NgramModel):
             raise UnsupportedTask(
-                f"ARPA files hold n-gram models only, and this is one of the system {model.system}."
+                f"ARPA files are for n-gram models only; this is a model of type {model.system}."
             )
         write_arpa(model, target)
         return model
     if to_file:
         raise UsageError(
-            f"{source_name(source)} is no model folder, so it is read as an ARPA file; the target "
-            f"must then be a model folder, not {source_name(target)}."
+            f"{source_name(source)} is not a model folder, so it is read as an ARPA file; the "
+            f"target must then be a model folder, not {source_name(target)}."
         )
     model = read_arpa(source)
     model.save(target)

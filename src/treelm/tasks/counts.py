@@ -1,4 +1,4 @@
-"""Counts of n-grams, made on one machine or on several, and what can be said about them."""
+"""N-gram counts, made on one machine or on several, and statistics of them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def build_counts(
     """Count the n-grams of a text and save them as a folder.
 
     Args:
-        corpus: Tokenized text, one sentence a line, or trees, whose words are taken.
-        target: Folder to write; looked at before the work begins.
-        order: Words in an n-gram.
+        corpus: Tokenized text, one sentence per line, or trees, whose words are taken.
+        target: Folder to write; checked before the work begins.
+        order: Length of the n-grams.
         vocabulary: Vocabulary file; by default all words of the text are known.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
+        threads: Number of threads.
+        memory: Memory limit.
+        progress: Progress callback.
 
     Raises:
         UsageError: for an impossible order, or a text that can be read only once.
     """
     if not 1 <= order <= LARGEST_ORDER:
-        raise UsageError(f"--order {order}: n-grams have 1 to {LARGEST_ORDER} words.")
+        raise UsageError(f"--order {order}: n-grams must have 1 to {LARGEST_ORDER} words.")
     check_target(target)
     check_texts(corpus.paths)
     counts = NgramCounts.count(
@@ -69,8 +69,8 @@ def merge_counts(
     Args:
         parts: Folders of counts.
         target: Folder to write.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        threads: Number of threads.
+        memory: Memory limit.
     """
     check_target(target)
     merged = merge_ngram_counts(
@@ -81,7 +81,7 @@ def merge_counts(
 
 
 def counts_summary(counts: NgramCounts) -> dict[str, object]:
-    """Return what was counted, in a few numbers."""
+    """Return a summary of the counts."""
     return {
         "order": counts.order,
         "words": len(counts.vocabulary) - 1,
@@ -95,12 +95,12 @@ def counts_summary(counts: NgramCounts) -> dict[str, object]:
 def inspect_counts(folder: Source, *, memory: MemoryLimit | None = None) -> dict[str, object]:
     """Return what is in a folder of counts.
 
-    For every order: how many distinct n-grams there are, and how many of them Kneser and Ney's
-    counts see once, twice, three and four times, from which discounts are estimated.
+    For every order: the number of distinct n-grams, and how many of them have a Kneser-Ney count
+    of one, two, three and four, from which discounts are estimated.
 
     Args:
         folder: Folder of counts.
-        memory: How much memory may be used.
+        memory: Memory limit.
     """
     counts = NgramCounts.load(folder)
     levels = ChainCounts(

@@ -1,4 +1,4 @@
-"""A short tour on the packaged treebank; every part of the product adds its paragraph."""
+"""A short tour with the packaged treebank; every part of the package adds a paragraph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treelm.trees.tree import Tree
 from treelm.view.bars import draw_bars
 from treelm.view.text import draw_text
 
-#: Lengths of the sentences among which the one that is drawn is chosen.
+#: Lengths of the sentences from which the one to draw is chosen.
 SHOWN_LENGTHS = range(9, 13)
 
 
@@ -30,7 +30,7 @@ def demonstrate(*, width: int) -> Iterator[str]:
     yield _statistics()
     tree = _choose_tree()
     picture = draw_text(find_heads(tree), width=width, mark_heads=True)
-    yield f"One of them, the way down to each head drawn heavy:\n\n{picture}"
+    yield f"One of them, with heavy lines down to each head:\n\n{picture}"
     head = lexical_head(find_heads(tree))
     yield f'Its lexical head is the {head.label} "{head.word}".'
     temporal = TemporalLexicon.collect([sample_path()]).words()
@@ -50,7 +50,7 @@ def demonstrate(*, width: int) -> Iterator[str]:
 
 
 def _word_model(tree: Tree, *, width: int) -> Iterator[str]:
-    """Yield what an n-gram model of the treebank's words does, trained here and now."""
+    """Yield what an n-gram model of the treebank's words does, trained on the spot."""
     corpus = TreeCorpus((sample_path(),))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TreelmWarning)  # so little text needs fixed discounts
@@ -71,7 +71,7 @@ def _word_model(tree: Tree, *, width: int) -> Iterator[str]:
     )
     yield f"How surprising each word is, and the end of the sentence:\n\n{bars}"
     samples = "\n".join(" ".join(sample.words) for sample in model.sample(3, seed=1))
-    yield f"Three sentences drawn from it:\n\n{samples}"
+    yield f"Three sentences sampled from it:\n\n{samples}"
 
 
 def _statistics() -> str:
@@ -86,7 +86,7 @@ def _statistics() -> str:
 
 
 def _choose_tree() -> Tree:
-    """Return the tree of the sample that shows most of the transforms within a narrow picture."""
+    """Return the sample tree that shows the most transforms in a narrow picture."""
     temporal = TemporalLexicon.collect([sample_path()]).words()
     trees = [tree for tree in sample_treebank() if len(tree.words) in SHOWN_LENGTHS]
     at_work = [0] * len(trees)

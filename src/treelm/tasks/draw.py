@@ -32,7 +32,7 @@ def draw_trees(
     threads: int = 1,
     line_buffered: bool = False,
 ) -> Iterator[str]:
-    """Yield pictures of the trees of a file: one a tree for text and LaTeX, one of all for SVG.
+    """Yield pictures of the trees of a file: one per tree for text and LaTeX, one of all for SVG.
 
     Args:
         source: File name, or ``-``.
@@ -41,11 +41,11 @@ def draw_trees(
         layout: Layout of text pictures.
         mark_heads: Mark head children by the rules of the profile.
         ascii_only: Draw text with plain ASCII lines.
-        width: Columns a text picture may take.
+        width: Maximum width of a text picture in columns.
         on_error: What to do with malformed trees.
         report: Filled with counts and problems.
         limit: Draw only the first trees.
-        threads: Kernel threads.
+        threads: Number of threads.
         line_buffered: Draw every tree as soon as it is read.
     """
     profile = load_profile(options.profile).native

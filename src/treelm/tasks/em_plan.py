@@ -1,4 +1,4 @@
-"""A plan of a training from a file of options: types, bytes, time, and what fits."""
+"""A training plan from an options file: types, bytes, time, and what fits."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class PlanCorpus(Config):
     trees: tuple[str, ...] = ()
     """Files of trees, instead of text."""
     held_out: tuple[str, ...] = ()
-    """Trees on which weights will be found, for a composite model."""
+    """Held-out trees for the weights of a composite model."""
     vocabulary: str | None = None
     """Vocabulary file; all words of the text by default."""
 
 
 class PlanResources(Config):
-    """What there is to train with."""
+    """The resources to train with."""
 
     memory: str | None = None
-    """Memory, such as ``16G``."""
+    """Memory limit, such as ``16G``."""
     threads: int = Field(default=1, ge=1)
     """Threads."""
 
 
 class EmPlanFile(Config):
-    """What an ``em.toml`` says."""
+    """The content of an ``em.toml``."""
 
     system: Literal["plsa", "composite"] = "plsa"
     """The system that will be trained."""
@@ -60,7 +60,7 @@ class EmPlanFile(Config):
     @field_validator("model", mode="before")
     @classmethod
     def _of_system(cls, options: object, info: ValidationInfo) -> object:
-        """Read the options as those of the system, which stands before them."""
+        """Read the options as those of the system, which comes before them."""
         if not isinstance(options, dict):
             return options
         kind = CompositeConfig if info.data.get("system") == "composite" else PlsaConfig
@@ -68,17 +68,17 @@ class EmPlanFile(Config):
 
     @property
     def kept(self) -> int:
-        """Topics that a training document keeps."""
+        """Number of topics that a training document keeps."""
         if isinstance(self.model, PlsaConfig):
             return self.model.kept
         return self.model.keep_topics if self.model.topics else 0
 
 
 def read_plan_file(path: Source) -> EmPlanFile:
-    """Return what a file of options says; file names in it are relative to its folder.
+    """Return the content of an options file; file names in it are relative to its folder.
 
     Raises:
-        InputFileError: if it cannot be read, or is no TOML.
+        InputFileError: if it cannot be read, or is not TOML.
         UsageError: for options that do not exist, or impossible values.
     """
     try:
@@ -92,11 +92,11 @@ def read_plan_file(path: Source) -> EmPlanFile:
 
 
 def plan_training(path: Source, *, progress: Progress = SILENT) -> tuple[EmPlanFile, MemoryPlan]:
-    """Return the options of a file, and what a training with them will take.
+    """Return the options of a file, and what training with them will take.
 
     Args:
         path: A file such as ``em.toml``.
-        progress: Told how far reading is.
+        progress: Progress callback.
     """
     options = read_plan_file(path)
     folder = Path(path).parent
@@ -143,7 +143,7 @@ def _corpus(corpus: PlanCorpus, folder: Path) -> TextCorpus | TreeCorpus:
 
 
 def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
-    """Return a plan as one JSON object can say it."""
+    """Return a plan as a JSON object."""
     threads = options.resources.threads
     model = options.model
     return {
@@ -168,7 +168,7 @@ def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
 
 
 def plan_lines(options: EmPlanFile, plan: MemoryPlan) -> Iterator[str]:
-    """Yield a plan as lines for people."""
+    """Yield a plan as readable lines."""
     for name, value in plan_record(options, plan).items():
         if isinstance(value, dict):
             for node, types in value.items():

@@ -23,22 +23,22 @@ from treelm.tasks.evaluate.slr import unigram_log_probs
 from treelm.transforms.unary_chains import TAG_MARK
 from treelm.trees.tree import Tree
 
-#: Two probabilities are the same if their logarithms differ by no more than arithmetic does.
+#: Two probabilities are the same if their logarithms differ only by rounding.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One draw of the generative story.
+    """One step of the generative story.
 
     Args:
-        kind: Whether children of a phrase are drawn, or a word.
-        label: The label above what is drawn.
+        kind: Whether the children of a phrase are generated, or a word.
+        label: The label above the outcome.
         outcome: The children's labels, or the word.
         log_prob: Natural log of its probability.
-        given: The part of the context that decided, names and values: the longest after which this
-            outcome was seen in training. Nothing: never after this label.
-        word_log_prob: Words: natural log of the share of this word among all words.
+        given: The part of the context that was used, names and values: the longest after which this
+            outcome was seen in training. Empty if never seen after this label.
+        word_log_prob: For words, natural log of the share of this word among all words.
     """
 
     kind: Literal["phrase", "word"]
@@ -50,17 +50,15 @@ class Factor:
 
 
 class TreeletExplainer:
-    """Takes the score of a tree apart.
+    """Splits the score of a tree into factors.
 
     Args:
         model: The model that scores.
 
     Examples:
-        >>> from treelm.corpus.corpus import TreeCorpus
         >>> from treelm.corpus.sample_treebank import sample_path
-        >>> from treelm.models.treelet.config import TreeletConfig
-        >>> corpus = TreeCorpus((sample_path(),))
-        >>> model = TreeletModel.train(corpus, TreeletConfig(variant="pcfg"))
+        >>> from treelm.models.registry import train
+        >>> model = train("treelet", sample_path(), variant="pcfg")
         >>> tree = Tree.from_string("(ROOT (NP (DT the) (NN dog)))")
         >>> for each in TreeletExplainer(model).factors(tree):
         ...     print(each.kind, each.label, "->", each.outcome)
@@ -77,7 +75,7 @@ class TreeletExplainer:
         self._word_log_probs = unigram_log_probs(model)
 
     def factors(self, tree: Tree) -> list[Factor]:
-        """Return the factors of a tree as a treebank has it, in the order of the story."""
+        """Return the factors of a treebank tree, in the order of the generative story."""
         [transformed] = self._model.transform.apply_all([tree])
         words = list(transformed.words)
         return list(self._walk(transformed, self._model.vocabulary.encode(words).tolist()))
@@ -104,7 +102,7 @@ class TreeletExplainer:
         return self._symbols.label_ids.get(text, NO_ID)
 
     def _walk(self, tree: Tree, words: list[int]) -> Iterator[Factor]:
-        before = [len(self._model.vocabulary) + 1] * 2  # what stands before the first word
+        before = [len(self._model.vocabulary) + 1] * 2  # padding before the first word
         texts = ["<s>", "<s>"]
         place = 0
         # Node, label and rule above it, the sibling to its right.
@@ -182,18 +180,17 @@ def explain_trees(
 
     Args:
         model: A treelet model.
-        source: A file of trees, as a treebank has them.
+        source: A file of treebank trees.
         options: How brackets are read.
-        threads: Kernel threads that read.
+        threads: Number of threads.
 
     Raises:
-        UnsupportedTask: if the model is of another system.
+        UnsupportedTask: if it is not a treelet model.
         CorpusFormatError: at the first malformed tree.
     """
     if not isinstance(model, TreeletModel):
         raise UnsupportedTask(
-            f"the factors of a model of the system {model.system} can not be shown; those of a "
-            "treelet model can."
+            f"the factors of {model.system} models cannot be shown; those of treelet models can."
         )
     explainer = TreeletExplainer(model)
     trees = read_trees(source, options or ReadOptions(), threads=threads)
@@ -203,7 +200,7 @@ def explain_trees(
 
 
 def _columns_used(table: BackoffTable, row: Ids, base: Floats | None) -> int:
-    """Return how many columns of the context the longest level has that saw the outcome."""
+    """Return the number of context columns of the longest level that has seen the outcome."""
     for level, width in enumerate(table.widths[:-1]):
         own, lower = (
             float(table.log_probabilities(row, level=each, base=base)[0])

@@ -1,10 +1,8 @@
-"""Any judge of sentences as an estimator of scikit-learn."""
+"""Any judge of sentences as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,59 +17,50 @@ from treelm.models.interface.calibration import Calibration, fit_calibration
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import words_of
-from treelm.models.lsvm.config import GRID, LatentSvmConfig
-from treelm.models.lsvm.model import LatentSvmModel
-from treelm.models.lsvm.train import train_lsvm
-from treelm.models.registry import load
-from treelm.models.tree_features.config import TreeFeaturesConfig
-from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.models.tree_features.train import train_tree_features
-from treelm.models.trigram_svm.config import TrigramSvmConfig
+from treelm.models.lsvm.config import GRID
+from treelm.models.registry import load, train
 from treelm.models.trigram_svm.linear_svm import choose, fit_linear
-from treelm.models.trigram_svm.model import TrigramSvmModel
-from treelm.models.trigram_svm.train import train_trigram_svm
 from treelm.tasks.evaluate.classification import tune_threshold
 from treelm.tasks.evaluate.slr import score_sentences, slr
-from treelm.tasks.scoring_model import open_parser
 
-_base = import_extra("sklearn.base", "A classifier of scikit-learn")
+_base = import_extra("sklearn.base", "A scikit-learn classifier")
 _ClassifierMixin: Any = _base.ClassifierMixin
 _BaseEstimator: Any = _base.BaseEstimator
-_validation = import_extra("sklearn.utils.validation", "A classifier of scikit-learn")
-_multiclass = import_extra("sklearn.utils.multiclass", "A classifier of scikit-learn")
+_validation = import_extra("sklearn.utils.validation", "A scikit-learn classifier")
+_multiclass = import_extra("sklearn.utils.multiclass", "A scikit-learn classifier")
 
 Floats = npt.NDArray[np.float64]
 Sentence = tuple[str, ...]
-#: The first three are trained on sentences; the others judge by what a given model says.
+#: The first three are trained on sentences; the others judge by the scores of a given model.
 Judge = Literal["lsvm", "trigram_svm", "tree_features", "slr", "score", "score+length"]
 _TRAINED = ("lsvm", "trigram_svm", "tree_features")
 _GIVEN = ("slr", "score", "score+length")
 
 
 class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignore[misc]
-    """Tells good sentences from bad ones, as an estimator of scikit-learn.
+    """A scikit-learn estimator that tells good sentences from bad ones.
 
-    Sentences are strings, split at white space, or sequences of words. Of the two classes the
-    larger one is that of good sentences.
+    Sentences are strings, split at white space, or sequences of words. The larger
+    of the two class labels is that of good sentences.
 
     Args:
         judge: ``lsvm``, ``trigram_svm`` and ``tree_features`` are trained on the sentences;
-            ``slr``, ``score`` and ``score+length`` fit a threshold to what `model` says: its
-            log-odds ratio, its score, or a linear machine over its score and the length.
+            ``slr``, ``score`` and ``score+length`` fit a threshold to the scores of `model`: its
+            log-odds ratio, its score, or a linear classifier over its score and the length.
         model: For the last three: a model, or its folder.
         trees: For ``lsvm``: the treebank.
-        parser: For ``tree_features``: what parses, or its folder.
-        options: Options of the system that is trained, such as ``{"kernel": "poly"}``.
-        tuning: Share of the sentences on which what is trained is tuned.
-        threads: Kernel threads; results do not depend on it.
-        seed: Seed of which sentences those are, and of the solver.
+        parser: For ``tree_features``: a parser, or its folder.
+        options: Options of the trained system, such as ``{"kernel": "poly"}``.
+        tuning: Share of the sentences in the tuning set.
+        threads: Number of threads.
+        seed: Seed of the tuning set and of the solver.
 
     Examples:
         >>> judge = GrammaticalityClassifier("trigram_svm", options={"regularization": 0.01})
         >>> _ = judge.fit(["the cat sat", "a dog ran"] * 9, [1, 1] * 9)
         Traceback (most recent call last):
         ...
-        ValueError: sentences of two classes are needed, and there are those of 1.
+        ValueError: sentences of two classes are needed, not of 1.
     """
 
     def __init__(
@@ -106,15 +95,15 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
     # -- training ---------------------------------------------------------------------------
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> GrammaticalityClassifier:  # noqa: N803
-        """Learn to tell sentences apart.
+        """Fit the classifier.
 
         Args:
             X: Sentences.
-            y: Two different labels; the larger one is that of good sentences.
+            y: Two different labels; the larger is that of good sentences.
 
         Raises:
-            ValueError: for other than two classes, or sentences without words.
-            UsageError: if something that the judge needs is not given.
+            ValueError: if there are not two classes, or for sentences without words.
+            UsageError: if something that the judge needs is missing.
         """
         sentences = _sentences(X)
         given = np.asarray(y)
@@ -123,9 +112,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         _multiclass.check_classification_targets(given)
         self.classes_ = np.unique(given)
         if len(self.classes_) != 2:
-            raise ValueError(
-                f"sentences of two classes are needed, and there are those of {len(self.classes_)}."
-            )
+            raise ValueError(f"sentences of two classes are needed, not of {len(self.classes_)}.")
         labels = np.where(given == self.classes_[1], 1, -1).astype(np.int8)
         self.fitted_: LanguageModel
         self.calibration_: Calibration
@@ -141,43 +128,26 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
 
     def _fit_trained(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
         held = _stratified(labels, self.tuning, self.seed)
-        with tempfile.TemporaryDirectory() as folder:
-            parts = [
-                _labelled(Path(folder) / name, sentences, labels, chosen)
-                for name, chosen in (("train", ~held), ("tune", held))
-            ]
-            fitted = self._train(*parts)
-        fitted._corpora = tuple(
-            record.model_copy(update={"name": Path(record.name).name}) for record in fitted.corpora
-        )
+        fitted = self._train(*(_labelled(sentences, labels, part) for part in (~held, held)))
         self.fitted_, self.calibration_ = fitted, fitted.calibration
 
-    def _train(
-        self, data: LabelledSentences, tuning: LabelledSentences
-    ) -> (
-        Classifier[LatentSvmConfig] | Classifier[TrigramSvmConfig] | Classifier[TreeFeaturesConfig]
-    ):
-        options = {"seed": self.seed, **(self.options or {})}
-        if self.judge == "trigram_svm":
-            trigram = TrigramSvmModel.make_config(options)
-            assert isinstance(trigram, TrigramSvmConfig)  # what this model makes of options
-            return train_trigram_svm(data, tuning, trigram)
+    def _train(self, data: LabelledSentences, tuning: LabelledSentences) -> Classifier[Any]:
+        options: dict[str, Any] = {"seed": self.seed, **(self.options or {})}
         if self.judge == "lsvm":
             if self.trees is None:
-                raise UsageError("a latent machine needs a treebank: give trees.")
-            latent = LatentSvmModel.make_config(options)
-            assert isinstance(latent, LatentSvmConfig)
-            return train_lsvm(data, tuning, self.trees, latent, threads=self.threads)
-        if self.parser is None:
-            raise UsageError("features of trees need a parser: give one.")
-        parser = open_parser(self.parser) if isinstance(self.parser, str | Path) else self.parser
-        counted = TreeFeaturesModel.make_config(options)
-        assert isinstance(counted, TreeFeaturesConfig)
-        return train_tree_features(data, tuning, parser, counted, threads=self.threads)
+                raise UsageError("a latent SVM needs a treebank: give trees.")
+            options["trees"] = self.trees
+        elif self.judge == "tree_features":
+            if self.parser is None:
+                raise UsageError("features of trees need a parser: give one.")
+            options["parser"] = self.parser
+        fitted = train(self.judge, data, tuning=tuning, threads=self.threads, **options)
+        assert isinstance(fitted, Classifier)  # as all three are
+        return fitted
 
     def _fit_given(self, sentences: list[Sentence], labels: npt.NDArray[np.int8]) -> None:
         if self.model is None:
-            raise UsageError(f"{self.judge} is what a model says: give one.")
+            raise UsageError(f"{self.judge} needs a model: give one.")
         held = self.model
         self.fitted_ = held if isinstance(held, LanguageModel) else load(held)
         values = self._values(sentences)
@@ -206,7 +176,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
     # -- judging ----------------------------------------------------------------------------
 
     def decision_function(self, X: Sequence[Any]) -> Floats:  # noqa: N803
-        """Return the margins of sentences: good above zero; minus infinity for none at all."""
+        """Return the margins of sentences: above zero is good; minus infinity if there is none."""
         _validation.check_is_fitted(self, "fitted_")
         sentences = _sentences(X)
         if self.judge in _TRAINED:
@@ -221,13 +191,13 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         return found
 
     def predict_proba(self, X: Sequence[Any]) -> Floats:  # noqa: N803
-        """Return the calibrated probabilities of both classes, a row a sentence."""
+        """Return the calibrated probabilities of both classes, one row per sentence."""
         good = self.decision_function(X)
         chances = self.calibration_.probabilities(good)
         return np.column_stack([1.0 - chances, chances])
 
     def _values(self, sentences: list[Sentence]) -> Floats:
-        """Return what the model says about each sentence: one column, or two with the length."""
+        """Return the model's score of each sentence: one column, or two with the length."""
         table = score_sentences(
             self.fitted_, sentences, with_unigram=self.judge == "slr", threads=self.threads
         )
@@ -239,7 +209,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
 
     def _given_margins(self, values: Floats) -> Floats:
         usable = np.logical_and.reduce(np.isfinite(values), axis=1)
-        if not np.isfinite(self.offset_):  # a threshold that calls all of them the same
+        if not np.isfinite(self.offset_):  # a threshold that puts all of them in one class
             return np.where(usable, np.sign(self.offset_), -np.inf)
         sums = np.where(usable[:, np.newaxis], values, 0.0) @ self.weights_ + self.offset_
         return np.where(usable, sums, -np.inf)
@@ -247,7 +217,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
 
 def _sentences(given: Sequence[Any]) -> list[Sentence]:
     if isinstance(given, str) or getattr(given, "ndim", 1) != 1:
-        raise ValueError("sentences are a list of strings, or of sequences of words.")
+        raise ValueError("sentences must be a list of strings, or of sequences of words.")
     found: list[Sentence] = []
     for number, sentence in enumerate(given):
         is_text = isinstance(sentence, str)
@@ -265,7 +235,9 @@ def _sentences(given: Sequence[Any]) -> list[Sentence]:
 def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.NDArray[np.bool_]:
     """Return which sentences are kept for tuning: a share of each class, at least one."""
     if not 0 < share < 1:
-        raise UsageError(f"a share of {share} cannot be kept for tuning; it lies between 0 and 1.")
+        raise UsageError(
+            f"a share of {share} cannot be kept for tuning; it must be between 0 and 1."
+        )
     held = np.zeros(len(labels), np.bool_)
     order = np.random.default_rng(seed).permutation(len(labels))
     for label in (1, -1):
@@ -277,17 +249,12 @@ def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.ND
 
 
 def _labelled(
-    base: Path,
-    sentences: list[Sentence],
-    labels: npt.NDArray[np.int8],
-    chosen: npt.NDArray[np.bool_],
+    sentences: list[Sentence], labels: npt.NDArray[np.int8], chosen: npt.NDArray[np.bool_]
 ) -> LabelledSentences:
-    files = []
-    for label, name in ((1, "good"), (-1, "bad")):
-        files.append(base.with_name(f"{base.name}-{name}.txt"))
-        places = np.flatnonzero(chosen & (labels == label))
-        lines = (" ".join(sentences[place]) for place in places)
-        files[-1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = LabelledSentences(TextCorpus((files[0],)), TextCorpus((files[1],)))
-    assert len(found.sentences) == int(chosen.sum())  # read while the files are there
-    return found
+    good, bad = (
+        TextCorpus.of_sentences(
+            [sentences[place] for place in np.flatnonzero(chosen & (labels == label))]
+        )
+        for label in (1, -1)
+    )
+    return LabelledSentences(good, bad)

@@ -1,32 +1,30 @@
-"""Sentences in, trees out."""
+"""From sentences to trees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from treelm.corpus.corpus import split_words
-from treelm.corpus.files import Source, source_name
-from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
+from treelm.corpus.files import Source
+from treelm.errors import UnsupportedTask
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import ListParser, Parser
+from treelm.models.interface.sentence_batches import worked_batches
 from treelm.models.pcfg.grammar_model import GrammarModel
 
-#: Lines that are parsed at once, unless each is wanted at once, and trees that are then held.
+#: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
-Result = TypeVar("Result")
 #: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
 TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
 
 
 class ParsedBatch(NamedTuple):
-    """What became of some lines."""
+    """The parses of some lines."""
 
     first_line: int
     """Number of the first, counted from 1."""
@@ -44,14 +42,14 @@ class ParsedBatch(NamedTuple):
 
 
 def parser_of(model: LanguageModel) -> Parser:
-    """Return a model as the parser it is.
+    """Return a model if it is a parser.
 
     Raises:
         UnsupportedTask: if the model does not parse.
     """
     model.require(Task.PARSE)
     if not isinstance(model, Parser):
-        raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
+        raise UnsupportedTask(f"{model.system} models cannot parse.")
     return model
 
 
@@ -70,17 +68,17 @@ def parse_batches(
 
     Args:
         model: Any model that parses.
-        lines: Tokenized sentences, one a line.
-        k: Trees of each.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
-        line_buffered: Parse every line as soon as it comes.
+        lines: Tokenized sentences, one per line.
+        k: Number of trees of each.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
+        line_buffered: Parse every line as soon as it arrives.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
         UnsupportedTask: if the model does not parse.
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
     parser = parser_of(model)
 
@@ -90,7 +88,9 @@ def parse_batches(
         return parser.parse_k_best_many(batch, k, options=options, threads=threads)
 
     size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
-    for first, batch, lists in worked_batches(model, lines, size, work, source, first_line):
+    for first, batch, lists in worked_batches(
+        model.vocabulary, lines, size, work, source, first_line
+    ):
         yield ParsedBatch(first, batch, lists)
 
 
@@ -103,60 +103,22 @@ def forest_batches(
     source: Source = "-",
     first_line: int = 1,
 ) -> Iterator[tuple[list[tuple[str, ...]], list[PackedForest | None]]]:
-    """Yield sentences and what pruning leaves of their trees, many lines at once.
+    """Yield sentences and their pruned forests, many lines at once.
 
     Args:
         model: A grammar.
-        lines: Tokenized sentences, one a line.
-        options: How the parser works; None for the model's own way.
-        threads: Kernel threads; results do not depend on it.
+        lines: Tokenized sentences, one per line.
+        options: Parser options; None for the model's own.
+        threads: Number of threads.
         source: Where the lines come from, for messages.
         first_line: Number of the first line, for messages.
 
     Raises:
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
 
     def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:
         return model.forests_many(batch, options=options, threads=threads)
 
-    for _, batch, forests in worked_batches(model, lines, 64, work, source, first_line):
+    for _, batch, forests in worked_batches(model.vocabulary, lines, 64, work, source, first_line):
         yield batch, forests
-
-
-def worked_batches(  # noqa: PLR0917 (all of them are needed)
-    model: LanguageModel,
-    lines: Iterable[str],
-    size: int,
-    work: Callable[[list[tuple[str, ...]]], Result],
-    source: Source,
-    first_line: int,
-) -> Iterator[tuple[int, list[tuple[str, ...]], Result]]:
-    """Yield the first line, the sentences and the result of work on some lines after the other."""
-    rest = iter(lines)
-    while batch := [split_words(line) for line in islice(rest, size)]:
-        try:
-            found = work(batch)
-        except VocabularyError as error:
-            raise _with_line(error, model, batch, first_line - 1, source) from error
-        yield first_line, batch, found
-        first_line += len(batch)
-
-
-def _with_line(
-    error: VocabularyError,
-    model: LanguageModel,
-    batch: Sequence[Sequence[str]],
-    done: int,
-    source: Source,
-) -> CorpusFormatError | VocabularyError:
-    """Return the error with the first line of a batch that gives it."""
-    name = source_name(source)
-    for number, words in enumerate(batch, done + 1):
-        try:
-            model.vocabulary.encode(words)
-        except VocabularyError as found:
-            return CorpusFormatError(
-                f"{name}:{number}: {found}", code=found.code, path=name, line=number
-            )
-    return error

@@ -1,4 +1,4 @@
-"""Text in, files of parses out, and back."""
+"""From text to parse files, and back."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from treelm.tasks.parse import forest_batches, parse_batches
 
 
 class FileParsed(NamedTuple):
-    """What was done."""
+    """What a run did."""
 
     before: int
-    """Sentences that the file had already."""
+    """Number of sentences that the file already had."""
     sentences: int
-    """Sentences it has now."""
+    """Number of sentences it has now."""
     fallbacks: int
-    """Of the new ones, those that got a flat tree, because there was none or they were too long."""
+    """Number of new ones that got a flat tree, for lack of a parse or because of their length."""
 
 
 class _How(TypedDict):
@@ -45,7 +45,7 @@ class _How(TypedDict):
 
 
 class _Counted(Iterator[str]):
-    """Lines of a file, and how many were taken."""
+    """Lines of a file, and how many were read."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
@@ -58,11 +58,11 @@ class _Counted(Iterator[str]):
 
 
 def parser_fingerprint(folder: Path, search: Mapping[str, float] | None = None) -> str:
-    """Return what tells a parser in a folder from others: a checksum over those of its files.
+    """Return what identifies a parser in a folder: a checksum over those of its files.
 
     Args:
         folder: Model folder.
-        search: Options of the search that are not those of the model.
+        search: Search options that differ from the model's.
     """
 
     def facts(opened: ModelFolder) -> object:
@@ -88,28 +88,28 @@ def parse_into_file(
     restart: bool = False,
     progress: Progress = SILENT,
 ) -> FileParsed:
-    """Parse text into a file of parses; go on with a file that was begun.
+    """Parse text into a parse file; resume a file that was begun.
 
     Args:
         model: Any model that parses.
         sources: Files and their lines, tokenized sentences.
         path: The file to write.
-        fingerprint: What tells the model from others, as `parser_fingerprint` gives it.
-        k: Trees of each sentence.
-        forests: Keep pruned forests instead, of which up to `k` trees are listed when it is read.
-        options: How the parser works.
-        threads: Kernel threads; results do not depend on it.
-        restart: Begin anew whatever the file holds.
-        progress: Shows how far it is.
+        fingerprint: What identifies the model, as `parser_fingerprint` returns it.
+        k: Number of trees per sentence.
+        forests: Keep pruned forests instead, from which up to `k` trees are listed on reading.
+        options: Parser options.
+        threads: Number of threads.
+        restart: Start over, whatever the file contains.
+        progress: Progress callback.
 
     Raises:
-        UnsupportedTask: for forests of a model that is no grammar.
-        UsageError: ``E_FOREST_OTHER`` if the file was begun with another model, other options or
-            another text.
+        UnsupportedTask: for forests of a model that is not a grammar.
+        UsageError: ``E_FOREST_OTHER`` if the file was begun with a different model, options or
+            text.
         OutputFileError: if the file cannot be written.
     """
     if forests and not isinstance(model, GrammarModel):
-        raise UnsupportedTask(f"a model of the system {model.system} has no forests of trees.")
+        raise UnsupportedTask(f"{model.system} models have no forests.")
     chosen: dict[str, JsonValue] = {
         name: value if value is None or isinstance(value, (str, int)) else repr(value)
         for name, value in dataclasses.asdict(options or ParserOptions()).items()

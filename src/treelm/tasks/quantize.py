@@ -1,4 +1,4 @@
-"""From a model to a smaller one, whose tables hold codes instead of floats."""
+"""From a model to a smaller one, whose tables store codes instead of floats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treelm.tasks.train import check_target
 
 @dataclass(frozen=True, eq=False)
 class QuantizedModel:
-    """A quantised model, and what that cost.
+    """A quantised model, and what was lost.
 
     Args:
         model: The model as it was saved.
@@ -45,7 +45,7 @@ class QuantizedModel:
         return list(_roundings(self.model, ""))
 
     def costs(self) -> list[str]:
-        """Return what people want to read: the loss, or how far values moved."""
+        """Return the loss, or how far values moved, for display."""
         if self.loss is not None:
             return [str(self.loss)]
         return [f"{part}{rounding}" for part, rounding in self.roundings]
@@ -63,16 +63,16 @@ def quantize_model(
     """Save a model with codes instead of floats.
 
     Args:
-        source: Model folder of n-grams or of a mixture of these, or an ARPA file.
-        target: Model folder to write; looked at before the work begins.
-        bits: Of a code.
-        measure: Text that is scored under both models.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        source: Folder of an n-gram model or a mixture of these, or an ARPA file.
+        target: Model folder to write; checked before the work begins.
+        bits: Number of bits per code.
+        measure: Text to score with both models.
+        threads: Number of threads.
+        progress: Progress callback.
 
     Raises:
-        UsageError: if the target is named as an ARPA file, or the model is quantised already.
-        UnsupportedTask: if the model is neither of n-grams nor a mixture of these.
+        UsageError: if the target is named as an ARPA file, or the model is already quantised.
+        UnsupportedTask: if it is neither an n-gram model nor a mixture of these.
     """
     if is_arpa_name(target):
         raise UsageError(
@@ -83,8 +83,8 @@ def quantize_model(
     model = load(source) if Path(source).is_dir() else read_arpa(source, threads=threads)
     if model.info.bits is not None:
         raise UsageError(
-            f"{source_name(source)} is quantised already, to {model.info.bits} bits. Quantise the "
-            "model that it was made from."
+            f"{source_name(source)} is already quantised, to {model.info.bits} bits. Quantise the "
+            "model it was made from."
         )
     small = model.quantized(bits, threads=threads, progress=progress)
     loss = None
@@ -107,13 +107,13 @@ def _loss(
     text = encode_text(measure, model.vocabulary, threads=threads, progress=progress)
     if not len(text):
         raise CorpusFormatError(
-            f"{source_name(measure)}: holds no sentence to measure on. Is it the right file?",
+            f"{source_name(measure)}: contains no sentence to measure on. Is it the right file?",
             code="E_NO_DATA",
         )
     before, after = (
         text_bits_per_word(each, text, threads=threads)
         for each in (model, small)
-        if isinstance(each, IncrementalModel)  # all that can be quantised are
+        if isinstance(each, IncrementalModel)  # all quantisable models are
     )
     return reduction_loss(source_name(measure), text, before, after)
 

@@ -1,4 +1,4 @@
-"""Sentences drawn from a model."""
+"""Sampling sentences from a model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from treelm.models.interface.sampler import Sampler
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.tree_model import TreeScorer
 
-#: Sentences that are drawn at once.
+#: Number of sentences sampled at once.
 SAMPLES_AT_ONCE = 1024
 
 _REDRAWN_AT_ONCE = 64
 
-#: So many sentences are drawn for each that is wanted before lengths are called impossible.
+#: Number of samples per wanted sentence before lengths are considered impossible.
 _MOST_DRAWS = 1000
 
 
 @dataclass(slots=True)
 class SamplingReport:
-    """What became of the sentences that were drawn; filled while they come."""
+    """Counts of the sampled sentences; filled while they are yielded."""
 
     drawn: int = 0
     """All of them."""
     cut: int = 0
-    """Given out although they were cut at the largest number of words."""
+    """Cut at the largest number of words."""
     too_short: int = 0
-    """Left out: fewer words than asked for."""
+    """Left out: fewer words than wanted."""
     too_long: int = 0
-    """Left out: more words than asked for."""
+    """Left out: more words than wanted."""
 
 
 def sample_sentences(
@@ -45,24 +45,24 @@ def sample_sentences(
     reject: bool = False,
     report: SamplingReport | None = None,
 ) -> Iterator[Sample]:
-    """Yield sentences drawn from a model.
+    """Yield sentences sampled from a model.
 
     Args:
         model: A model that samples.
-        count: How many.
+        count: Number of sentences.
         seed: Sentence i depends on the seed and on i alone.
-        max_words: A sentence is cut after so many words and marked.
-        min_words: Sentences with fewer words are left out, and others drawn instead.
-        reject: Leave out longer sentences too instead of cutting them. Trees cannot be cut, so
-            models of trees always do this.
+        max_words: A longer sentence is cut after this many words and marked.
+        min_words: Sentences with fewer words are left out, and others sampled instead.
+        reject: Leave out longer sentences instead of cutting them. Trees cannot be cut, so tree
+            models always do this.
         report: Filled with how many were left out.
 
     Raises:
-        UsageError: if a number is negative, or hardly any sentence has such a length.
+        UsageError: if a number is negative, or hardly any sentence has the wanted length.
     """
     model.require(Task.SAMPLE)
     if not isinstance(model, Sampler):
-        raise UnsupportedTask(f"a model of the system {model.system} does not sample.")
+        raise UnsupportedTask(f"{model.system} models cannot sample sentences.")
     if count < 0 or max_words < 1 or seed < 0:
         raise UsageError("--count and --seed must be 0 or more, --max-words 1 or more.")
     if min_words > max_words:
@@ -76,7 +76,7 @@ def sample_sentences(
                 f"of {report.drawn} sentences, {report.too_short} had fewer than {min_words} words "
                 f"and {report.too_long} more than {max_words}. Choose lengths that occur."
             )
-        # After some were left out, more are drawn than are missing: the next may be left out too.
+        # After some were left out, more are sampled than are missing: the next may be left out too.
         least = 1 if report.drawn == given else _REDRAWN_AT_ONCE
         size = min(SAMPLES_AT_ONCE, max(least, count - given))
         for sample in model.sample(size, seed=seed, first=report.drawn, max_words=max_words):

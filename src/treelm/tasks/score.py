@@ -1,4 +1,4 @@
-"""Sentences in, log probabilities out."""
+"""From sentences to log probabilities."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from treelm.models.interface.tree_model import TreeModel
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
 
-#: Lines that are scored at once, unless each is wanted at once; fewer where each is parsed.
+#: Number of lines scored together, unless line-buffered; fewer where each is parsed.
 LINES_AT_ONCE, PARSED_AT_ONCE = 4096, 64
 
 
 @dataclass(slots=True)
 class ScoringReport:
-    """What became of the sentences; filled while scores come."""
+    """Counts of the sentences; filled while scores are yielded."""
 
     sentences: int = 0
     """All of them."""
     fallbacks: int = 0
-    """Those without a tree, for which something else stands in."""
+    """Those without a parse, scored by a fallback."""
 
 
 def score_lines(
@@ -40,20 +40,20 @@ def score_lines(
     report: ScoringReport | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[float | None]:
-    """Yield one natural log probability a line, None for a blank line.
+    """Yield one natural log probability per line, None for a blank line.
 
     Args:
         model: Any model that scores.
-        lines: Tokenized sentences, one a line.
+        lines: Tokenized sentences, one per line.
         eos: Whether the end of the sentence counts.
-        threads: Kernel threads; results do not depend on it.
-        line_buffered: Score every line as soon as it comes.
+        threads: Number of threads.
+        line_buffered: Score every line as soon as it arrives.
         source: Where the lines come from, for messages.
-        report: Filled with what became of the sentences.
-        progress: Told the number of sentences.
+        report: Filled with counts of the sentences.
+        progress: Called with the number of sentences.
 
     Raises:
-        CorpusFormatError: with the line, for what is no sentence of words.
+        CorpusFormatError: with the line, for anything but a sentence of words.
     """
     model.require(Task.SCORE)
     rest = iter(lines)
@@ -106,7 +106,7 @@ def _with_line(
     done: int,
     source: Source,
 ) -> CorpusFormatError | VocabularyError:
-    """Return the error with the first line of a batch that gives it."""
+    """Return the error with the first line of a batch that raises it."""
     ids = WordIds(model.vocabulary)
     name = source_name(source)
     for number, words in enumerate(batch, done + 1):

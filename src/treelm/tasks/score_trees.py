@@ -1,4 +1,4 @@
-"""Trees in, log probabilities out: one tree after the other, or lists of them summed."""
+"""From trees to log probabilities: one by one, or summed over lists."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.open_parser import is_forest
 from treelm.models.pcfg.grammar_model import GrammarModel
-from treelm.tasks.scoring_model import is_forest
 
-#: Trees, and lists of trees, that are scored at once.
+#: Number of trees, and of lists of trees, scored at once.
 _TREES, _LISTS = 1024, 64
 
 
 def tree_scorer(model: LanguageModel) -> TreeScorer:
-    """Return a model if it gives trees probabilities.
+    """Return a model if it assigns probabilities to trees.
 
     Raises:
         UnsupportedTask: if it does not.
     """
     if not isinstance(model, TreeScorer):
         raise UnsupportedTask(
-            f"a model of the system {model.system} scores words and knows no trees. Use a grammar "
-            "(pcfg, pcfg_la) or another model of trees."
+            f"{model.system} models score words, not trees. Use a grammar (pcfg, pcfg_la) or "
+            "another tree model."
         )
     return model
 
@@ -47,21 +47,22 @@ def score_trees(
     """Yield the joint natural log probability of each tree of a file and its words.
 
     Args:
-        model: A model that gives trees probabilities.
+        model: A model that assigns probabilities to trees.
         source: A file of trees.
-        posterior: Give the log probability of the tree given its words instead.
+        posterior: Yield the log probability of the tree given its words instead.
         options: How brackets are read.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
 
     Raises:
-        UnsupportedTask: if the model knows no trees, or for the posterior not all of a sentence's.
+        UnsupportedTask: if the model does not score trees, or, for the posterior, does not sum over
+        all trees of a sentence.
         CorpusFormatError: at the first malformed tree.
     """
     scorer = tree_scorer(model)
     if posterior and not isinstance(scorer, GrammarModel):
         raise UnsupportedTask(
-            f"a model of the system {model.system} does not sum over all trees of a sentence, so "
-            "that its trees have no probability given the words."
+            f"{model.system} models do not sum over all trees of a sentence, so their trees "
+            "have no probability given the words."
         )
     rest = iter(read_trees(source, options or ReadOptions(), threads=threads))
     while batch := list(islice(rest, _TREES)):
@@ -87,10 +88,10 @@ def score_tree_lists(
     """Yield the sum over the trees of each list of a file, None for a list without trees.
 
     Args:
-        model: A model that gives trees probabilities.
-        source: A file of lists, see `read_tree_lists`, or of parses that treelm packed.
+        model: A model that assigns probabilities to trees.
+        source: A file of lists, see `read_tree_lists`, or a parse file.
         k: Use only the first trees of each list.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
     """
     scorer = tree_scorer(model)
     rest = _lists(source, k)

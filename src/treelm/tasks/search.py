@@ -1,4 +1,4 @@
-"""The same model with another search."""
+"""The same model with other search options."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from treelm.models.mixture.model import InterpolatedModel, interpolate
 
 
 def with_search(model: LanguageModel, options: Mapping[str, object]) -> LanguageModel:
-    """Return a model, or a mixture, whose beams are as wide as the options say.
+    """Return a model, or a mixture, with the given beams.
 
     Args:
         model: The model.
         options: ``beam_width`` and ``beam_ratio``.
 
     Raises:
-        UsageError: if nothing in the model keeps a beam.
+        UsageError: if nothing in the model uses a beam.
     """
     found = _changed(model, options)
     if found is None:
         raise UsageError(
-            f"a model of the system {model.system} keeps no beam; --beam-width and --beam-ratio "
+            f"{model.system} models use no beam; --beam-width and --beam-ratio "
             "are for hhmm models and mixtures with one."
         )
     return found

@@ -1,239 +1,119 @@
-"""From files of text to a saved model."""
+"""From files to a saved model: one way for every system."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.brackets import ReadReport
+from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice, source_name
-from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
-from treelm.models.hhmm.model import HhmmModel
-from treelm.models.interface.model import Config
-from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
-from treelm.models.mixture.train import train_interpolated
-from treelm.models.ngram.config import NgramConfig
-from treelm.models.ngram.counts import NgramCounts
-from treelm.models.ngram.model import NgramModel
-from treelm.models.ngram.train import train_on_counts
-from treelm.models.pcfg.model import PcfgModel
-from treelm.models.pcfg_la.checkpoint import Checkpoint
-from treelm.models.pcfg_la.config import PcfgLaConfig
-from treelm.models.pcfg_la.model import PcfgLaModel
-from treelm.models.pcfg_la.train import TrainingWatch, train_pcfg_la
-from treelm.models.registry import load
-from treelm.parallel.memory import MemoryLimit
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.inputs import corpora_in, takes_report
+from treelm.models.interface.model import LanguageModel
+from treelm.models.registry import System, train_system
+from treelm.models.run import Event, Run
+from treelm.store.checkpoint import remove_training_files, training_folder
 from treelm.store.replacement import check_replaceable
 
+#: Looks at what was read of some files before anything is made of it; may raise.
+Settle = Callable[[ReadReport, str], None]
 
-def train_ngram_model(
-    corpus: TextCorpus | TreeCorpus,
-    target: Source,
-    config: Config,
-    *,
-    vocabulary: Source | None = None,
-    held_out: Source | None = None,
-    measure: Source | None = None,
-    measured: bool = True,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
-    progress: Progress = SILENT,
-) -> NgramModel:
-    """Train an n-gram model and save it.
+
+def _settle_nothing(_: ReadReport, __: str) -> None:
+    """Take files as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model that was trained and saved.
 
     Args:
-        corpus: Tokenized text, one sentence a line, or trees, whose words are taken.
-        target: Model folder to write; looked at before the work begins.
-        config: Options.
-        vocabulary: Vocabulary file; by default all words of the text are known.
-        held_out: Text for interpolation weights, where the smoothing has any.
-        measure: Text on which to find out what pruning and quantising cost, where there is any;
-            by default the training text.
-        measured: Whether to find out at all.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
-
-    Raises:
-        UsageError: if a text can be read only once.
+        model: The model.
+        rounds: What its training says of itself, round by round, where it has any.
     """
-    check_target(target)
-    others = [text for text in (held_out, measure) if text is not None]
-    check_texts([*corpus.paths, *others])
-    model = NgramModel.train(
-        corpus,
-        config,
-        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
-        held_out=None if held_out is None else TextCorpus((held_out,)),
-        measure=_measured_corpus(corpus, measure) if measured else None,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
-    model.save(target)
-    return model
+
+    model: LanguageModel
+    rounds: tuple[dict[str, object], ...] = ()
+
+    def record(self) -> dict[str, object]:
+        """Return what there is to say about it, in a few numbers."""
+        rounds = {"rounds": list(self.rounds)} if self.rounds else {}
+        return {**self.model.summary(), **rounds}
 
 
-def train_counted_model(
-    counts: Source,
+def train_and_save(
+    system: System,
+    inputs: Mapping[str, Any],
     target: Source,
     options: Mapping[str, object],
     *,
-    held_out: Source | None = None,
-    measure: Source | None = None,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
-    progress: Progress = SILENT,
-) -> NgramModel:
-    """Train an n-gram model on counts and save it.
+    run: Run,
+    settle: Settle = _settle_nothing,
+) -> Trained:
+    """Train a model and save it.
+
+    Where the training can be resumed, what its last complete step left is kept in the folder
+    ``TARGET.training``, which goes when the model is saved.
 
     Args:
-        counts: Folder of counts.
+        system: The system.
+        inputs: What it is trained on, by the names of its parameters.
         target: Model folder to write; looked at before the work begins.
-        options: Options; the order is that of the counts unless it is given.
-        held_out: Text for interpolation weights, where the smoothing has any.
-        measure: Text on which to find out what pruning and quantising cost.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
+        options: Options of the system.
+        run: How the training is run.
+        settle: Looks at what was read of trees before a model is saved.
+
+    Raises:
+        UsageError: if a file can be read only once, or for an impossible option.
+        OutputFileError: if something else stands where the model should be.
     """
+    config = system.make_config(options)
     check_target(target)
-    check_texts([text for text in (held_out, measure) if text is not None])
-    counted = NgramCounts.load(counts)
-    config = NgramModel.make_config({"order": counted.order, **options})
-    assert isinstance(config, NgramConfig)  # what an n-gram model makes of options
-    model = train_on_counts(
-        counted,
-        config,
-        held_out=None if held_out is None else TextCorpus((held_out,)),
-        measure=None if measure is None else TextCorpus((measure,)),
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    corpora = corpora_in(inputs.values())
+    check_texts([path for corpus in corpora for path in corpus.paths])
+    recorded: list[dict[str, object]] = []
+
+    def heard(event: Event) -> None:
+        if event.is_recorded and is_dataclass(event.value) and not isinstance(event.value, type):
+            recorded.append(asdict(event.value))
+        run.event(event)
+
+    folder = training_folder(target) if system.is_resumable else None
+    own = replace(run, checkpoint=folder, event=heard, temporary=_beside(target, run))
+    others: dict[str, ReadReport] = {}
+    main = next((value for value in inputs.values() if isinstance(value, TreeCorpus)), None)
+    if takes_report(system.trainer):
+        others["report"] = ReadReport()
+    for corpus in corpora:
+        if isinstance(corpus, TreeCorpus) and not (others and corpus is main):
+            settle(_read_through(corpus), _names(corpus))
+    model = train_system(system, inputs, config, own, **others)
+    if others and corpora:
+        settle(others["report"], "parsed text" if main is None else _names(main))
     model.save(target)
-    return model
+    if folder is not None:
+        remove_training_files(folder)
+    return Trained(model, tuple(recorded))
 
 
-def train_grammar(
-    corpus: TextCorpus | TreeCorpus,
-    target: Source,
-    config: Config,
-    *,
-    vocabulary: Source | None = None,
-) -> PcfgModel:
-    """Read a grammar off a treebank and save it.
-
-    Args:
-        corpus: Trees.
-        target: Model folder to write; looked at before the work begins.
-        config: Options.
-        vocabulary: Vocabulary file for the closed lexicon.
-    """
-    check_target(target)
-    check_texts(corpus.paths)
-    model = PcfgModel.train(
-        corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
-    )
-    model.save(target)
-    return model
+def _beside(target: Source, run: Run) -> Path:
+    return run.temporary or Path(os.path.realpath(target)).parent
 
 
-def train_store_model(
-    corpus: TextCorpus | TreeCorpus,
-    target: Source,
-    config: Config,
-    *,
-    vocabulary: Source | None = None,
-) -> HhmmModel:
-    """Train an incremental right-corner model and save it.
-
-    Args:
-        corpus: Trees.
-        target: Model folder to write; looked at before the work begins.
-        config: Options.
-        vocabulary: Vocabulary file; by default words seen often enough are known.
-    """
-    check_target(target)
-    check_texts(corpus.paths)
-    model = HhmmModel.train(
-        corpus, config, vocabulary=None if vocabulary is None else load_vocabulary(vocabulary)
-    )
-    model.save(target)
-    return model
+def _names(corpus: TreeCorpus) -> str:
+    return " ".join(map(source_name, corpus.paths)) or "parsed text"
 
 
-def _measured_corpus(
-    corpus: TextCorpus | TreeCorpus, measure: Source | None
-) -> TextCorpus | TreeCorpus:
-    return corpus if measure is None else TextCorpus((measure,))
-
-
-def train_latent_grammar(
-    corpus: TreeCorpus,
-    target: Source,
-    config: Config,
-    *,
-    vocabulary: Source | None = None,
-    held_out: TreeCorpus | None = None,
-    resume: bool = False,
-    threads: int = 1,
-    watch: TrainingWatch | None = None,
-) -> PcfgLaModel:
-    """Train a grammar with latent annotations and save it.
-
-    After each cycle the grammar is kept in the folder ``TARGET.training``, which goes when the
-    model is saved.
-
-    Args:
-        corpus: Trees.
-        target: Model folder to write; looked at before the work begins.
-        config: Options, a `PcfgLaConfig`.
-        vocabulary: Vocabulary file for the closed lexicon.
-        held_out: Trees that choose the best grammar of each phase.
-        resume: Go on after the last complete cycle of an interrupted training.
-        threads: Kernel threads; results do not depend on it.
-        watch: Told what happens.
-    """
-    if not isinstance(config, PcfgLaConfig):
-        raise UsageError("a grammar with latent annotations needs a PcfgLaConfig.")
-    check_target(target)
-    check_texts([*corpus.paths, *(held_out.paths if held_out is not None else ())])
-    checkpoint = Checkpoint.beside(target)
-    model = train_pcfg_la(
-        corpus,
-        config,
-        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
-        held_out=held_out,
-        threads=threads,
-        checkpoint=checkpoint,
-        resume=resume,
-        watch=watch,
-    )
-    model.save(target)
-    checkpoint.remove()
-    return model
-
-
-def train_mixture(
-    models: Sequence[Source], target: Source, held_out: Source, *, threads: int = 1
-) -> InterpolatedModel | InterpolatedSentences:
-    """Find the weights of a mixture on held-out text, and save it with its parts.
-
-    Args:
-        models: Model folders.
-        target: Model folder to write.
-        held_out: Text that no part was trained on.
-        threads: Kernel threads; results do not depend on it.
-    """
-    check_target(target)
-    parts = [load(model) for model in models]
-    mixture = train_interpolated(parts, TextCorpus((held_out,)), threads=threads)
-    mixture.save(target)
-    return mixture
+def _read_through(corpus: TreeCorpus) -> ReadReport:
+    """Return what a quick pass of the kernel finds in files of trees."""
+    report = ReadReport()
+    for _ in corpus.batches(report):
+        pass
+    return report
 
 
 def check_target(target: Source) -> None:
@@ -245,7 +125,7 @@ def check_target(target: Source) -> None:
     check_replaceable(Path(os.path.realpath(target)))
 
 
-def check_texts(texts: Sequence[Source]) -> None:
+def check_texts(texts: Iterable[Source]) -> None:
     """Refuse what can be read only once.
 
     Raises:

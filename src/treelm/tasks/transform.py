@@ -1,9 +1,8 @@
-"""Brackets in, transformed brackets out, in constant memory."""
+"""Transforming files of trees, in constant memory."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from treelm import _native
 from treelm.corpus.brackets import (
@@ -12,18 +11,16 @@ from treelm.corpus.brackets import (
     Problem,
     ReadOptions,
     ReadReport,
-    looks_like_brackets,
     read_packed,
     rewrite_brackets,
 )
-from treelm.corpus.files import Source, can_be_read_twice, first_block, source_name
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.corpus.files import Source, source_name
+from treelm.errors import CorpusFormatError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.transforms.clean import Clean
-from treelm.transforms.temporal_lexicon import TemporalLexicon
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.treelet import Treelet
-from treelm.trees.profile import ProfileSource, load_profile
+from treelm.trees.profile import load_profile
 
 
 def transform_brackets(
@@ -38,18 +35,18 @@ def transform_brackets(
     progress: Progress = SILENT,
     line_buffered: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the trees of a file after a pipeline, as brackets, one a line, in pieces of many lines.
+    """Yield the trees of a file after a pipeline as brackets, one per line, many lines at a time.
 
     Args:
         source: File name, or ``-``.
-        pipeline: What is done to each tree after it was read with `options`.
+        pipeline: Applied to each tree after it was read with `options`.
         options: How brackets are read; with `undo` give options that keep labels whole.
         undo: Run the pipeline backwards.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
-        threads: Kernel threads.
-        progress: Told the bytes read.
-        line_buffered: Hand on every tree at once.
+        threads: Number of threads.
+        progress: Called with the number of bytes read.
+        line_buffered: Pass on every tree at once.
     """
     report = ReadReport() if report is None else report
     recipe = None if undo else _kernel_recipe(pipeline, options)
@@ -112,35 +109,3 @@ def _note_failure(report: ReadReport, problem: Problem) -> None:
     report.failed += 1
     if len(report.problems) < KEPT_PROBLEMS:
         report.problems.append(problem)
-
-
-def find_temporal_words(
-    files: Iterable[Source], lexicon: Source | None, profile: ProfileSource, *, threads: int = 1
-) -> frozenset[str]:
-    """Return the temporal nouns for T1.
-
-    Args:
-        files: The trees about to be transformed; used when they have function tags.
-        lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
-        profile: Language profile.
-        threads: Kernel threads.
-    """
-    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
-        return TemporalLexicon.load(lexicon).words()
-    given = (
-        [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
-    )
-    if not load_profile(profile).treelet.temporal_tags:
-        return frozenset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
-        words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
-    if not words:
-        warnings.warn(
-            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
-            "collected from files with function tags (NP-TMP), never from standard input; give "
-            "--temporal with a lexicon or such a treebank.",
-            TreelmWarning,
-            stacklevel=2,
-        )
-    return words

@@ -1,4 +1,4 @@
-"""Counts of treelets, made on one machine or on several, and what can be said about them."""
+"""Treelet counts, made on one machine or on several, and statistics of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.files import Source
+from treelm.corpus.files import Source, source_name
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.chain import Chain, ChainCounts
@@ -20,11 +20,11 @@ from treelm.models.treelet.counts import (
     save_treelet_counts,
 )
 from treelm.models.treelet.events import TreeletCounts, count_treelets
+from treelm.models.treelet.train import with_temporal_nouns
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import open_folder
-from treelm.tasks.train import check_target, check_texts
-from treelm.tasks.train_trees import Settle, with_temporal_nouns
+from treelm.tasks.train import Settle, check_target, check_texts
 
 
 def build_treelet_counts(
@@ -42,15 +42,15 @@ def build_treelet_counts(
     """Count the treelets of trees and save them as a folder.
 
     Args:
-        corpus: Trees as a treebank has them.
-        target: Folder to write; looked at before the work begins.
+        corpus: Treebank trees.
+        target: Folder to write; checked before the work begins.
         config: Variant and transforms.
         vocabulary: Vocabulary file; by default all words of the trees are known.
         temporal: Lexicon of temporal nouns, or a treebank with function tags.
-        settle: Looks at what was read before it is saved; may raise.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
+        settle: Checks what was read before it is saved; may raise.
+        threads: Number of threads.
+        memory: Memory limit.
+        progress: Progress callback.
     """
     check_target(target)
     check_texts(corpus.paths)
@@ -66,13 +66,13 @@ def build_treelet_counts(
         progress=progress,
     )
     if settle is not None:
-        settle(report)
+        settle(report, " ".join(map(source_name, corpus.paths)))
     save_treelet_counts(counts, config.variant, target)
     return counts
 
 
 def holds_treelet_counts(folders: Sequence[Source]) -> bool:
-    """Return whether the first of some folders holds counts of treelets."""
+    """Return whether the first of some folders contains treelet counts."""
     return bool(folders) and open_folder(Path(folders[0])).manifest.system == SYSTEM
 
 
@@ -88,8 +88,8 @@ def merge_treelet_folders(
     Args:
         parts: Folders of counts.
         target: Folder to write.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        threads: Number of threads.
+        memory: Memory limit.
 
     Raises:
         UsageError: if they are of different variants or transforms.
@@ -104,7 +104,7 @@ def merge_treelet_folders(
 
 
 def treelet_counts_summary(counts: TreeletCounts) -> dict[str, object]:
-    """Return what was counted, in a few numbers."""
+    """Return a summary of the counts."""
     return {
         "words": len(counts.vocabulary) - 1,
         "sentences": sum(record.sentences for record in counts.corpora),
@@ -120,8 +120,8 @@ def treelet_counts_summary(counts: TreeletCounts) -> dict[str, object]:
 def inspect_treelet_counts(folder: Source) -> dict[str, object]:
     """Return what is in a folder of counts.
 
-    For every level of both chains: how many distinct events there are, and how many of them
-    Kneser and Ney's counts see once, twice, three and four times.
+    For every level of both chains: the number of distinct events, and how many of them have a
+    Kneser-Ney count of one, two, three and four.
 
     Args:
         folder: Folder of counts.

@@ -1,1 +1,1 @@
-"""Tools for testing programs that work on trees: random trees and random bracket files."""
+"""Tools for testing programs that work on trees: contracts, random trees, random bracket files."""

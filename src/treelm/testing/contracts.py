@@ -1,4 +1,4 @@
-"""Contracts: laws that everything of one kind must keep, ready to run on your own classes.
+"""Contracts: laws that everything of one kind must obey, ready to run on your own classes.
 
 A law is a function that takes a subject and a case and raises `AssertionError` when the subject
 breaks it. treelm runs every registered transform and executor through its laws; so can you:
@@ -38,13 +38,13 @@ def law(kind: str, code: str) -> Callable[[F], F]:
     """Register a function as a law; its docstring is the statement.
 
     Args:
-        kind: What the law is about: ``transform``, ``executor``, later ``incremental`` and so on.
+        kind: What the law is about: ``transform``, ``executor``, ``incremental``.
         code: Short name, unique within its kind.
     """
 
     def register(check: F) -> F:
         if (kind, code) in _LAWS:
-            raise ValueError(f"the {kind} contract has a law {code} already")
+            raise ValueError(f"the {kind} contract already has a law {code}")
         _LAWS[kind, code] = Law(kind, code, (check.__doc__ or code).strip(), check)
         return check
 
@@ -58,7 +58,7 @@ def laws(kind: str) -> list[Law]:
     found = [each for each in _LAWS.values() if each.kind == kind]
     if not found:
         kinds = ", ".join(sorted({each.kind for each in _LAWS.values()}))
-        raise ValueError(f"there is no contract for {kind!r}; there are: {kinds}")
+        raise ValueError(f"there is no contract for {kind!r}; choose from: {kinds}")
     return found
 
 

@@ -1,6 +1,6 @@
-"""The laws L1 to L8 of models that go word by word, and a check of any model against them.
+"""The laws L1 to L8 of incremental models, and a check of any model against them.
 
-A model of your own, or a parser made to look like one, is checked in one line:
+Your own model, or a parser wrapped as one, is checked in one line:
 
     report = check_lm(model, ["the boat left", "the old boat came back"])
     print(report)
@@ -21,7 +21,7 @@ from treelm.models.interface.states import State
 from treelm.models.interface.words import Words, words_of
 from treelm.testing.contracts import law, laws
 
-#: Longest beginning of a sentence for which laws about every state are checked.
+#: Longest prefix of a sentence for which laws about every state are checked.
 _WORDS = 12
 _CLOSE = 1e-9
 
@@ -47,7 +47,7 @@ def _close(first: float, second: float, tolerance: float = _CLOSE) -> bool:
 
 
 def _adds_up(model: IncrementalModel) -> bool:
-    """Return whether a model promises sums of 1; rounded probabilities have them only nearly."""
+    """Return whether a model promises sums of 1; rounded probabilities sum to about 1 only."""
     return model.info.normalized and model.info.bits is None
 
 
@@ -72,14 +72,14 @@ def _chain_rule(model: IncrementalModel, sentence: Words) -> None:
 
 @law("incremental", "L2")
 def _normalization(model: IncrementalModel, sentence: Words) -> None:
-    """In every state the probabilities of all words and of the end add up to 1."""
+    """In every state the probabilities of all words and of the end sum to 1."""
     if not _adds_up(model):
         return
     for state in _states(model, words_of(sentence)):
         log_probs = model.distribution(state)
         assert len(log_probs) == len(model.vocabulary) + 1
         total = math.fsum(np.exp(log_probs).tolist())
-        assert abs(total - 1.0) <= 1e-6, f"they add up to {total}"
+        assert abs(total - 1.0) <= 1e-6, f"they sum to {total}"
         assert _close(float(log_probs[-1]), model.finish(state))
         first = model.advance(state, 0).log_prob
         assert _close(float(log_probs[0]), first)
@@ -103,7 +103,7 @@ def _purity(model: IncrementalModel, sentence: Words) -> None:
 
 @law("incremental", "L4")
 def _falling_prefixes(model: IncrementalModel, sentence: Words) -> None:
-    """A longer beginning of a sentence is never more likely than a shorter one."""
+    """A longer prefix of a sentence is never more likely than a shorter one."""
     words = words_of(sentence)
     for state, word in zip(_states(model, words), words, strict=False):
         assert model.advance(state, word).log_prob <= 1e-12
@@ -119,7 +119,8 @@ def _keys(model: IncrementalModel, sentence: Words) -> None:
         for state in _states(model, words[first:]):
             groups.setdefault(model.key(state), {})[state] = None
     tolerance = 0.0 if model.info.exact_key else 1e-6
-    # Where weights are rounded for the key, a beam may prune otherwise: one step is compared then.
+    # Where weights are rounded for the key, a beam may prune differently: then one step is
+    # compared.
     far = model.info.exact_key or model.info.beam is None
     for key, group in groups.items():
         assert isinstance(key, (bytes, int))
@@ -158,7 +159,7 @@ def _batches(model: IncrementalModel, sentence: Words) -> None:
 
 @law("incremental", "L7")
 def _phrases(model: IncrementalModel, sentence: Words) -> None:
-    """A phrase scores as its two halves one after the other."""
+    """A phrase has the score of its two halves, one after the other."""
     words = words_of(sentence)
     middle = len(words) // 2
     whole = model.score_phrase(model.initial(), words)
@@ -188,9 +189,9 @@ class LawReport:
     """Which laws a model keeps.
 
     Args:
-        kept: Codes of the laws that hold on every sentence.
+        kept: Codes of the laws that hold for every sentence.
         broken: For each of the others, the first sentence that breaks it, and how.
-        left_out: Codes of laws that say nothing about this model.
+        left_out: Codes of laws that do not apply to this model.
     """
 
     kept: tuple[str, ...]

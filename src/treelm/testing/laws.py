@@ -68,7 +68,7 @@ def _fail_above_two(number: int) -> int:
 
 @law("executor", "order")
 def _order(executor: Executor, shards: list[int]) -> None:
-    """Results come back in shard order, one a shard."""
+    """Results come back in shard order, one per shard."""
     assert list(executor.map(_square, shards)) == [_square(shard) for shard in shards]
 
 
@@ -89,6 +89,6 @@ def _errors(executor: Executor, shards: list[int]) -> None:
 
 @law("executor", "name")
 def _name(executor: Executor, shards: list[int]) -> None:
-    """An executor has the name by which the command line calls it."""
+    """An executor has the name that the command line uses for it."""
     assert executor.name in {"serial", "processes", "ray"}
     assert isinstance(shards, list)

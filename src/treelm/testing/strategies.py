@@ -69,7 +69,7 @@ _RULES = {
 _OTHER_RULES = _split("NP;NN;NP CC VP;JJ , NN", ";")
 _BELOW_ROOT = _split("S NP VP SBAR FRAG SINV SQ NML UCP PP X")
 
-# What stands for a phrase where the tree may not become deeper.
+# What replaces a phrase where the tree may not become deeper.
 _TAG_FOR = {
     **dict.fromkeys(PHRASES, "NN"),
     "VP": "VBD",
@@ -112,7 +112,7 @@ def _token_characters(excluded: str = "") -> SearchStrategy[str]:
 
 
 def labels(*, reserved: bool = False) -> SearchStrategy[str]:
-    """Return a strategy for labels that can stand in a bracket file.
+    """Return a strategy for labels that can occur in a bracket file.
 
     Args:
         reserved: Whether the characters that transforms use as marks may occur.
@@ -165,7 +165,7 @@ def trees(
 
 @st.composite
 def english_trees(draw: DrawFn, *, max_depth: int = 5, annotated: bool = True) -> Tree:
-    """Draw a tree below ROOT in the manner of the Penn Treebank.
+    """Draw a tree below ROOT in the style of the Penn Treebank.
 
     Args:
         draw: Given by hypothesis.
@@ -222,8 +222,8 @@ def bracket_soup(*, undecodable: bool = False) -> SearchStrategy[str]:
     """Return a strategy for bracket text, good, damaged and nonsensical, with line breaks.
 
     Args:
-        undecodable: Whether bytes that are no UTF-8 occur, as lone surrogates: encode the text with
-            ``errors="surrogateescape"``.
+        undecodable: Whether bytes that are not UTF-8 occur, as lone surrogates: encode the text
+            with ``errors="surrogateescape"``.
     """
     pieces = st.sampled_from(_PIECES + (_UNDECODABLE_PIECES if undecodable else ()))
     written = (trees(6) | english_trees(max_depth=3)).map(str)

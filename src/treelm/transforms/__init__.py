@@ -1,1 +1,1 @@
-"""Tree to tree, and back: one file per transform, each a pair of functions and a class."""
+"""From tree to tree and back: one file per transform, each a pair of functions and a class."""

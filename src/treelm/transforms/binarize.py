@@ -1,4 +1,4 @@
-"""Nodes of more than two children made into nests of binary nodes, and back."""
+"""Binarization: nodes of more than two children become nested binary nodes, and back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def binarize(
         horizontal_order: Most sisters that a label names; None for all, 0 for the bare ``@A``.
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@``.
+        CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains ``@``.
         UsageError: ``E_NO_HEAD`` if ``head`` meets a node without one.
 
     Examples:
@@ -83,7 +83,7 @@ def undo_binarize(tree: Tree) -> Tree:
     if _is_intermediate(tree):
         raise CorpusFormatError(
             f'the root is labelled "{tree.label}", which marks an intermediate node.\n'
-            "Is this a part of a binarized tree?\nUndo the binarization of the whole tree.",
+            "Is this part of a binarized tree?\nUndo the binarization of the whole tree.",
             code="E_RESERVED_CHAR",
         )
     trees: list[Tree] = []
@@ -137,7 +137,7 @@ def nest_children(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a node contributes to its parent: so many trees, the head of them at an index."""
+    """What a node contributes to its parent: some trees, and the index of the head among them."""
 
     size: int
     head: int | None

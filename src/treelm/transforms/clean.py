@@ -38,7 +38,7 @@ def clean(tree: Tree, profile: ProfileSource = "english") -> Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTransform(Transform):
-    """A transform done by the tree kernel, many trees a call."""
+    """A transform done by the tree kernel, many trees per call."""
 
     profile: ProfileSource = "english"
     recipe: _native.TreeRecipe = field(init=False, repr=False, compare=False)
@@ -70,13 +70,13 @@ class KernelTransform(Transform):
             raise Problem(code, "<tree>", tree, line, column, text).as_error()
         if done.dropped:
             raise CorpusFormatError(
-                "a tree holds nothing but empty elements, so nothing is left of it.",
+                "a tree contains nothing but empty elements, so nothing is left of it.",
                 code="E_EMPTY_TREE",
             )
         return PackedTrees(done)
 
     def to_config(self) -> dict[str, object]:
-        """Return the name and the options; the profile by name, or whole if it is your own."""
+        """Return the name and the options; the profile by name, or in full if it is your own."""
         config = Transform.to_config(self)
         return config | {"profile": load_profile(self.profile).to_config()}
 

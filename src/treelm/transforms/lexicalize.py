@@ -25,7 +25,7 @@ _SPECIAL = re.compile(f"([{re.escape(CATEGORY_MARKS + '[]/')}])")
 def lexicalize(tree: Tree, *, tag: bool = False) -> Tree:
     r"""Return the tree with its head word in the label of every phrase, the top node's too.
 
-    The word stands before a vertical annotation (``NP[dog]^S``). The characters ``[ ] /`` and the
+    The word goes before a vertical annotation (``NP[dog]^S``). The characters ``[ ] /`` and the
     backslash, and the marks of other transforms (``@ + ^ | ~``), get a backslash before them, so
     that a lexicalized tree can be transformed further.
 
@@ -34,7 +34,7 @@ def lexicalize(tree: Tree, *, tag: bool = False) -> Tree:
         tag: Whether the word's tag follows it: ``NP[dog/NN]``.
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if the category of a phrase holds a backslash.
+        CorpusFormatError: ``E_RESERVED_CHAR`` if the category of a phrase contains a backslash.
         UsageError: ``E_NO_HEAD`` if a head is missing.
 
     Examples:

@@ -32,8 +32,8 @@ def annotate_parents(tree: Tree, *, vertical_order: int) -> Tree:
     written in full, with its head annotation if it has one.
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if a label is annotated already, or a category holds
-            ``^`` or a backslash.
+        CorpusFormatError: ``E_RESERVED_CHAR`` if a label is annotated already, or a category
+            contains ``^`` or a backslash.
 
     Examples:
         >>> stop = Tree("ROOT", [Tree("S", [Tree("VP", [Tree("VB", "Stop")])])])
@@ -83,7 +83,7 @@ def binarize_head_outward(tree: Tree, *, horizontal_order: int | None = 1) -> Tr
         horizontal_order: Most sisters that a label names; None for all.
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@``.
+        CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains ``@``.
         UsageError: ``E_NO_HEAD`` if a head is missing.
 
     Examples:
@@ -121,7 +121,7 @@ def markovize(tree: Tree, *, horizontal_order: int | None = 1, vertical_order: i
     of Cherry and Quirk (2008), "Discriminative, syntactic language modeling through latent SVMs".
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds ``@ + ^`` or a backslash.
+        CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains ``@ + ^`` or a backslash.
         UsageError: ``E_NO_HEAD`` if a node of more than two children has no head.
 
     Examples:
@@ -145,7 +145,7 @@ def _annotated(label: Label, ancestors: tuple[str, ...]) -> Label:
     """Return the label with its ancestors as the parent part."""
     if label.parent is not None:
         raise CorpusFormatError(
-            f'label "{label}" has a vertical annotation already, which a second one would hide.\n'
+            f'label "{label}" already has a vertical annotation, which a second one would hide.\n'
             "Was the tree transformed before?\nUndo the earlier annotation first.",
             code="E_RESERVED_CHAR",
         )

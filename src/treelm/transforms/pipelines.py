@@ -1,4 +1,4 @@
-"""Pipelines with a name, as the command line offers them."""
+"""Named pipelines, as the command line offers them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treelm.trees.profile import ProfileSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineOptions:
-    """Everything a named pipeline may be told.
+    """All options of the named pipelines.
 
     Args:
         profile: Language profile.
@@ -44,7 +44,7 @@ def _treelet(options: PipelineOptions) -> Pipeline:
     unknown = sorted(options.without - set(TREELET_TRANSFORMS))
     if unknown:
         raise UsageError(
-            f'there is no treelet transform "{unknown[0]}"; there are: '
+            f'there is no treelet transform "{unknown[0]}"; choose from: '
             f"{', '.join(TREELET_TRANSFORMS)}."
         )
     kept = frozenset(TREELET_TRANSFORMS) - options.without
@@ -79,7 +79,7 @@ def _right_corner(options: PipelineOptions) -> Pipeline:
     )
 
 
-#: What each name stands for; the reader cleans trees before any of them, so the others need not.
+#: The pipeline of each name; the reader cleans trees before any of them, so the others need not.
 PIPELINES: dict[str, Callable[[PipelineOptions], Pipeline]] = {
     "clean": lambda options: Pipeline((Clean(profile=options.profile),)),
     "treelet": _treelet,
@@ -102,5 +102,5 @@ def named_pipeline(name: str, options: PipelineOptions | None = None) -> Pipelin
         ['merge_unary_chains', 'binarize', 'right_corner']
     """
     if name not in PIPELINES:
-        raise UsageError(f'there is no pipeline "{name}"; there are: {", ".join(PIPELINES)}.')
+        raise UsageError(f'there is no pipeline "{name}"; choose from: {", ".join(PIPELINES)}.')
     return PIPELINES[name](options or PipelineOptions())

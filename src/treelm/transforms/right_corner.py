@@ -1,7 +1,7 @@
 """The right-corner transform, and the depth of memory that a tree needs.
 
 Schuler et al. (2010), "Broad-coverage parsing using human-like memory constraints": right-branching
-structure becomes left-branching, so that a bounded store suffices to recognize it word by word.
+structure becomes left-branching, so that a bounded stack suffices to recognize it word by word.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def right_corner(tree: Tree) -> Tree:
     sentence), it stays and its child is transformed. Head indices inside phrases are dropped.
 
     Raises:
-        CorpusFormatError: ``E_NOT_BINARY`` if any other phrase has not exactly two children.
+        CorpusFormatError: ``E_NOT_BINARY`` if any other phrase does not have exactly two children.
 
     Examples:
         >>> noun_phrase = Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")])
@@ -43,17 +43,18 @@ def undo_right_corner(tree: Tree) -> Tree:
     """Return the binary tree whose right-corner transform this is.
 
     The inverse goes by structure and never looks for a slash: A is known from the node on which
-    its incomplete constituents hang, and Y is what follows ``A/``. So categories may hold slashes.
+    its incomplete constituents hang, and Y is what follows ``A/``. So categories may contain
+    slashes.
 
     Raises:
-        CorpusFormatError: ``E_NOT_RIGHT_CORNER`` if the tree is no such transform.
+        CorpusFormatError: ``E_NOT_RIGHT_CORNER`` if the tree is not such a transform.
     """
     return _under_top(tree, _sentence(tree).fold(_grow_corner).restored())
 
 
 @dataclass(frozen=True, slots=True)
 class BranchDepth:
-    """Where a node stands: on a left or right branch, at which depth of the store."""
+    """Where a node is: on a left or right branch, at which depth of the stack."""
 
     node: Tree
     side: Side
@@ -64,7 +65,7 @@ def branch_depths(tree: Tree) -> tuple[BranchDepth, ...]:
     """Return the branch side and depth of every node of a binary tree, in preorder.
 
     The sentence is at (L, 1). Under a node at (R, d) the left child is at (L, d + 1), under one at
-    (L, d) at (L, d); a right child is at (R, d). A top node with one child stands for the symbol
+    (L, d) at (L, d); a right child is at (R, d). A top node with one child is the symbol
     over the sentence, at (R, 0).
 
     Raises:
@@ -89,7 +90,7 @@ def branch_depths(tree: Tree) -> tuple[BranchDepth, ...]:
 
 
 def required_depth(tree: Tree) -> int:
-    """Return the number of store elements needed to recognize a binary tree.
+    """Return the number of stack elements needed to recognize a binary tree.
 
     It is the greatest depth of a phrase on a left branch (a tag there may be one deeper); 0 for a
     sentence of one word.
@@ -132,7 +133,7 @@ class _Spine:
 
 
 def _grow_spine(node: Tree, below: list[_Spine]) -> _Spine:
-    """Return the spine of a node: its right child's, with one step more."""
+    """Return the spine of a node: its right child's, with one more step."""
     if node.word is not None:
         return _Spine(node)
     _two_children(node)
@@ -143,7 +144,7 @@ def _grow_spine(node: Tree, below: list[_Spine]) -> _Spine:
 
 @dataclass(frozen=True, slots=True)
 class _Corner:
-    """A node of a transformed tree that its parent takes for incomplete (A/Y) or complete (A)."""
+    """A node of a transformed tree that its parent treats as incomplete (A/Y) or complete (A)."""
 
     node: Tree
     last: Tree

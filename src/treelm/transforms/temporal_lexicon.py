@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treelm.corpus.brackets import OnError, ReadOptions, read_packed
-from treelm.corpus.files import Source, read_lines, source_name, write_atomically
-from treelm.errors import CorpusFormatError
-from treelm.trees.profile import ProfileSource
+from treelm.corpus.brackets import OnError, ReadOptions, looks_like_brackets, read_packed
+from treelm.corpus.files import (
+    Source,
+    can_be_read_twice,
+    first_block,
+    read_lines,
+    source_name,
+    write_atomically,
+)
+from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.trees.profile import ProfileSource, load_profile
 
 
 @dataclass(frozen=True, slots=True)
 class TemporalLexicon:
-    """Lower-cased nouns with how often each heads a temporal phrase, and any noun phrase.
+    """Lower-cased nouns, with how often each heads a temporal phrase and any noun phrase.
 
     Examples:
         >>> lexicon = TemporalLexicon({"monday": (9, 10), "time": (1, 80)})
@@ -69,7 +77,7 @@ class TemporalLexicon:
 
     @classmethod
     def load(cls, path: Source) -> TemporalLexicon:
-        """Read what `save` wrote; a bare list of words, one a line, will do."""
+        """Read what `save` wrote; a bare list of words, one per line, will do."""
         counts: dict[str, tuple[int, int]] = {}
         for number, line in enumerate(read_lines(path), 1):
             fields = line.split("\t")
@@ -86,8 +94,8 @@ class TemporalLexicon:
                 ) from error
             if len(fields[0].split()) != 1 or "(" in fields[0]:
                 raise CorpusFormatError(
-                    f"{source_name(path)}:{number}: a lexicon holds one word a line; is this text "
-                    "or a treebank?",
+                    f"{source_name(path)}:{number}: a lexicon has one word per line; is this "
+                    "text or a treebank?",
                     code="E_LEXICON",
                     path=source_name(path),
                     line=number,
@@ -104,3 +112,35 @@ def annotation_form(word: str) -> str:
         "o'clock"
     """
     return word.lower().replace("\u2019", "'").replace("\u2018", "'")
+
+
+def find_temporal_words(
+    files: Iterable[Source], lexicon: Source | None, profile: ProfileSource, *, threads: int = 1
+) -> frozenset[str]:
+    """Return the temporal nouns for T1.
+
+    Args:
+        files: The trees about to be transformed; used when they have function tags.
+        lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
+        profile: Language profile.
+        threads: Kernel threads.
+    """
+    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
+        return TemporalLexicon.load(lexicon).words()
+    given = (
+        [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
+    )
+    if not load_profile(profile).treelet.temporal_tags:
+        return frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
+        words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
+    if not words:
+        warnings.warn(
+            "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
+            "collected from files with function tags (NP-TMP), never from standard input; give "
+            "--temporal with a lexicon or such a treebank.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    return words

@@ -2,7 +2,7 @@ r"""What all transforms share: the interface, the registry, the pipeline, and th
 
 A label made by a transform is written with marks: ``@`` starts an intermediate node, ``+`` joins a
 unary chain, ``^`` starts the vertical annotation, ``~T`` ends a tag that shares its name with a
-phrase. A backslash takes a mark's meaning away (``SYM-\+``).
+phrase. A backslash removes a mark's meaning (``SYM-\+``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.trees.label import RESERVED_CHARACTERS, Label
 from treelm.trees.tree import Tree
 
-#: Characters that a category may not hold unless a backslash stands before them.
+#: Characters that a category may contain only after a backslash.
 CATEGORY_MARKS = RESERVED_CHARACTERS + "~"
 
 _ESCAPABLE = CATEGORY_MARKS + "[]/"
@@ -68,15 +68,15 @@ def split_annotation(label: str) -> tuple[str, str | None]:
 
 
 def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
-    r"""Refuse a label whose category holds a character that transforms use as a mark.
+    r"""Refuse a label whose category contains a character that transforms use as a mark.
 
-    Only the category is looked at: the head annotation and the parent of a `Label` are parts of
-    their own. An escaped mark (``SYM-\+``, as read back from a file) is no offence.
+    Only the category is checked: the head annotation and the parent of a `Label` are separate
+    parts. An escaped mark (``SYM-\+``, as read back from a file) is allowed.
 
     Args:
         label: The label of a node.
-        reserved: The marks to refuse; without ``^`` among them, what follows a ``^`` is taken for
-            the vertical annotation and not looked at.
+        reserved: The marks to refuse; without ``^`` among them, what follows a ``^`` is taken to
+            be the vertical annotation and not checked.
 
     Raises:
         CorpusFormatError: ``E_RESERVED_CHAR``.
@@ -86,7 +86,7 @@ def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
         >>> check_category("NP+NN")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        treelm.errors.CorpusFormatError: category "NP+NN" holds "+", ...
+        treelm.errors.CorpusFormatError: category "NP+NN" contains "+", ...
     """
     text = label.base if isinstance(label, Label) else str(label)
     if not any(character in text for character in reserved):
@@ -99,7 +99,7 @@ def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
             continue
         if token[0] in reserved:
             raise CorpusFormatError(
-                f'category "{label}" holds "{token[0]}", which transforms use as a mark in the '
+                f'category "{label}" contains "{token[0]}", which transforms use as a mark in the '
                 "labels they make.\nWas the tree transformed before, or does the treebank use this "
                 "character in a category?\nUndo the earlier transform, or rename the category.",
                 code="E_RESERVED_CHAR",
@@ -130,10 +130,10 @@ def check_choice(option: str, value: object, choices: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Transform(ABC):
-    """A rewriting of trees with its options fixed.
+    """A way to rewrite trees, with its options fixed.
 
     A subclass is a frozen dataclass whose fields are the options, all of them JSON values or
-    collections of strings. Trees given to a transform are never changed.
+    collections of strings. A transform never changes the trees it is given.
     """
 
     name: ClassVar[str]
@@ -151,7 +151,7 @@ class Transform(ABC):
         """Return the tree from which `apply` made this one.
 
         Raises:
-            UnsupportedTask: if the transform forgets what the inverse would need.
+            UnsupportedTask: if the transform does not keep what the inverse would need.
         """
         raise UnsupportedTask(
             f'the transform "{self.name}" cannot be undone, because it drops labels or nodes.\n'
@@ -183,7 +183,7 @@ T = TypeVar("T", bound=type[Transform])
 def register(transform: T) -> T:
     """Enter a transform class into `TRANSFORMS` under its name (a class decorator)."""
     if transform.name in TRANSFORMS:
-        raise UsageError(f'a transform called "{transform.name}" is registered already.')
+        raise UsageError(f'a transform called "{transform.name}" is already registered.')
     TRANSFORMS[transform.name] = transform
     return transform
 
@@ -221,11 +221,11 @@ def transform_from_config(config: Mapping[str, object]) -> Transform:
     try:
         return make(**options)
     except (AttributeError, TypeError, ValueError) as error:
-        raise UsageError(f'the transform "{name}" has a wrong option: {error}.') from error
+        raise UsageError(f'the transform "{name}" has an invalid option: {error}.') from error
 
 
 def _check_options(name: str, given: Collection[str], known: Mapping[str, bool]) -> None:
-    """Refuse options outside `known`, and the lack of one that `known` calls required."""
+    """Refuse options outside `known`, and the lack of one that `known` requires."""
     unknown = sorted(option for option in given if option not in known)
     missing = sorted(
         option for option, required in known.items() if required and option not in given
@@ -274,7 +274,7 @@ class Pipeline:
         return tree
 
     def apply_all(self, trees: Iterable[Tree]) -> Iterator[Tree]:
-        """Yield the trees after all steps; kernels among them take many trees a call."""
+        """Yield the trees after all steps; kernels among them take many trees per call."""
         for step in self.steps:
             trees = step.apply_all(trees)
         yield from trees

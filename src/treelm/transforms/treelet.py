@@ -50,7 +50,7 @@ def treelet(
         tree: A clean tree with ``ROOT`` on top.
         profile: Language profile that names the categories.
         temporal: Temporal nouns for T1, in any case; see `TemporalLexicon`. None warns that T1 will
-            change nothing; an empty collection says that this is meant.
+            change nothing; an empty collection says that this is intended.
         transforms: Which of `TREELET_TRANSFORMS` to apply; their order is fixed.
         vp_label: Whether a flattened verb phrase keeps the annotation of the lowest or the highest.
 
@@ -82,7 +82,7 @@ class Treelet(KernelTransform):
         if self.temporal is None:
             self._warn_without_temporal_nouns()
         if isinstance(self.temporal, str):
-            raise UsageError("temporal is a collection of words, not a string.")
+            raise UsageError("temporal must be a collection of words, not a string.")
         words = frozenset(annotation_form(word) for word in self.temporal or ())
         object.__setattr__(self, "temporal", words)
         object.__setattr__(self, "transforms", frozenset(self.transforms))
@@ -96,8 +96,8 @@ class Treelet(KernelTransform):
         has_tags = bool(load_profile(self.profile).treelet.temporal_tags)
         if has_tags and "temporal_nouns" in self.transforms:
             warnings.warn(
-                "no temporal nouns are given, so T1 (temporal_nouns) changes nothing. Collect them "
-                "with TemporalLexicon.collect from a treebank that has function tags.",
+                "no temporal nouns were given, so T1 (temporal_nouns) changes nothing. Collect "
+                "them with TemporalLexicon.collect from a treebank that has function tags.",
                 TreelmWarning,
                 stacklevel=4,
             )

@@ -1,4 +1,4 @@
-"""Unary chains made into one node, and tags kept apart from phrases of the same name.
+"""Unary chains merged into one node, and tags kept distinct from phrases of the same name.
 
 A chain is a run of nodes that each have one child, down to and including the first node that does
 not: in ``(S (VP (VB Stop)))`` all three. ROOT never joins a chain.
@@ -39,14 +39,14 @@ def merge_unary_chains(tree: Tree, *, keep: Keep = "all", root: str = "ROOT") ->
 
     Args:
         tree: The tree.
-        keep: What the new label holds: ``all`` joins the labels, ``X1+X2+..+Xk`` (Cherry and Quirk
-            2008 after Taskar et al. 2004; invertible); ``top`` is X1, written ``X1~T`` over a word
-            (HHMM); ``tag`` is X1 over phrases and the tag Xk over a word (structured language
+        keep: What the new label contains: ``all`` joins the labels, ``X1+X2+..+Xk`` (Cherry and
+            Quirk 2008 after Taskar et al. 2004; invertible); ``top`` is X1, written ``X1~T`` over a
+            word (HHMM); ``tag`` is X1 over phrases and the tag Xk over a word (structured language
             model).
         root: The label that never joins a chain.
 
     Raises:
-        CorpusFormatError: ``E_RESERVED_CHAR`` if a category holds a mark that ``all`` (``@ +``
+        CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains a mark that ``all`` (``@ +``
             and the backslash, in any label) or ``top`` (``~``, in a phrase label) relies on.
 
     Examples:
@@ -95,14 +95,14 @@ def undo_merge_unary_chains(tree: Tree) -> Tree:
 
 
 def limit_unary_chains(tree: Tree, *, most: int = 2, root: str = "ROOT") -> Tree:
-    """Return the tree with at most so many nodes of one child above each other.
+    """Return the tree with at most `most` nodes of one child above each other.
 
-    From the top, the first ``most - 1`` of a longer run stay, and the last one; ROOT is no part of
-    a run.
+    From the top, the first ``most - 1`` of a longer run stay, and the last one; ROOT is not part
+    of a run.
 
     Args:
         tree: The tree.
-        most: How many may stand above each other, at least 1.
+        most: How many may be above each other, at least 1.
         root: The label that does not count.
 
     Examples:
@@ -132,8 +132,8 @@ def limit_unary_chains(tree: Tree, *, most: int = 2, root: str = "ROOT") -> Tree
 def disambiguate_tags(tree: Tree, tags: Collection[str]) -> Tree:
     """Return the tree with ``~T`` after the name of every preterminal whose label is in `tags`.
 
-    The models need tags and phrase labels to be disjoint; `tags` holds those that are both. A
-    vertical annotation stays last (``NP~T^S``). A tag that ends in ``~T`` already is left alone.
+    The models need tags and phrase labels to be disjoint; `tags` are the labels that are both. A
+    vertical annotation stays last (``NP~T^S``). A tag that already ends in ``~T`` is left alone.
 
     Examples:
         >>> tree = Tree("NP", [Tree("NP", "Friday")])

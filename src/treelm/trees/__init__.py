@@ -1,1 +1,1 @@
-"""What a tree is: the immutable tree, its labels, heads, constituents, and trees in bulk."""
+"""What a tree is: the immutable tree, its labels, heads, constituents, and batches of trees."""

@@ -1,4 +1,4 @@
-"""The spans of a tree's phrases, with the tokens left out that evaluation does not count."""
+"""The spans of a tree's phrases, without the tokens that evaluation does not count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def constituents(
 ) -> Counter[Constituent]:
     """Return the phrases of a tree as a multiset of labelled spans.
 
-    Spans count only the words that are kept; a phrase left without words is no constituent, and
+    Spans count only the words that are kept; a phrase left without words is not a constituent, and
     preterminals never are (evalb's conventions).
 
     Args:

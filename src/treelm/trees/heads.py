@@ -15,7 +15,7 @@ def find_heads(tree: Tree, profile: ProfileSource = "english") -> Tree:
     """Return the tree with the index of the head child on every phrase.
 
     Args:
-        tree: Any tree; only base categories are looked at.
+        tree: Any tree; only base categories matter.
         profile: Name, file or object of the language profile.
 
     Examples:
@@ -27,7 +27,7 @@ def find_heads(tree: Tree, profile: ProfileSource = "english") -> Tree:
 
 
 def find_heads_all(trees: Iterable[Tree], profile: ProfileSource = "english") -> Iterator[Tree]:
-    """Yield each tree with head children filled in; faster than one call a tree."""
+    """Yield each tree with head children filled in; faster than one call per tree."""
     rules = load_profile(profile).native
     rest = iter(trees)
     while batch := list(islice(rest, BATCH_TREES)):

@@ -6,12 +6,12 @@ import re
 
 _RESERVED = re.compile(r"([@+^|\\])")
 
-#: Characters that labels built by transforms use as marks; a category may not hold them.
+#: Characters that labels built by transforms use as marks; a category may not contain them.
 RESERVED_CHARACTERS = "@+^|\\"
 
 
 class Label(str):
-    r"""A label as it is written, with its four parts kept apart.
+    r"""A label as it is written, with its four parts kept separate.
 
     The written form is ``base [-head] [-GAP] [^parent]``. It cannot be taken apart again without
     ambiguity (``:---`` is base ``:`` with head ``--``), so the parts are attributes. A label equals

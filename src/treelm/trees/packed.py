@@ -1,4 +1,4 @@
-"""Trees in bulk: flat arrays that kernels and numpy read without a Python object per node."""
+"""Batches of trees: flat arrays that kernels and numpy read without a Python object per node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Positions = npt.NDArray[np.uint64]
 #: Trees handed to a kernel in one call.
 BATCH_TREES = 1000
 
-#: Stands in `node_word` for "this node is a phrase".
+#: Value of `node_word` for a phrase.
 NO_WORD = 0xFFFFFFFF
 
 
 class PackedTrees:
-    """An immutable batch of trees, nodes in preorder, a preterminal and its word one node.
+    """An immutable batch of trees, nodes in preorder, a preterminal and its word being one node.
 
     Args:
         native: The kernel's handle; use `PackedTrees.from_trees` to pack trees of your own.
@@ -115,7 +115,7 @@ class PackedTrees:
 
     @property
     def ordinal(self) -> Positions:
-        """Per tree, its position in its file, counted from 1; empty if it came from no file."""
+        """Per tree, its position in its file, counted from 1; empty without a file."""
         return self.native.ordinal
 
     @property
@@ -140,7 +140,7 @@ class PackedTrees:
         )
 
     def to_brackets(self) -> bytes:
-        """Return the trees as UTF-8 brackets, one a line."""
+        """Return the trees as UTF-8 brackets, one per line."""
         return self.native.to_brackets()
 
     def __iter__(self) -> Iterator[Tree]:

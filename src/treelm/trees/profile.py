@@ -1,6 +1,6 @@
 """Language profiles: head rules, closed classes and label sets, read from TOML.
 
-Nothing about a language is written in code. A profile is a file that anyone can copy and change:
+Nothing about a language is in the code. A profile is a file that anyone can copy and change:
 ``load_profile("english")``, ``load_profile("neutral")`` or ``load_profile("my/german.toml")``.
 """
 
@@ -29,11 +29,11 @@ from treelm.errors import ProfileError
 
 Side = Literal["left", "right"]
 
-#: A profile is written by hand; what is larger is something else.
+#: A profile is written by hand; a larger file is something else.
 MAX_PROFILE_BYTES = 256 << 10
 MAX_PROFILE_LINE = 4000
 
-#: Text that can stand in brackets: no white space, no brackets, no control characters.
+#: Text that can occur in brackets: no white space, no brackets, no control characters.
 Token = Annotated[str, StringConstraints(pattern=r"^[^\s()\x00-\x1f\x7f-\x9f]+$")]
 
 #: Short names people use for the packaged profiles.
@@ -161,7 +161,7 @@ class Evaluation(_Section):
 
 
 class Profile(_Section):
-    """A language profile; frozen, and the same for everything done to one corpus."""
+    """A language profile; immutable, and the same for everything done to one corpus."""
 
     name: Token
     description: str = ""
@@ -176,7 +176,7 @@ class Profile(_Section):
     def model_copy(
         self, *, update: Mapping[str, object] | None = None, deep: bool = False
     ) -> Profile:
-        """Return a changed copy; what was computed from the old content is forgotten."""
+        """Return a changed copy; values computed from the old content are dropped."""
         copy = super().model_copy(update=update, deep=deep)
         for computed in ("native", "fingerprint"):
             copy.__dict__.pop(computed, None)
@@ -184,7 +184,7 @@ class Profile(_Section):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the profile says, as stored with models."""
+        """SHA-256 of the profile's content, as stored with models."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
@@ -194,7 +194,7 @@ class Profile(_Section):
         return self.name if packaged else f"{self.name}-{self.fingerprint[:8]}"
 
     def to_config(self) -> str | dict[str, object]:
-        """Return what a manifest stores: the name of a packaged profile, else all it says."""
+        """Return what a manifest stores: the name of a packaged profile, else its whole content."""
         if self.name in packaged_profiles() and self == _load_packaged(self.name):
             return self.name
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {
@@ -261,7 +261,7 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
             a `Profile` (returned as it is), or None for the neutral one.
 
     Raises:
-        ProfileError: if there is no such profile, or it does not say what a profile must say.
+        ProfileError: if there is no such profile, or it is not valid.
 
     Examples:
         >>> load_profile("english").heads.rule("PP").default
@@ -309,7 +309,7 @@ def _parse(text: str, where: str) -> Profile:
         raise ProfileError(f"{where}: a line is longer than {MAX_PROFILE_LINE} characters.")
     try:
         content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # nesting and numbers without end included
+    except (ValueError, RecursionError) as error:  # endless nesting and numbers included
         raise ProfileError(f"{where}: not valid TOML: {visible(str(error))}.") from error
     return _validate(content, where)
 
@@ -329,6 +329,6 @@ def _validate(content: Mapping[str, object], where: str) -> Profile:
         place = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise ProfileError(
             f"{where}: {visible(place)}: {first['msg']}. See docs/formats/profile.md for what "
-            "a profile may say; the packaged english.toml is an example."
+            "a profile may contain; the packaged english.toml is an example."
         ) from error
     return profile

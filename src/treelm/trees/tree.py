@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Tree:
-    """A node with everything below it.
+    """A node and everything below it.
 
     Args:
         label: A `Label`, or a string that becomes the base of one.
@@ -124,7 +124,7 @@ class Tree:
         """Return the value of `combine` at this node, computed bottom-up without recursion.
 
         Args:
-            combine: Called once a node with the node and its children's values.
+            combine: Called once per node with the node and its children's values.
 
         Examples:
             >>> Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]).fold(
@@ -232,10 +232,10 @@ class Tree:
 
     @classmethod
     def from_string(cls, text: str) -> Tree:
-        """Return the one tree written in `text`, labels and words as they stand.
+        """Return the one tree written in `text`, labels and words as written.
 
         Raises:
-            CorpusFormatError: if the text is malformed or holds another number of trees than one.
+            CorpusFormatError: if the text is malformed or does not contain exactly one tree.
 
         Examples:
             >>> Tree.from_string("(NP (DT the) (NN dog))").children[1].word
@@ -259,7 +259,7 @@ class Tree:
         return to_nltk(self)
 
     def draw(self, *, width: int | None = None) -> str:
-        """Return a picture of the tree in text, at most `width` columns wide where that can be."""
+        """Return a picture of the tree in text, at most `width` columns wide where possible."""
         from treelm.view.text import draw_text
 
         return draw_text(self, width=width)

@@ -1,4 +1,4 @@
-"""Axes of charts: round numbers to mark, and where on the paper a value lies."""
+"""Axes of charts: round tick values, and the position of a value in the picture."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-#: Longer marks than this are written with a power of ten.
+#: Tick labels longer than this are written with a power of ten.
 _LONGEST_MARK = 9
-#: What is larger has no place on any paper, what is smaller is 0.
+#: Larger values do not fit any picture, smaller ones are 0.
 _LARGEST, _SMALLEST = 1e290, 1e-290
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, laid on the paper from `start` to `end`.
+    """An axis from `low` to `high`, drawn from `start` to `end`.
 
     Args:
         low: Smallest value shown.
         high: Largest value shown.
-        ticks: Values that are marked.
-        start: Where on the paper `low` lies, in pixels.
-        end: Where `high` lies.
+        ticks: Values with a tick.
+        start: Position of `low`, in pixels.
+        end: Position of `high`.
         logarithmic: Whether equal ratios, not differences, have equal lengths.
     """
 
@@ -34,11 +34,11 @@ class Axis:
     logarithmic: bool = False
 
     def on(self, start: float, end: float) -> Axis:
-        """Return the same axis laid elsewhere."""
+        """Return the same axis at another position."""
         return Axis(self.low, self.high, self.ticks, start, end, self.logarithmic)
 
     def place(self, value: float) -> float:
-        """Return where a value lies.
+        """Return the position of a value.
 
         Examples:
             >>> Axis(1, 100, (), 0, 10, logarithmic=True).place(10)
@@ -51,17 +51,17 @@ class Axis:
 
 
 def can_be_drawn(value: float) -> bool:
-    """Return whether a value has a place on an axis: infinity has none."""
+    """Return whether a value can be shown on an axis: infinity cannot."""
     return abs(value) < _LARGEST
 
 
 def linear_axis(values: Iterable[float], *, zero: bool = False, marks: int = 5) -> Axis:
-    """Return an axis with round marks that holds all the values.
+    """Return an axis with round ticks that covers all the values.
 
     Args:
-        values: What must fit; infinite and monstrous values are passed over.
-        zero: Whether the axis must reach 0, as that of bars must.
-        marks: About so many marks.
+        values: What must fit; infinite and monstrous values are ignored.
+        zero: Whether the axis must include 0, as that of bars must.
+        marks: Approximate number of ticks.
 
     Examples:
         >>> linear_axis([0.31, 0.87], zero=True).ticks
@@ -82,10 +82,10 @@ def linear_axis(values: Iterable[float], *, zero: bool = False, marks: int = 5) 
 
 
 def log_axis(values: Iterable[float]) -> Axis:
-    """Return a logarithmic axis for positive values, marked at 1, 2 and 5 times powers of ten.
+    """Return a logarithmic axis for positive values, with ticks at 1, 2 and 5 times powers of ten.
 
     Raises:
-        ValueError: for a value that is not positive (or too small to be told from 0).
+        ValueError: for a value that is not positive (or too small to be distinguished from 0).
 
     Examples:
         >>> log_axis([1000, 40000]).ticks
@@ -93,7 +93,7 @@ def log_axis(values: Iterable[float]) -> Axis:
     """
     finite = [value for value in values if can_be_drawn(value)]
     if any(value <= _SMALLEST for value in finite):
-        raise ValueError("a logarithmic axis has no place for 0 or less")
+        raise ValueError("a logarithmic axis cannot show 0 or less")
     low, high = min(finite, default=1.0), max(finite, default=10.0)
     decades = math.log10(high) - math.log10(low)
     factors = (1, 2, 5) if decades <= 2.5 else (1,)
@@ -108,7 +108,7 @@ def log_axis(values: Iterable[float]) -> Axis:
 
 
 def tick_text(value: float) -> str:
-    """Return a mark as people write it.
+    """Return a tick label as people write it.
 
     Examples:
         >>> tick_text(0.25), tick_text(12000.0), tick_text(3e9), tick_text(-1.0)
@@ -127,5 +127,5 @@ def _round_step(rough: float) -> float:
 
 
 def _tidy(value: float) -> float:
-    """Return a mark without the dust of binary fractions."""
+    """Return a tick without the rounding noise of binary fractions."""
     return float(f"{value:.10g}") + 0.0

@@ -49,10 +49,10 @@ def draw_bar_chart(
 
     Args:
         bars: From top to bottom.
-        title: Above the chart, and what a screen reader says.
+        title: Shown above the chart and read by screen readers.
         axis: What the values are.
         digits: Decimal places of the values.
-        reference: A line to compare with.
+        reference: A reference line.
         width: Width of the picture in pixels.
 
     Examples:
@@ -78,11 +78,11 @@ def draw_grouped_bars(
     """Return horizontal bars in groups, such as the accuracy of each model by phenomenon.
 
     Args:
-        groups: For each group its bars, labelled by series; a series may be missing in a group.
-        title: Above the chart, and what a screen reader says.
+        groups: For each group its bars, labelled by series; a series may be missing from a group.
+        title: Shown above the chart and read by screen readers.
         axis: What the values are.
         digits: Decimal places of the values.
-        reference: A line to compare with.
+        reference: A reference line.
         width: Width of the picture in pixels.
     """
     names = list(dict.fromkeys(bar.label for bars in groups.values() for bar in bars))
@@ -97,7 +97,7 @@ def draw_grouped_bars(
 
 
 class _Row(NamedTuple):
-    """One label at the left and the bars beside it, each with the number of its series."""
+    """A label at the left and the bars beside it, each with the number of its series."""
 
     label: str
     bars: list[tuple[int, Bar]]

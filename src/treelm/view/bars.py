@@ -1,4 +1,4 @@
-"""Bars of text: one line a word, as long as its value."""
+"""Text bar charts: one line per word, as long as its value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def draw_bars(
     """Return a bar chart as text: word, value, and a bar that is as long as the value is large.
 
     Args:
-        words: One a line.
-        values: 0 or more; what is infinite fills the line.
-        width: Columns of the whole picture.
-        unit: Written behind the values.
+        words: One per line.
+        values: 0 or more; an infinite value fills the line.
+        width: Width of the whole picture in columns.
+        unit: Written after the values.
 
     Examples:
         >>> print(draw_bars(["the", "dog"], [1.0, 2.0], width=24, unit="bits"))

@@ -1,4 +1,4 @@
-"""The data of charts. What is not a number is refused; infinite values are allowed."""
+"""The data of charts. NaN is refused; infinite values are allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Bar:
 
     Args:
         label: Name of the bar; in groups, of the series it belongs to.
-        value: How long it is.
+        value: Its length.
         low: Lower end of the interval.
         high: Upper end of the interval.
     """
@@ -29,11 +29,11 @@ class Bar:
     def __post_init__(self) -> None:
         _check_numbers((self.value, self.low, self.high))
         if (self.low is None) != (self.high is None):
-            raise ValueError("an interval has two ends")
+            raise ValueError("an interval needs two ends")
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """Everything that must fit on the axis."""
+        """All values that must fit on the axis."""
         return tuple(v for v in (self.value, self.low, self.high) if v is not None)
 
 
@@ -61,16 +61,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A value to compare with, drawn as a dashed line: chance, a published number."""
+    """A reference value, drawn as a dashed line: chance, a published number."""
 
     value: float
     label: str
 
     def __post_init__(self) -> None:
         if not can_be_drawn(self.value):
-            raise ValueError("a line to compare with lies at a finite value")
+            raise ValueError("a reference line needs a finite value")
 
 
 def _check_numbers(values: Iterable[float | None]) -> None:
     if any(value is not None and math.isnan(value) for value in values):
-        raise ValueError("what is not a number cannot be drawn")
+        raise ValueError("NaN cannot be drawn")

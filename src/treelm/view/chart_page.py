@@ -1,4 +1,4 @@
-"""What all charts share: the page, its colours by day and by night, the legend, the marks."""
+"""What all charts share: the page, its light and dark colours, the legend, the ticks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AXIS_TITLE_HEIGHT = 20
 _SWATCH = 12
 _LEGEND_GAP = 22
 
-#: Fill and line of the series, by day and by night; they are told apart by their order too.
+#: Fill and line of the series, light and dark; their order distinguishes them too.
 _COLOURS = (
     ("#0f766e", "#2dd4bf"),
     ("#c2410c", "#fb923c"),
@@ -32,7 +32,7 @@ _COLOURS = (
     ("#475569", "#94a3b8"),
 )
 
-#: Class, property, by day, by night.
+#: Class, property, light, dark.
 _PAINT = (
     ("page", "fill", "#ffffff", "#111827"),
     ("title", "fill", "#0f172a", "#f8fafc"),
@@ -103,13 +103,13 @@ def page(title: str, description: str, width: float, height: float, body: Sequen
 
 
 def pixels(length: float) -> str:
-    """Return a length as it is written: tenths of a pixel will do."""
+    """Return a length as written: tenths of a pixel are enough."""
     shown = f"{length:.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown
 
 
 def colour_class(place: int, kind: str = "fill") -> str:
-    """Return the class that paints the series at `place`; after eight the colours return."""
+    """Return the class that paints the series at `place`; after eight the colours repeat."""
     return f"c-{kind}-{place % len(_COLOURS)}"
 
 
@@ -149,7 +149,7 @@ def line(x: float, y: float, end_x: float, end_y: float, kind: str) -> str:
 def marker(
     place: int, x: float, y: float, tip: str, *, size: float = 4.5, dense: bool = False
 ) -> str:
-    """Return the mark of a point: each series has a shape of its own, not only a colour."""
+    """Return the mark of a point: each series has its own shape, not only its own colour."""
     paint = f"c-dense {colour_class(place)}" if dense else colour_class(place)
     left, right, top, bottom = (pixels(v) for v in (x - size, x + size, y - size, y + size))
     middle_x, middle_y = pixels(x), pixels(y)
@@ -188,17 +188,17 @@ def legend(names: Sequence[str], width: float, *, markers: bool) -> tuple[list[s
 
 
 def vertical_grid(scale: Axis, top: float, bottom: float) -> list[str]:
-    """Return the lines that carry the marks of a horizontal axis through the chart."""
+    """Return the grid lines of a horizontal axis."""
     return [line(scale.place(tick), top, scale.place(tick), bottom, "grid") for tick in scale.ticks]
 
 
 def tick_row(scale: Axis, y: float, title: str) -> list[str]:
-    """Return the marks below a horizontal axis that lies at `y`, and its title."""
+    """Return the ticks below a horizontal axis at `y`, and its title."""
     found, taken = [], -math.inf
     for tick in scale.ticks:
         x, shown = scale.place(tick), tick_text(tick)
         half = text_width(shown) * 12 / 2
-        if x - half > taken + 4:  # marks that would touch are left out
+        if x - half > taken + 4:  # ticks that would touch are left out
             found.append(text(x, y + 18, shown, "tick", anchor="middle"))
             taken = x + half
     if title:
@@ -212,7 +212,7 @@ def tick_row(scale: Axis, y: float, title: str) -> list[str]:
 def reference_line(
     reference: Reference | None, scale: Axis, top: float, bottom: float
 ) -> list[str]:
-    """Return the line to compare with across a chart of bars, its name on top of it."""
+    """Return the reference line across a bar chart, its name on top of it."""
     if reference is None:
         return []
     x = scale.place(reference.value)
@@ -231,7 +231,7 @@ def tip(content: str) -> str:
 
 
 def value_text(value: float, digits: int) -> str:
-    """Return a value as it stands beside its bar."""
+    """Return a value as written beside its bar."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     shown = f"{value:,.{digits}f}" if abs(value) < 1e9 else f"{value:.3g}"

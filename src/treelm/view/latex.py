@@ -77,7 +77,7 @@ def draw_latex(tree: Tree, *, mark_heads: bool = False) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Return `text` such that LaTeX prints it as it stands.
+    r"""Return `text` escaped so that LaTeX prints it as it is.
 
     Examples:
         >>> print(escape_latex("R&D_{50%} --"))
@@ -88,5 +88,5 @@ def escape_latex(text: str) -> str:
 
 
 def _braced(text: str) -> str:
-    # Braces hide from forest the brackets, commas and equal signs that it gives a meaning to.
+    # Braces hide brackets, commas and equal signs, which have a meaning in forest.
     return f"{{{escape_latex(text) or EMPTY_LABEL}}}"

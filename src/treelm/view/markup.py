@@ -1,4 +1,4 @@
-"""Text made safe to stand in SVG and HTML, whatever characters it holds."""
+"""Text made safe for SVG and HTML, whatever characters it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an incremental parser believes, word by word: its heaviest stores, as text and as SVG."""
+"""The states of an incremental parser, word by word: its most likely ones, as text and as SVG."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _BAR_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """What is believed after a word.
+class ParserStates:
+    """The parser states after a word.
 
     Args:
         word: The word.
         surprisal: In bits.
-        stores: Names of stores with their probabilities, the heaviest first.
+        states: Names of parser states with their probabilities, the most likely first.
     """
 
     word: str
     surprisal: float
-    stores: tuple[tuple[str, float], ...]
+    states: tuple[tuple[str, float], ...]
 
 
-def draw_beliefs_text(beliefs: Sequence[Belief], *, bar_width: int = 10) -> str:
-    """Return a line for each word and a line for each of its stores.
+def draw_states_text(after_words: Sequence[ParserStates], *, bar_width: int = 10) -> str:
+    """Return a line for each word and a line for each of its parser states.
 
     Examples:
-        >>> stores = (("S/VP; VB", 0.75), ("S/NP; NN", 0.25))
-        >>> print(draw_beliefs_text([Belief("meets", 1.0, stores)], bar_width=4))
+        >>> states = (("S/VP; VB", 0.75), ("S/NP; NN", 0.25))
+        >>> print(draw_states_text([ParserStates("meets", 1.0, states)], bar_width=4))
         meets  1.00 bits
            0.750 ███   S/VP; VB
            0.250 █     S/NP; NN
     """
     lines = []
-    for belief in beliefs:
-        lines.append(f"{belief.word}  {belief.surprisal:.2f} bits")
-        for name, weight in belief.stores:
+    for after in after_words:
+        lines.append(f"{after.word}  {after.surprisal:.2f} bits")
+        for name, weight in after.states:
             lines.append(f"   {weight:.3f} {_bar(weight, bar_width)}  {name}")
     return "\n".join(lines)
 
@@ -61,25 +61,25 @@ def _bar(share: float, width: int) -> str:
     return ("█" * whole + (_BLOCKS[rest] if rest else "")).ljust(width)
 
 
-def draw_beliefs_svg(beliefs: Sequence[Belief], *, title: str) -> str:
-    """Return the same as a picture: a block for each word, a bar for each store.
+def draw_states_svg(after_words: Sequence[ParserStates], *, title: str) -> str:
+    """Return the same as a picture: a block for each word, a bar for each parser state.
 
     Examples:
-        >>> picture = draw_beliefs_svg([Belief("go", 2.5, (("S", 1.0),))], title="go")
+        >>> picture = draw_states_svg([ParserStates("go", 2.5, (("S", 1.0),))], title="go")
         >>> "2.50 bits" in picture, picture.count("<rect")
         (True, 2)
     """
-    names = [name for belief in beliefs for name, _ in belief.stores]
+    names = [name for after in after_words for name, _ in after.states]
     widest = max((text_width(name) * FONT_SIZE for name in names), default=0.0)
-    words = max((text_width(belief.word) * FONT_SIZE for belief in beliefs), default=0.0)
+    words = max((text_width(after.word) * FONT_SIZE for after in after_words), default=0.0)
     left = MARGIN + max(words, 60.0) + 16
     width = max(360.0, left + _BAR_WIDTH + 60 + widest + MARGIN)
     body = []
     y = TITLE_HEIGHT + 18.0
-    for belief in beliefs:
-        body.append(text(MARGIN, y, belief.word, "label"))
-        body.append(text(MARGIN, y + 15, f"{belief.surprisal:.2f} bits", "tick"))
-        for place, (name, weight) in enumerate(belief.stores):
+    for after in after_words:
+        body.append(text(MARGIN, y, after.word, "label"))
+        body.append(text(MARGIN, y + 15, f"{after.surprisal:.2f} bits", "tick"))
+        for place, (name, weight) in enumerate(after.states):
             row = y + place * _ROW
             length = max(1.0, weight * _BAR_WIDTH)
             body.append(
@@ -88,10 +88,9 @@ def draw_beliefs_svg(beliefs: Sequence[Belief], *, title: str) -> str:
             )
             body.append(text(left + _BAR_WIDTH + 8, row, f"{weight:.3f}", "value"))
             body.append(text(left + _BAR_WIDTH + 56, row, name, "label"))
-        y += max(2, len(belief.stores)) * _ROW + 8
+        y += max(2, len(after.states)) * _ROW + 8
     described = "; ".join(
-        f"after {belief.word}: "
-        + ", ".join(f"{name} {weight:.3f}" for name, weight in belief.stores)
-        for belief in beliefs
+        f"after {after.word}: " + ", ".join(f"{name} {weight:.3f}" for name, weight in after.states)
+        for after in after_words
     )
     return page(title, described, width, y, body)

@@ -1,7 +1,7 @@
 """Charts of results as self-contained SVG: bars with intervals, curves, scatter.
 
-Infinite values are written and not drawn; what is not a number is refused. The same data give the
-same bytes, light and dark by what the reader prefers.
+Infinite values are written and not drawn; NaN is refused. The same data give the same bytes, light
+or dark as the reader prefers.
 """
 
 from treelm.view.bar_charts import draw_bar_chart, draw_grouped_bars

@@ -1,4 +1,4 @@
-"""Charts of points: curves, and scatter."""
+"""Charts of points: curves and scatter plots."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def draw_line_chart(
 
     Args:
         series: The curves; points are joined in the order of `x`.
-        title: Above the chart, and what a screen reader says.
+        title: Shown above the chart and read by screen readers.
         x_axis: What `x` is.
         y_axis: What `y` is.
         log_x: Whether equal ratios of `x` have equal lengths.
-        reference: A line to compare with, at a value of `y`.
+        reference: A reference line, at a value of `y`.
         width: Width of the picture in pixels.
 
     Raises:
@@ -84,16 +84,16 @@ def draw_scatter(
 
     Args:
         series: The points; each series has its colour and its shape.
-        title: Above the chart, and what a screen reader says.
+        title: Shown above the chart and read by screen readers.
         x_axis: What `x` is.
         y_axis: What `y` is.
         log_x: Whether equal ratios of `x` have equal lengths.
-        diagonal: Draw the line on which both are equal; both axes are then the same.
-        reference: A line to compare with, at a value of `y`.
+        diagonal: Draw the line on which both are equal; both axes are then equal.
+        reference: A reference line, at a value of `y`.
         width: Width of the picture in pixels.
 
     Raises:
-        ValueError: for 0 or less on a logarithmic axis, or one together with a diagonal.
+        ValueError: for 0 or less on a logarithmic axis, or such an axis with a diagonal.
     """
     if diagonal and log_x:
         raise ValueError("a diagonal needs two axes of the same kind")
@@ -213,7 +213,7 @@ def _point(
 
 
 def _description(series: Sequence[Series], x_axis: str, y_axis: str) -> str:
-    """Return in words what is shown; points beyond the axes are named as missing."""
+    """Return in words what is shown; points that cannot be drawn are mentioned."""
     drawn = sum(_is_drawn(point) for one in series for point in one.points)
     missing = sum(len(one.points) for one in series) - drawn
     names = ", ".join(one.name for one in series)

@@ -1,4 +1,4 @@
-"""Surprisal as bars above the words, several sentences below each other or over each other."""
+"""Surprisal as bars above the words, several series side by side."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def draw_surprisal(
     Args:
         series: Names and bars, of the same number of words each: one model or condition beside
             the other. The words of the first are written, with those of others where they differ.
-        title: Above the chart, and what a screen reader says.
-        axis: What the heights are.
+        title: Shown above the chart and read by screen readers.
+        axis: What the heights mean.
 
     Raises:
         ValueError: if the series have different numbers of words.
@@ -60,7 +60,7 @@ def draw_surprisal(
         (3, True)
     """
     if len({len(bars) for _, bars in series}) != 1:
-        raise ValueError("the bars of all series stand over the same words")
+        raise ValueError("all series must have the same number of words")
     names = [name for name, _ in series] if len(series) > 1 else []
     words = list(zip(*(bars for _, bars in series), strict=True))
     shown = [list(dict.fromkeys(bar.word for bar in column)) for column in words]

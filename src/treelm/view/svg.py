@@ -101,10 +101,10 @@ def draw_svg(
 
     Args:
         tree: The tree to draw.
-        title: What a screen reader says; by default the sentence.
+        title: Read by screen readers; by default the sentence.
         font_size: Size of the letters in pixels; all distances follow it.
         mark_heads: Draw the edge to each known head child heavy and coloured.
-        colours: Of the labels, in preorder; by default those of the style.
+        colours: Colours of the labels, in preorder; by default those of the style.
 
     Examples:
         >>> picture = draw_svg(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]))
@@ -177,7 +177,7 @@ def _advance(character: str) -> float:
 
 @dataclass(slots=True)
 class _Block:
-    """A subtree laid out: its root, and where the children stand to the right of it."""
+    """A subtree laid out: its root, and the offsets of the children to the right of it."""
 
     node: Tree
     children: list[_Block]
@@ -242,7 +242,7 @@ def _lay_out(node: Tree, parts: list[tuple[_Block, _Side, _Side]]) -> tuple[_Blo
 
 
 def _middle(offsets: list[float]) -> float:
-    """Return the place half-way, or that of an inner child who stands close to it."""
+    """Return the midpoint, or the place of an inner child close to it."""
     middle = (offsets[0] + offsets[-1]) / 2
     nearest = min(offsets[1:-1], key=lambda offset: abs(offset - middle), default=middle)
     return nearest if abs(nearest - middle) <= _SNAP else middle
@@ -287,7 +287,7 @@ class _Pen:
     colours: Iterator[str]
     stems: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
-    #: Apart from the others, to be painted over the bars that they share with them.
+    #: Kept separate, to be painted over the bars that they share with the others.
     head_edges: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 

@@ -13,7 +13,7 @@ from treelm.trees.tree import Tree
 
 LAYOUTS = ("auto", "vertical", "indented")
 
-#: What stands for the empty label that the Penn Treebank gives to its outermost bracket.
+#: Shown for the empty label that the Penn Treebank gives to its outermost bracket.
 EMPTY_LABEL = "()"
 
 _DOTTED_CIRCLE = "\u25cc"
@@ -30,13 +30,13 @@ def draw_text(
     r"""Return a picture of `tree` for a fixed-width font, without a final line break.
 
     Control characters of words and labels are shown as escapes such as ``\x1b``, so that no
-    treebank can steer the terminal.
+    treebank can control the terminal.
 
     Args:
         tree: The tree to draw.
-        width: Columns to be had; None sets no limit. It only matters to the layout ``auto``.
+        width: Available columns; None for no limit. It only matters for the layout ``auto``.
         ascii_only: Draw lines with ``| - +``; words and labels keep their characters.
-        layout: ``vertical`` (root on top, words in one row), ``indented`` (one node a line, unary
+        layout: ``vertical`` (root on top, words in one row), ``indented`` (one node per line, unary
             chains joined) or ``auto`` (vertical where that fits `width`, else indented).
         mark_heads: Draw the way down to each known head child heavy (``*`` in ASCII).
 
@@ -72,7 +72,7 @@ def draw_text(
 
 
 def _cell_text(text: str) -> str:
-    """Return `text` as it stands in the picture: safe, and never without a first column."""
+    """Return `text` as shown in the picture: safe, and never without a first column."""
     shown = visible(text) or EMPTY_LABEL
     # A bare accent would otherwise sit on whatever the picture has to the left of it.
     return shown if character_width(shown[0]) else _DOTTED_CIRCLE + shown
@@ -115,7 +115,7 @@ _ASCII = _Strokes("-", "+", "+", "+", _Drops(*"++++|-"), _Drops(*"****|*"))
 
 @dataclass(slots=True)
 class _Block:
-    """A drawn subtree: what its root shows, and where its children stand.
+    """A drawn subtree: what its root shows, and the columns of its children.
 
     Rows are counted from the words up: words in row 0, a label of height h in row 2h - 1, and the
     bar over its children in row 2h - 2.
@@ -195,13 +195,13 @@ def _lay_out(node: Tree, parts: list[tuple[_Block, _Outline]]) -> tuple[_Block, 
 
 
 def _middle(columns: list[int]) -> int:
-    """Return the column half-way, or that of an inner child who stands next to it."""
+    """Return the middle column, or that of an inner child next to it."""
     middle = (columns[0] + columns[-1]) // 2
     return next((column for column in columns[1:-1] if abs(column - middle) <= 1), middle)
 
 
 def _first_column(text: str, column: int) -> int:
-    """Return where `text` begins that is centred on `column`."""
+    """Return where `text` begins if it is centred on `column`."""
     return column - (display_width(text) - 1) // 2
 
 

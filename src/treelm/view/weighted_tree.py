@@ -1,4 +1,4 @@
-"""Why a sentence was called good or bad: its tree, each production with its weight in colour."""
+"""Why a sentence was judged good or bad: its tree, each production coloured by its weight."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def draw_weighted_tree(tree: Tree, weights: Sequence[float], *, title: str | Non
 
     Args:
         tree: The tree.
-        weights: One a node, in preorder.
-        title: What a screen reader says; by default the sentence.
+        weights: One per node, in preorder.
+        title: Read by screen readers; by default the sentence.
 
     Examples:
         >>> picture = draw_weighted_tree(Tree("NP", [Tree("DT", "the")]), [0.5, -1.0])

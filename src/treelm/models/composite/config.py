@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from treelm.models.interface.model import Config
+from treelm.models.interface.options import no_option
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains
@@ -110,3 +111,33 @@ class CompositeConfig(Config):
         """Return what is done to trees before they become actions; heads must be known."""
         unary = LimitUnaryChains() if self.unary_moves else MergeUnaryChains(keep="tag")
         return Pipeline((unary, Binarize(direction="head", horizontal_order=0)))
+
+
+class SlmConfig(CompositeConfig):
+    """The options of a structured language model: heads, neither words before nor topics.
+
+    Examples:
+        >>> SlmConfig().composite().name
+        '2-SLM'
+    """
+
+    order: int = no_option(1)
+    topics: int = no_option(0)
+    keep_topics: int = no_option(5)
+    test_topics: int = no_option(5)
+    eta: float = no_option(0.01)
+    adapt: bool = no_option(default=True)
+    seed: int = no_option(0)
+
+    @model_validator(mode="after")
+    def _heads_alone(self) -> SlmConfig:
+        if self.order != 1 or self.topics:
+            raise ValueError(
+                "a structured language model predicts from heads alone; for words before or topics "
+                "train a composite model"
+            )
+        return self
+
+    def composite(self) -> CompositeConfig:
+        """Return the same options as those of a composite model."""
+        return CompositeConfig.model_validate(self.model_dump())

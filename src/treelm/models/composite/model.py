@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
@@ -37,8 +36,6 @@ from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.words import Word, Words, portable, words_of
 from treelm.models.plsa.files import are_shares
 from treelm.models.plsa.state import TopicMixture
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -81,47 +78,6 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         self.prior = prior
         self._corpora = tuple(corpora)
         self._search: _native.SlmSearch = parts.search
-
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-        held_out: TreeCorpus | None = None,
-        threads: int = 1,
-    ) -> Self:
-        """Return the composite model of a treebank.
-
-        Args:
-            corpus: Trees; what their documents are stands beside them.
-            config: Options, a `CompositeConfig`.
-            executor: Not used.
-            progress: Told how far it is.
-            vocabulary: The words to know; by default those seen often enough.
-            held_out: Other trees, on which weights are found.
-            threads: Kernel threads; results do not depend on it.
-
-        Raises:
-            UsageError: if the options are not those of a composite model, or there are no trees.
-        """
-        from treelm.models.composite.train import train_composite
-
-        del executor
-        if not isinstance(config, CompositeConfig) or not isinstance(corpus, TreeCorpus):
-            raise UsageError("a composite model needs trees and a CompositeConfig.")
-        model = train_composite(
-            corpus,
-            config,
-            vocabulary=vocabulary,
-            held_out=held_out,
-            threads=threads,
-            progress=progress,
-        )
-        return cast("Self", model)
 
     def with_search(self, **options: object) -> CompositeModel:
         """Return the same model with another search; states of both can be exchanged.
@@ -182,6 +138,17 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def __repr__(self) -> str:
         types = self.predictor.tables.types()
         return f"CompositeModel({self._config.name}, types={types})"
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        codes = self.parts.shape.codes
+        return {
+            "model": self._config.name,
+            "tags": len(codes.tags),
+            "phrases": len(codes.phrases),
+            "moves": len(codes.moves) if codes.phrases else 0,
+            "types": self.parts.models["predictor"].tables.types(),
+        }
 
     # -- word by word -----------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
 from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
-from treelm.models.composite.config import CompositeConfig
+from treelm.models.composite.config import CompositeConfig, SlmConfig
 from treelm.models.composite.em import Data, first_parts, n_best_step
 from treelm.models.composite.follow_up import fit_predictor, follow_up_step, frontiers
 from treelm.models.composite.model import CompositeModel
@@ -28,7 +28,7 @@ from treelm.models.composite.sentence_topics import (
 )
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.plsa.check_text import check_overlap
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Event, Run
 from treelm.store.manifest import TrainingCorpus
 
 
@@ -51,24 +51,12 @@ class EmStep:
     perplexity: float
     fell: bool = False
 
-
-@dataclass
-class TrainingLog:
-    """Rounds of EM, in order; `tell` hears of each."""
-
-    steps: list[EmStep] = field(default_factory=list)
-    tell: Callable[[EmStep], None] | None = None
-
-    def add(
-        self, kind: str, number: int, log_likelihood: float, tokens: int, before: float | None
-    ) -> EmStep:
-        """Enter a round, and return it; `before` is the log-likelihood of the round before."""
-        perplexity = float(np.exp(-log_likelihood / max(tokens, 1)))
-        fell = before is not None and log_likelihood < before
-        self.steps.append(EmStep(kind, number, log_likelihood, perplexity, fell))
-        if self.tell is not None:
-            self.tell(self.steps[-1])
-        return self.steps[-1]
+    def __str__(self) -> str:
+        fell = ": it fell, so the model of the round before is kept" if self.fell else ""
+        return (
+            f"{self.kind} {self.number}: log likelihood {self.log_likelihood:.1f}, perplexity "
+            f"{self.perplexity:.2f} before{fell}"
+        )
 
 
 def train_composite(
@@ -77,24 +65,17 @@ def train_composite(
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
-    checkpoint: Checkpoint | None = None,
-    resume: bool = False,
-    threads: int = 1,
-    log: TrainingLog | None = None,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> CompositeModel:
     """Return the composite model of a treebank.
 
     Args:
-        corpus: Trees.
+        corpus: Trees; X.docs beside a file names the document of each tree.
         config: Options.
-        vocabulary: The words to know; by default those seen at least `config.min_count` times.
-        held_out: Other trees, on which weights are found; without them weights are equal.
-        checkpoint: Where each round is kept.
-        resume: Whether to go on after the last round that is kept.
-        threads: Kernel threads; results do not depend on it.
-        log: Hears of every round.
-        progress: Told how far it is.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        held_out: Other trees, on which interpolation weights are found; without them all weights
+            are equal.
+        run: How the training is run; its checkpoint keeps every round.
 
     Raises:
         EstimationError: ``E_NO_DATA`` without trees, ``E_OVERLAP`` if held-out sentences stand in
@@ -111,16 +92,29 @@ def train_composite(
             TreelmWarning,
             stacklevel=2,
         )
-    return train_on_parses(
-        prepared,
-        check,
-        config,
-        record=corpus_record(corpus),
-        checkpoint=checkpoint,
-        resume=resume,
-        threads=threads,
-        log=log,
-        progress=progress,
+    return train_on_parses(prepared, check, config, record=corpus_record(corpus), run=run)
+
+
+def train_slm(
+    corpus: TreeCorpus,
+    config: SlmConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    held_out: TreeCorpus | None = None,
+    run: Run = QUIET,
+) -> CompositeModel:
+    """Return the structured language model of a treebank: a composite model of heads alone.
+
+    Args:
+        corpus: Trees; X.docs beside a file names the document of each tree.
+        config: Options.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        held_out: Other trees, on which interpolation weights are found; without them all weights
+            are equal.
+        run: How the training is run; its checkpoint keeps every round.
+    """
+    return train_composite(
+        corpus, config.composite(), vocabulary=vocabulary, held_out=held_out, run=run
     )
 
 
@@ -130,25 +124,14 @@ def train_on_parses(
     config: CompositeConfig,
     *,
     record: TrainingCorpus | None = None,
-    checkpoint: Checkpoint | None = None,
-    resume: bool = False,
-    threads: int = 1,
-    log: TrainingLog | None = None,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> CompositeModel:
     """Return the composite model of prepared sentences; the arguments are as above."""
     shape = CompositeShape(config, len(prepared.vocabulary), prepared.codes)
     training = _Training(
-        shape,
-        prepared.text,
-        held_out,
-        checkpoint,
-        training_key(shape, prepared, held_out),
-        log or TrainingLog(),
-        threads,
-        progress,
+        shape, prepared.text, held_out, training_key(shape, prepared, held_out), run
     )
-    state = training.start(resume=resume)
+    state = training.start()
     state = training.n_best_rounds(state)
     state = training.follow_up_rounds(state)
     counts = unigram_counts(prepared.text, len(prepared.vocabulary))
@@ -164,16 +147,18 @@ class _Training:
     shape: CompositeShape
     text: ParsedText
     held_out: ParsedText | None
-    checkpoint: Checkpoint | None
     key: str
-    log: TrainingLog
-    threads: int
-    progress: Progress
+    run: Run
 
-    def start(self, *, resume: bool) -> TrainingState:
+    @cached_property
+    def checkpoint(self) -> Checkpoint | None:
+        """Where each round is kept."""
+        return None if self.run.checkpoint is None else Checkpoint(self.run.checkpoint)
+
+    def start(self) -> TrainingState:
         """Return the counts of the given parses, or where an interrupted training stands."""
         config = self.shape.config
-        if self.checkpoint is not None and resume:
+        if self.checkpoint is not None and self.run.resume:
             kept = self.checkpoint.load(self.shape, self.key)
             if kept is not None:
                 return kept
@@ -182,17 +167,21 @@ class _Training:
             check = Data(self.held_out)
         if config.topics:
             topics, words = first_topics(
-                self.text, self.shape.words, config, threads=self.threads, progress=self.progress
+                self.text,
+                self.shape.words,
+                config,
+                threads=self.run.threads,
+                progress=self.run.progress,
             )
             mixtures = topics.mixtures(self.text)
             train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
             if self.held_out is not None:
                 mixtures = topics_so_far(
-                    self.held_out, topics.prior, words, config, threads=self.threads
+                    self.held_out, topics.prior, words, config, threads=self.run.threads
                 )
                 shares = word_shares(self.held_out, mixtures, words)
                 check = Data(self.held_out, mixtures, shares)
-        parts, _ = first_parts(self.shape, train, check, threads=self.threads)
+        parts, _ = first_parts(self.shape, train, check, threads=self.run.threads)
         return self._kept(TrainingState(parts, topics=topics))
 
     def data(self, state: TrainingState) -> tuple[Data, Data | None]:
@@ -203,7 +192,7 @@ class _Training:
         if self.held_out is None:
             return train, None
         mixtures = model_topics(
-            state.parts, self.held_out, state.topics.prior, threads=self.threads
+            state.parts, self.held_out, state.topics.prior, threads=self.run.threads
         )
         return train, Data(self.held_out, mixtures)
 
@@ -224,8 +213,8 @@ class _Training:
                 train,
                 check,
                 state.lists,
-                threads=self.threads,
-                progress=self.progress,
+                threads=self.run.threads,
+                progress=self.run.progress,
             )
             before = state.history[-1] if state.history else None
             if self._enter("n-best", state, found.log_likelihood, before).fell:
@@ -246,9 +235,9 @@ class _Training:
         train, check = self.data(replace(state, parts=frozen))
         seen = None
         if check is not None:
-            seen = frontiers(frozen, check, threads=self.threads), check.mixtures
+            seen = frontiers(frozen, check, threads=self.run.threads), check.mixtures
             if not state.rounds:
-                model = fit_predictor(frozen.models["predictor"], *seen, threads=self.threads)
+                model = fit_predictor(frozen.models["predictor"], *seen, threads=self.run.threads)
                 state = replace(state, parts=frozen.with_model("predictor", model))
         most = config.follow_up if config.heads else 0
         if most and not state.rounds:
@@ -260,8 +249,8 @@ class _Training:
                 state.parts.models["predictor"],
                 train,
                 seen,
-                threads=self.threads,
-                progress=self.progress,
+                threads=self.run.threads,
+                progress=self.run.progress,
             )
             before = state.history[-1] if state.history else None
             if self._enter("follow-up", state, log_likelihood, before).fell:
@@ -279,7 +268,15 @@ class _Training:
     def _enter(
         self, kind: str, state: TrainingState, log_likelihood: float, before: float | None
     ) -> EmStep:
-        return self.log.add(kind, state.rounds + 1, log_likelihood, self.text.tokens, before)
+        step = EmStep(
+            kind,
+            state.rounds + 1,
+            log_likelihood,
+            float(np.exp(-log_likelihood / max(self.text.tokens, 1))),
+            before is not None and log_likelihood < before,
+        )
+        self.run.event(Event(step, str(step), is_recorded=True))
+        return step
 
     def _kept(self, state: TrainingState) -> TrainingState:
         """Return a state that training can go on from."""

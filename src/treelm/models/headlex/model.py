@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.brackets import ReadOptions, ReadReport
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, TreelmError, UsageError
+from treelm.errors import ModelFileError, TreelmError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
@@ -28,9 +27,6 @@ from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.tree_events import WordTags
 from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.interface.words import portable
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.memory import MemoryLimit
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 from treelm.transforms.clean import Clean
@@ -96,50 +92,6 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
                 recipe=ReadOptions(profile=profile, strip=False).recipe(),
             )
 
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-        threads: int = 1,
-        memory: MemoryLimit | None = None,
-        report: ReadReport | None = None,
-    ) -> Self:
-        """Return a model trained on trees.
-
-        Args:
-            corpus: Trees.
-            config: Options, a `HeadlexConfig`.
-            executor: Not used: counting runs in threads of one process.
-            progress: Told how far it is.
-            vocabulary: The words to know; by default all words of the trees.
-            threads: Kernel threads; results do not depend on it.
-            memory: How much memory may be used; results do not depend on it.
-            report: Filled with what was read.
-
-        Raises:
-            UsageError: if the options are not those of such a model, or there are no trees.
-        """
-        from treelm.models.headlex.train import train_headlex
-
-        del executor
-        if not isinstance(config, HeadlexConfig) or not isinstance(corpus, TreeCorpus):
-            raise UsageError("a headlex model needs trees and a HeadlexConfig.")
-        model = train_headlex(
-            corpus,
-            config,
-            vocabulary=vocabulary,
-            threads=threads,
-            memory=memory,
-            report=report,
-            progress=progress,
-        )
-        return cast("Self", model)
-
     # -- properties -------------------------------------------------------------------------
 
     @cached_property
@@ -151,6 +103,10 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
 
     def __repr__(self) -> str:
         return f"HeadlexModel(words={len(self._vocabulary)}, labels={len(self.labels)})"
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {"labels": len(self.labels) - 3}
 
     # -- trees ------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treelm.corpus.brackets import ReadReport
-from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import ChainCounts
@@ -13,47 +13,49 @@ from treelm.estimation.estimate import GivenBase, estimate
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import HeadlexCounts, count_headlex, headlex_chain
 from treelm.models.headlex.model import HeadlexModel
-from treelm.parallel.memory import MemoryLimit
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.interface.parsed_text import with_parsed_text
+from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.run import QUIET, Run
 
 
 def train_headlex(
-    corpus: TreeCorpus,
+    corpus: TreeCorpus | None,
     config: HeadlexConfig,
     *,
+    text: TextCorpus | None = None,
+    parser: GivesTrees | None = None,
     vocabulary: Vocabulary | None = None,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
     report: ReadReport | None = None,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> HeadlexModel:
     """Return a head-lexicalised model of a treebank.
 
     Args:
-        corpus: Trees.
+        corpus: Trees; None if there is only text.
         config: Options.
-        vocabulary: The words to know; by default all words of the trees.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        text: Files of tokenized text, which the parser gives trees; they are added to the trees.
+        parser: Model folder of a parser, or a file of parses. A parser that is a model is saved
+            with this one, which scores sentences by it.
+        vocabulary: Vocabulary file. Default: all words of the trees are known.
         report: Filled with what was read.
-        progress: Told how far it is.
+        run: How the training is run.
 
     Raises:
+        UsageError: if there is text and no parser.
         EstimationError: ``E_NO_DATA`` without trees.
     """
-    counts = count_headlex(
-        corpus,
-        vocabulary=vocabulary,
-        threads=threads,
-        memory=memory,
-        report=report,
-        progress=progress,
-    )
-    tables = {
-        kind: _table(kind, counts, config, threads=threads, memory=memory, progress=progress)
-        for kind in counts.events
-    }
-    return HeadlexModel(
+    with with_parsed_text(corpus, text, parser, run) as everything:
+        counts = count_headlex(
+            everything,
+            vocabulary=vocabulary,
+            threads=run.threads,
+            memory=run.memory,
+            report=report,
+            progress=run.progress,
+        )
+        profile = everything.options.profile
+    tables = {kind: _table(kind, counts, config, run) for kind in counts.events}
+    model = HeadlexModel(
         tables,
         counts.vocabulary,
         counts.unigrams,
@@ -61,23 +63,16 @@ def train_headlex(
         labels=counts.labels,
         is_child=counts.is_child,
         tags=counts.tags,
-        profile=corpus.options.profile,
+        profile=profile,
         corpora=counts.corpora,
     )
+    return model if parser is None else model.with_parser(parser)
 
 
-def _table(
-    kind: str,
-    counts: HeadlexCounts,
-    config: HeadlexConfig,
-    *,
-    threads: int,
-    memory: MemoryLimit | None,
-    progress: Progress,
-) -> BackoffTable:
+def _table(kind: str, counts: HeadlexCounts, config: HeadlexConfig, run: Run) -> BackoffTable:
     chain = headlex_chain(kind)
     levels = ChainCounts(
-        counts.events[kind], chain, keep_tokens=False, threads=threads, memory=memory
+        counts.events[kind], chain, keep_tokens=False, threads=run.threads, memory=run.memory
     )
     # Below the last level lie the labels seen as a child and the unknown one, with STOP for
     # modifiers; or all words.
@@ -92,5 +87,5 @@ def _table(
         outcomes=len(counts.vocabulary) if words else len(counts.labels),
         first_contexts=len(counts.labels),
         precision=config.precision,
-        progress=progress,
+        progress=run.progress,
     )

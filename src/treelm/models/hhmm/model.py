@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places, encode_sentences
-from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
@@ -28,8 +26,6 @@ from treelm.models.interface.states import (
     State,
 )
 from treelm.models.interface.words import Words, portable, words_of
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description
 
@@ -49,35 +45,6 @@ class HhmmModel(StoreReader):
         {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.PARSE, Task.DECODE}
     )
     config_class: ClassVar[type[Config]] = HhmmConfig
-
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-    ) -> Self:
-        """Return the store model of a treebank.
-
-        Args:
-            corpus: Trees.
-            config: Options, an `HhmmConfig`.
-            executor: Not used.
-            progress: Not used.
-            vocabulary: The words to know; by default those seen often enough.
-
-        Raises:
-            UsageError: if the options are not those of a store model, or there are no trees.
-        """
-        from treelm.models.hhmm.train import train_hhmm
-
-        del executor, progress
-        if not isinstance(config, HhmmConfig) or not isinstance(corpus, TreeCorpus):
-            raise UsageError("an incremental right-corner model needs trees and an HhmmConfig.")
-        return cast("Self", train_hhmm(corpus, config, vocabulary=vocabulary))
 
     def with_search(self, **options: object) -> HhmmModel:
         """Return the same model with another search; states of both can be exchanged.
@@ -105,6 +72,15 @@ class HhmmModel(StoreReader):
         return (
             f"HhmmModel(depth={self._config.depth}, rules={rules}, beam={self._config.beam_width})"
         )
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {
+            "depth": self._config.depth,
+            "symbols": len(self.tables.rules.symbols),
+            "rules": len(self.tables.rules.rules),
+            "fitting_share": self.tables.fitting_share,
+        }
 
     # -- sentences --------------------------------------------------------------------------
 

@@ -22,21 +22,28 @@ from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffi
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.tables import StoreTables
 from treelm.models.interface.trained_model import corpus_record
+from treelm.models.run import QUIET, Run
 
 
 def train_hhmm(
-    corpus: TreeCorpus, config: HhmmConfig, *, vocabulary: Vocabulary | None = None
+    corpus: TreeCorpus,
+    config: HhmmConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    run: Run = QUIET,
 ) -> HhmmModel:
     """Return the store model of a treebank.
 
     Args:
         corpus: Trees.
         config: Options.
-        vocabulary: The words to know; by default those seen at least `config.min_count` times.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        run: How the training is run.
 
     Raises:
         EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the store.
     """
+    del run  # it takes no time worth speaking of
     trees = binary_trees(corpus, config)
     counts = count_store_rules(trees, config.depth)
     bounded = bound(counts.rules, config.depth)

@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.words import Word, Words
-from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder, open_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
@@ -102,6 +100,23 @@ def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _C
         ) from error
 
 
+def make_config(kind: type[_Config], options: Mapping[str, object], system: str) -> _Config:
+    """Return checked options.
+
+    Args:
+        kind: The configuration of the system.
+        options: Options by name; those left out have their defaults.
+        system: Name of the system, for the error.
+
+    Raises:
+        UsageError: naming the option that does not exist or has an impossible value.
+    """
+    try:
+        return kind.model_validate(dict(options))
+    except ValidationError as error:
+        raise UsageError(f"{system}: {explain(error)}") from error
+
+
 class LanguageModel(ABC):
     """A trained model, never changed. Every system implements this."""
 
@@ -116,27 +131,7 @@ class LanguageModel(ABC):
         Raises:
             UsageError: naming the option that does not exist or has an impossible value.
         """
-        try:
-            return cls.config_class.model_validate(dict(options))
-        except ValidationError as error:
-            raise UsageError(f"{cls.system}: {explain(error)}") from error
-
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-    ) -> Self:
-        """Return a model trained on a corpus.
-
-        Raises:
-            UnsupportedTask: if the system is not trained on a corpus.
-        """
-        del corpus, config, executor, progress
-        raise UnsupportedTask(f"a model of the system {cls.system} is not trained on a corpus.")
+        return make_config(cls.config_class, options, cls.system)
 
     @property
     @abstractmethod
@@ -162,6 +157,27 @@ class LanguageModel(ABC):
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
         """Counts of the training text by word id, that of the sentence end last, if known."""
         return None
+
+    # -- what there is to say about it ------------------------------------------------------
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell a model from others of its system."""
+        return {}
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what whoever trained it should know, in sentences."""
+        return ()
+
+    def summary(self) -> dict[str, object]:
+        """Return the model in a few numbers: system, details, and the size of its training text."""
+        return {
+            "system": self.system,
+            **self.details(),
+            "words": len(self.vocabulary) - 1,
+            "sentences": sum(record.sentences for record in self.corpora),
+            "tokens": sum(record.tokens for record in self.corpora),
+            "vocabulary": self.vocabulary.fingerprint,
+        }
 
     # -- scores -----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,8 @@ class LatentSvmConfig(Config):
     grammar: Literal["treebank", "uninformed"] = "treebank"
     """treebank: productions of the trees; uninformed: any tree over the tags of its words."""
     start: Literal["mle", "zero"] = "mle"
-    """First weights: log relative frequencies of the treebank, or zeros."""
+    """First weights: mle (log relative frequencies of the treebank) or zero. Default: mle, and zero
+    for an uninformed grammar."""
     horizontal_order: int = Field(default=1, ge=0, le=16)
     """Sisters that an intermediate node remembers."""
     vertical_order: int = Field(default=2, ge=1, le=16)
@@ -39,6 +40,15 @@ class LatentSvmConfig(Config):
     """How exactly a round's optimum is found."""
     seed: int = Field(default=0, ge=0, lt=1 << 31)
     """Seed of the solver."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _start_of(cls, options: Any) -> Any:
+        """Start where the grammar lets one start, unless told otherwise."""
+        if isinstance(options, dict) and options.get("start") is None:
+            uninformed = options.get("grammar") == "uninformed"
+            return {**options, "start": "zero" if uninformed else "mle"}
+        return options
 
     @model_validator(mode="after")
     def _fits(self) -> LatentSvmConfig:

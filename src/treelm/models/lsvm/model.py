@@ -72,6 +72,19 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         words = dict.fromkeys(self.features.grammar.words, 1)
         return Vocabulary.from_counts(words, profile=self.features.profile)
 
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        best = max(self.accuracies, default=None)
+        return {
+            "grammar": self._config.grammar,
+            "start": self._config.start,
+            "productions": len(self.features),
+            "regularization": self._config.regularization,
+            "rounds": len(self.accuracies),
+            "best_round": None if best is None else self.accuracies.index(best) + 1,
+            "accuracy": best,
+        }
+
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the weight of the best tree of every sentence; minus infinity without one."""
         given = self.features.sentences(sentences)

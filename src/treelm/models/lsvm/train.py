@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +24,8 @@ from treelm.models.lsvm.grammar import Floats, read_grammar
 from treelm.models.lsvm.memory import TrainingState
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.solve import Labels, objective, solve
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Event, Run
+from treelm.parallel.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,12 @@ class Round:
     second: int
     dropped: int
 
-
-#: Told about every round when it is done.
-Watch = Callable[[Round], None]
+    def __str__(self) -> str:
+        return (
+            f"round {self.number}: accuracy {self.accuracy:.4f}, objective {self.objective:.6g}, "
+            f"{self.points} trees, {self.features} productions, {self.second} sentences by the "
+            f"second lexicon, {self.dropped} without a tree."
+        )
 
 
 def accuracy(margins: Floats, labels: Labels) -> float:
@@ -193,28 +196,20 @@ class _Trainer:
 
 def train_lsvm(
     data: LabelledSentences,
-    tuning: LabelledSentences,
-    trees: TreeCorpus,
     config: LatentSvmConfig,
     *,
-    threads: int = 1,
-    checkpoint: LatentCheckpoint | None = None,
-    resume: bool = False,
-    watch: Watch | None = None,
-    progress: Progress = SILENT,
+    tuning: LabelledSentences,
+    trees: TreeCorpus,
+    run: Run = QUIET,
 ) -> LatentSvmModel:
     """Return a classifier of sentences by their hidden trees (Cherry and Quirk 2008).
 
     Args:
         data: Good and bad sentences.
-        tuning: Sentences that choose the regularization and the best round.
-        trees: Treebank of the grammar, or of the tags alone.
         config: Options.
-        threads: Kernel threads; results do not depend on it.
-        checkpoint: Where to keep what is known after each round.
-        resume: Go on after the last complete round.
-        watch: Told about every round.
-        progress: Told how far parsing is.
+        tuning: Tuning set that chooses the regularization and the best round.
+        trees: Treebank of the grammar, or of the tags alone.
+        run: How the training is run; its checkpoint keeps what is known after each round.
 
     Raises:
         EstimationError: ``E_NO_DATA`` for a class without sentences, or without trees.
@@ -226,7 +221,8 @@ def train_lsvm(
     start = grammar.frequencies if config.start == "mle" else np.zeros(grammar.features)
     key = training_key(data, tuning, trees, config)
     state = TrainingState.begin(start, config.regularization)
-    if resume and checkpoint is not None:
+    checkpoint = None if run.checkpoint is None else LatentCheckpoint(run.checkpoint)
+    if run.resume and checkpoint is not None:
         state = checkpoint.load(key, features) or state
     trainer = _Trainer(
         config,
@@ -234,8 +230,8 @@ def train_lsvm(
         _cut(features, data, config.parts),
         features.sentences(tuning.sentences),
         tuning.labels,
-        threads,
-        progress,
+        run.threads,
+        run.progress,
         grammar.frequencies if config.fixed_trees else None,
     )
     rounds = min(config.rounds, 1) if config.fixed_trees else config.rounds
@@ -243,8 +239,7 @@ def train_lsvm(
         done = trainer.run_round(state)
         if done is None:
             break
-        if watch is not None:
-            watch(done)
+        run.event(Event(done, str(done)))
         if checkpoint is not None:
             checkpoint.save(state, features, key)
     best = state.best_weights

@@ -12,3 +12,10 @@ class InterpolatedConfig(Config):
     """One for each part; they add up to 1."""
     log_likelihood: float | None = None
     """Natural log likelihood of the held-out text under the weights found on it."""
+
+
+class MixtureOptions(Config):
+    """How a mixture is trained."""
+
+    weights: tuple[float, ...] | None = None
+    """Weights of the parts, which add up to 1. Default: they are found on held-out text."""

@@ -85,6 +85,10 @@ class _Mixture(LanguageModel):
         """The weights as they were given or found."""
         return self._config
 
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {"weights": list(self._weights), "log_likelihood": self._config.log_likelihood}
+
     @property
     def vocabulary(self) -> Vocabulary:
         """The words all parts know."""

@@ -10,34 +10,102 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import encode_text
+from treelm.errors import UsageError
 from treelm.models.interface.incremental import BATCH, IncrementalModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import Words, check_vocabularies, words_of
-from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, interpolate
+from treelm.models.mixture.config import InterpolatedConfig, MixtureOptions
+from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.weights import WeightFit, fit_weights
+from treelm.models.run import QUIET, Run
 
 
 def train_interpolated(
-    models: Sequence[LanguageModel], held_out: Iterable[Words], *, threads: int = 1
+    models: Sequence[LanguageModel],
+    config: MixtureOptions,
+    *,
+    held_out: TextCorpus | None = None,
+    run: Run = QUIET,
 ) -> InterpolatedModel | InterpolatedSentences:
-    """Return the mixture whose weights make held-out text most likely.
+    """Return a mixture, word by word if all parts go word by word, else sentence by sentence.
 
     Args:
-        models: The parts.
-        held_out: Sentences none of them was trained on; a `TextCorpus` is read in documents.
-        threads: Kernel threads; results do not depend on it.
+        models: The parts, all with the same vocabulary.
+        config: Options.
+        held_out: Text that none of the parts was trained on, in documents, whose probability the
+            weights make as large as possible.
+        run: How the training is run.
+
+    Raises:
+        UsageError: unless weights are given or held-out text to find them on.
     """
+    word_by_word = all(isinstance(model, IncrementalModel) for model in models)
+    return _mixed(models, config, held_out, run, word_by_word=word_by_word)
+
+
+def train_interpolated_sentences(
+    models: Sequence[LanguageModel],
+    config: MixtureOptions,
+    *,
+    held_out: TextCorpus | None = None,
+    run: Run = QUIET,
+) -> InterpolatedSentences:
+    """Return a mixture of the probabilities of whole sentences.
+
+    Args:
+        models: The parts, all with the same vocabulary.
+        config: Options.
+        held_out: Text that none of the parts was trained on, whose probability the weights make as
+            large as possible.
+        run: How the training is run.
+
+    Raises:
+        UsageError: unless weights are given or held-out text to find them on.
+    """
+    mixture = _mixed(models, config, held_out, run, word_by_word=False)
+    assert isinstance(mixture, InterpolatedSentences)  # what was asked for
+    return mixture
+
+
+def _mixed(
+    models: Sequence[LanguageModel],
+    config: MixtureOptions,
+    held_out: TextCorpus | None,
+    run: Run,
+    *,
+    word_by_word: bool,
+) -> InterpolatedModel | InterpolatedSentences:
+    if (config.weights is None) == (held_out is None):
+        raise UsageError(
+            "a mixture needs either weights, or held-out text on which they are found."
+        )
     check_vocabularies([model.vocabulary for model in models])
-    fit = fit_interpolation(models, held_out, threads=threads)
-    return interpolate(models, fit.weights, log_likelihood=fit.log_likelihoods[-1])
+    kind = InterpolatedModel if word_by_word else InterpolatedSentences
+    if held_out is None:
+        assert config.weights is not None  # one of the two is there
+        return kind(models, InterpolatedConfig(weights=config.weights))
+    fit = fit_interpolation(models, held_out, word_by_word=word_by_word, threads=run.threads)
+    found = InterpolatedConfig(weights=fit.weights, log_likelihood=fit.log_likelihoods[-1])
+    return kind(models, found)
 
 
 def fit_interpolation(
-    models: Sequence[LanguageModel], held_out: Iterable[Words], *, threads: int = 1
+    models: Sequence[LanguageModel],
+    held_out: Iterable[Words],
+    *,
+    word_by_word: bool = True,
+    threads: int = 1,
 ) -> WeightFit:
-    """Return the weights that make held-out text most likely, and how likely it became."""
+    """Return the weights that make held-out text most likely, and how likely it became.
+
+    Args:
+        models: The parts.
+        held_out: Sentences that none of them was trained on; a `TextCorpus` is read in documents.
+        word_by_word: Whether probabilities of words are mixed where all parts give them.
+        threads: Number of threads.
+    """
     parts = [model for model in models if isinstance(model, IncrementalModel)]
-    word_level = len(parts) == len(models)
+    word_level = word_by_word and len(parts) == len(models)
     if word_level and isinstance(held_out, TextCorpus):
         text = encode_text(held_out, models[0].vocabulary, threads=threads)
         scores = [part.score_documents(text, threads=threads).log_probs for part in parts]

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.model import Config
+from treelm.models.interface.options import no_option
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
@@ -40,9 +41,9 @@ class NgramConfig(Config):
     """Seed of random choices, where there are any."""
     bits: CodeBits | None = None
     """Bits of the codes that stand for probabilities and weights; None for floats."""
-    rounding: Rounding | None = None
+    rounding: Rounding | None = no_option()
     """How far values moved when they became codes; found by quantising."""
-    loss: ReductionLoss | None = None
+    loss: ReductionLoss | None = no_option()
     """What pruning and quantising cost on a text; found by training, where it was measured."""
 
     @field_validator("min_count")

@@ -25,6 +25,7 @@ from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.models.interface.trained_model import corpus_name, corpus_record
 from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.ngram.events import WordSpace, count_ngrams
+from treelm.models.run import Run
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, open_folder, save_folder
@@ -82,6 +83,14 @@ class NgramCounts:
         unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
         unigrams[space.end] = len(text)
         return cls(order, vocabulary, events, unigrams, (corpus_record(corpus, text.fingerprint),))
+
+    @classmethod
+    def from_folders(cls, folders: Sequence[Source], run: Run) -> NgramCounts:
+        """Return the counts of folders, merged where there are several."""
+        parts = [cls.load(folder) for folder in folders]
+        if len(parts) == 1:
+            return parts[0]
+        return merge_ngram_counts(parts, threads=run.threads, memory=run.memory)
 
     @property
     def space(self) -> WordSpace:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
 from treelm.models.interface.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
@@ -36,8 +35,6 @@ from treelm.models.interface.words import Word, Words, portable, words_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
@@ -86,59 +83,6 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self._width = config.order - 1
         self._estimates = lru_cache(_CACHED_ESTIMATES)(self._estimate)
 
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-        held_out: TextCorpus | None = None,
-        measure: TextCorpus | TreeCorpus | None = None,
-        threads: int = 1,
-        memory: MemoryLimit | None = None,
-    ) -> Self:
-        """Return a model trained on a text.
-
-        Args:
-            corpus: The text, or trees whose words it is.
-            config: Options, a `NgramConfig`.
-            executor: Not used: counting runs in threads of one process.
-            progress: Told how far it is.
-            vocabulary: The words to know; by default all words of the text.
-            held_out: Text on which interpolation weights are found, where the smoothing has any.
-            measure: Text, perhaps the corpus itself, on which to find out what pruning and
-                quantising cost; the answer is ``config.loss``.
-            threads: Kernel threads; results do not depend on it.
-            memory: How much memory may be used; results do not depend on it.
-
-        Raises:
-            UsageError: if the options are not those of an n-gram model that can be trained.
-        """
-        from treelm.models.ngram.train import train_ngram
-
-        del executor
-        if not isinstance(config, NgramConfig):
-            raise UsageError("an n-gram model needs an NgramConfig.")
-        if config.smoothing == "arpa":
-            raise UsageError(
-                'smoothing "arpa" marks models that were read from an ARPA file; to train one, '
-                "choose kn, mkn, jm or berkeley."
-            )
-        model = train_ngram(
-            corpus,
-            config,
-            vocabulary=vocabulary,
-            held_out=held_out,
-            measure=measure,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
-        return cast("Self", model)
-
     # -- properties -------------------------------------------------------------------------
 
     @cached_property
@@ -162,6 +106,21 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def __repr__(self) -> str:
         return f"NgramModel(order={self._config.order}, words={len(self._vocabulary)})"
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        config = self._config
+        return {
+            "order": config.order,
+            "smoothing": config.smoothing,
+            **({} if config.bits is None else {"bits": config.bits}),
+            **({} if config.loss is None else {"loss": config.loss.to_record()}),
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what making it smaller cost, if that is known."""
+        cost = self._config.loss or self._config.rounding
+        return () if cost is None else (f"{cost}.",)
 
     # -- smaller ones -----------------------------------------------------------------------
 

@@ -23,121 +23,121 @@ from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts, encode_measured
 from treelm.models.ngram.events import WordSpace, count_ngrams, ngram_chain
 from treelm.models.ngram.model import NgramModel
-from treelm.parallel.memory import MemoryLimit
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Run
 
 
 def train_ngram(
-    corpus: TextCorpus | TreeCorpus,
+    corpus: TextCorpus | TreeCorpus | NgramCounts,
     config: NgramConfig,
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TextCorpus | None = None,
-    measure: TextCorpus | TreeCorpus | None = None,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
-    progress: Progress = SILENT,
+    measure: TextCorpus | None = None,
+    no_measure: bool = False,
+    run: Run = QUIET,
 ) -> NgramModel:
     """Return an n-gram model of a text.
 
     Args:
-        corpus: The text, or trees whose words it is.
+        corpus: The text, trees whose words are the text, or counts. Of counts the order is that of
+            the model, unless another one is asked for, which is refused.
         config: Options.
-        vocabulary: The words to know; by default all words of the text.
-        held_out: Text on which ``jm`` finds its weights.
-        measure: Text on which to find out what pruning and quantising cost. The whole model is
-            then estimated too, and ``config.loss`` is the answer.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used, beside that for the words of the text (four bytes
-            each); results do not depend on it.
-        progress: Told how far it is.
+        vocabulary: Vocabulary file. Default: all words of the text are known.
+        held_out: Text on which smoothing jm finds its weights.
+        measure: With min_count or bits: text on which bits per word and perplexity of the whole
+            model and of the smaller one are measured. Default: the training text. The whole model
+            is estimated too for this.
+        no_measure: Do not measure what min_count and bits cost, which saves time and memory.
+        run: How the training is run; the memory limit does not cover the words of the text, four
+            bytes each.
 
     Raises:
-        UsageError: if ``jm`` has no held-out text, or another smoothing has one.
+        UsageError: if options and inputs do not fit together.
         EstimationError: ``E_NO_DATA`` for an empty text.
     """
-    _check_held_out(config, held_out)
-    counts = NgramCounts.count(
-        corpus,
-        config.order,
-        vocabulary=vocabulary,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
-    return train_on_counts(
-        counts,
-        config,
-        held_out=held_out,
-        measure=measure,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    if config.smoothing == "arpa":
+        raise UsageError(
+            'smoothing "arpa" marks models that were read from an ARPA file; to train one, choose '
+            "kn, mkn, jm or berkeley."
+        )
+    _check_measure(config, measure, no_measure=no_measure)
+    if isinstance(corpus, NgramCounts):
+        if vocabulary is not None:
+            raise UsageError("counts have their vocabulary already; they cannot be given another.")
+        counts = corpus
+        if "order" not in config.model_fields_set:
+            config = config.model_copy(update={"order": counts.order})
+        measured: TextCorpus | TreeCorpus | None = measure
+    else:
+        _check_held_out(config, held_out)
+        counts = NgramCounts.count(
+            corpus,
+            config.order,
+            vocabulary=vocabulary,
+            threads=run.threads,
+            memory=run.memory,
+            progress=run.progress,
+        )
+        measured = None if no_measure else measure or corpus
+    return _train_on_counts(counts, config, held_out=held_out, measure=measured, run=run)
 
 
-def train_on_counts(
+def _check_measure(config: NgramConfig, measure: TextCorpus | None, *, no_measure: bool) -> None:
+    if measure is None and not no_measure:
+        return
+    if measure is not None and no_measure:
+        raise UsageError("--measure and --no-measure cannot be combined.")
+    if not config.prunes and config.bits is None:
+        raise UsageError(
+            "--measure and --no-measure are about what --min-count and --bits cost; give one of "
+            "these. `treelm evaluate perplexity` measures any model."
+        )
+
+
+def _train_on_counts(
     counts: NgramCounts,
     config: NgramConfig,
     *,
-    held_out: TextCorpus | None = None,
-    measure: TextCorpus | TreeCorpus | None = None,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
-    progress: Progress = SILENT,
+    held_out: TextCorpus | None,
+    measure: TextCorpus | TreeCorpus | None,
+    run: Run,
 ) -> NgramModel:
-    """Return an n-gram model of what was counted.
-
-    Args:
-        counts: The n-grams of a text.
-        config: Options; the order must be that of the counts.
-        held_out: Text on which ``jm`` finds its weights.
-        measure: Text on which to find out what pruning and quantising cost. The whole model is
-            then estimated too, and ``config.loss`` is the answer.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
-
-    Raises:
-        UsageError: if the order differs, ``jm`` has no held-out text, or another smoothing has one.
-    """
+    """Return the model of counts; where `measure` is given, ``config.loss`` says what was lost."""
     _check_held_out(config, held_out)
     if config.order != counts.order:
         raise UsageError(f"these are counts of order {counts.order}, not {config.order}.")
     space = counts.space
     unseen = None
     if held_out is not None:
-        encoded = encode_text(held_out, counts.vocabulary, threads=threads)
-        unseen = count_ngrams(encoded, config.order, space, threads=threads)
-    levels, smoothing, base = _smooth(
-        counts.events, unseen, config, space, threads=threads, memory=memory
-    )
+        encoded = encode_text(held_out, counts.vocabulary, threads=run.threads)
+        unseen = count_ngrams(encoded, config.order, space, threads=run.threads)
+    levels, smoothing, base = _smooth(counts.events, unseen, config, space, run)
     # What the table looks like and what was measured is added by those who make it so.
     plain = config.model_copy(update={"bits": None, "rounding": None, "loss": None})
 
     def model_of(smoothing: Smoothing) -> NgramModel:
-        table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=progress)
+        table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=run.progress)
         return NgramModel(table, counts.vocabulary, counts.unigrams, plain, list(counts.corpora))
 
     if measure is None or not (config.prunes or config.bits is not None):
-        return _coded(model_of(smoothing), config, threads=threads, progress=progress)
+        return _coded(model_of(smoothing), config, run)
     model = model_of(replace(smoothing, min_counts=()))
-    measured = encode_measured(measure, counts.vocabulary, threads=threads, progress=progress)
-    full = text_bits_per_word(model, measured, threads=threads)
+    measured = encode_measured(
+        measure, counts.vocabulary, threads=run.threads, progress=run.progress
+    )
+    full = text_bits_per_word(model, measured, threads=run.threads)
     if config.prunes:
         del model  # the two tables need not be held at once
         model = model_of(smoothing)
-    model = _coded(model, config, threads=threads, progress=progress)
-    own = text_bits_per_word(model, measured, threads=threads)
+    model = _coded(model, config, run)
+    own = text_bits_per_word(model, measured, threads=run.threads)
     return model.with_loss(reduction_loss(corpus_name(measure), measured, full, own))
 
 
-def _coded(
-    model: NgramModel, config: NgramConfig, *, threads: int, progress: Progress
-) -> NgramModel:
+def _coded(model: NgramModel, config: NgramConfig, run: Run) -> NgramModel:
     if config.bits is None:
         return model
-    return model.quantized(config.bits, threads=threads, progress=progress)
+    return model.quantized(config.bits, threads=run.threads, progress=run.progress)
 
 
 def _check_held_out(config: NgramConfig, held_out: TextCorpus | None) -> None:
@@ -153,15 +153,18 @@ def _smooth(
     held_out: EventCounts | None,
     config: NgramConfig,
     space: WordSpace,
-    *,
-    threads: int,
-    memory: MemoryLimit | None,
+    run: Run,
 ) -> tuple[ChainCounts, Smoothing, Base]:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
     least = config.min_counts()[::-1]
     levels = ChainCounts(
-        counts, chain, counts=kind, keep_tokens=max(least) > 1, threads=threads, memory=memory
+        counts,
+        chain,
+        counts=kind,
+        keep_tokens=max(least) > 1,
+        threads=run.threads,
+        memory=run.memory,
     )
     base: Base = UniformBase(space.predicted)
     if config.smoothing == "kn":
@@ -171,7 +174,7 @@ def _smooth(
     elif config.smoothing == "berkeley":
         smoothing, base = berkeley(levels, min_counts=least), NoBase()
     else:
-        assert held_out is not None  # train_on_counts has looked
+        assert held_out is not None  # _train_on_counts has looked
         smoothing = _jelinek_mercer(levels, held_out, space, least)
     return levels, smoothing, base
 

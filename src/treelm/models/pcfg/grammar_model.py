@@ -88,6 +88,12 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             vocabulary=self.vocabulary.fingerprint,
         )
 
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        rules = len(self.grammar.unary_rules) + len(self.grammar.binary_rules)
+        latent = {"subcategories": self.grammar.total_substates} if self.grammar.is_latent else {}
+        return {"symbols": len(self.grammar.symbols), **latent, "rules": rules}
+
     # -- trees ------------------------------------------------------------------------------
 
     def _parser(self, options: ParserOptions) -> ChartParser:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar, Self, cast
+from typing import ClassVar
 
 import numpy as np
 
 from treelm import _native
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places
-from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
@@ -36,8 +33,6 @@ from treelm.models.interface.words import Word, Words
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.state import PrefixState
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import Description
 from treelm.transforms.transform import Pipeline
 from treelm.trees.tree import Tree
@@ -54,40 +49,6 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
     tasks: ClassVar[frozenset[Task]] = GrammarModel.tasks | {Task.SURPRISAL, Task.DECODE}
     config_class: ClassVar[type[Config]] = PcfgConfig
     kind: ClassVar[str] = "treebank grammar"
-
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-    ) -> Self:
-        """Return the grammar of a treebank.
-
-        Args:
-            corpus: Trees.
-            config: Options, a `PcfgConfig`.
-            executor: Not used.
-            progress: Not used.
-            vocabulary: The words of the closed lexicon; by default all words of the trees.
-
-        Raises:
-            UsageError: if the options are not those of a treebank grammar.
-            EstimationError: ``E_NO_DATA`` without usable trees.
-        """
-        from treelm.models.pcfg.train import train_pcfg
-
-        del executor, progress
-        if not isinstance(config, PcfgConfig) or not isinstance(corpus, TreeCorpus):
-            raise UsageError("a treebank grammar needs trees and a PcfgConfig.")
-        if vocabulary is not None and config.lexicon != "closed":
-            raise UsageError(
-                "the berkeley lexicon has its own vocabulary; give one with the closed one only."
-            )
-        return cast("Self", train_pcfg(corpus, config, vocabulary=vocabulary))
 
     def __repr__(self) -> str:
         rules = len(self.grammar.unary_rules) + len(self.grammar.binary_rules)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_trees
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import TreelmWarning
+from treelm.errors import TreelmWarning, UsageError
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.estimate_lexicon import LexiconOptions, berkeley_lexicon, closed_lexicon
 from treelm.grammar.extract import extract_grammar
@@ -19,21 +19,33 @@ from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
+from treelm.models.run import QUIET, Run
 
 
 def train_pcfg(
-    corpus: TreeCorpus, config: PcfgConfig, *, vocabulary: Vocabulary | None = None
+    corpus: TreeCorpus,
+    config: PcfgConfig,
+    *,
+    vocabulary: Vocabulary | None = None,
+    run: Run = QUIET,
 ) -> PcfgModel:
     """Return the grammar of a treebank.
 
     Args:
         corpus: Trees.
         config: Options.
-        vocabulary: The words of the closed lexicon; by default all words of the trees.
+        vocabulary: Vocabulary file for the closed lexicon. Default: all words of the trees.
+        run: How the training is run.
 
     Raises:
+        UsageError: if the lexicon takes no vocabulary.
         EstimationError: ``E_NO_DATA`` without usable trees.
     """
+    del run  # it takes no time worth speaking of
+    if vocabulary is not None and config.lexicon == "berkeley":
+        raise UsageError(
+            "the berkeley lexicon has its own vocabulary; give one with the closed one only."
+        )
     trees = config.binary_trees(corpus)
     warn_about_skipped(trees)
     grammar = extract_grammar(trees)

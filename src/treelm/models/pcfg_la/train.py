@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,28 +16,19 @@ from treelm.grammar.held_out import HeldOutTrees, LexiconMaker
 from treelm.grammar.latent_trees import LatentTrees, grammar_of
 from treelm.grammar.lexicon import Lexicon, TaggedWords
 from treelm.grammar.rare_words import RareWords
-from treelm.grammar.split_merge import Iteration, LatentWeights, SplitMerge, unsplit_weights
+from treelm.grammar.split_merge import (
+    Iteration,
+    LatentWeights,
+    SplitMerge,
+    SplitMergeOptions,
+    unsplit_weights,
+)
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.train import encoded_words
 from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
-from treelm.parallel.progress import SILENT, Progress
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingWatch:
-    """What a training tells while it runs.
-
-    Args:
-        progress: Told how far it is.
-        iteration: Called after every iteration.
-        note: Called with what people should know, such as trees that were left out.
-    """
-
-    progress: Progress = SILENT
-    iteration: Callable[[Iteration], None] = lambda _: None
-    note: Callable[[str], None] = lambda _: None
+from treelm.models.run import QUIET, Event, Run
 
 
 def train_pcfg_la(
@@ -47,53 +37,47 @@ def train_pcfg_la(
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
-    threads: int = 1,
-    checkpoint: Checkpoint | None = None,
-    resume: bool = False,
-    watch: TrainingWatch | None = None,
+    run: Run = QUIET,
 ) -> PcfgLaModel:
     """Return a grammar with latent annotations of a treebank.
 
     Args:
         corpus: The trees.
         config: Options.
-        vocabulary: The words of the closed lexicon; by default all words of the trees.
-        held_out: Trees that choose the best grammar of each phase; by default the last is taken.
-        threads: Kernel threads; results do not depend on it.
-        checkpoint: Where the grammar is kept after each cycle.
-        resume: Go on from the checkpoint, if there is one.
-        watch: Told what happens.
+        vocabulary: Vocabulary file for the closed lexicon. Default: all words of the trees.
+        held_out: Trees on which the best grammar of each phase is chosen. Default: the last one.
+        run: How the training is run; its checkpoint keeps the grammar after each cycle.
 
     Raises:
         EstimationError: ``E_NO_DATA`` without trees, ``E_IMPOSSIBLE_TREES`` or ``E_NAN`` if
             training goes wrong.
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
-    watch = watch or TrainingWatch()
-    trees, words = _words(_binary_trees(corpus, "trees", watch), corpus, config, vocabulary)
+    trees, words = _words(_binary_trees(corpus, "trees", run), corpus, config, vocabulary)
     judge = None
     if held_out is not None:
-        unseen = _binary_trees(held_out, "held-out trees", watch)
-        judge = HeldOutTrees(unseen, trees, words.vocabulary, words.lexicon, threads=threads)
+        unseen = _binary_trees(held_out, "held-out trees", run)
+        judge = HeldOutTrees(unseen, trees, words.vocabulary, words.lexicon, threads=run.threads)
         if judge.left_out:
-            watch.note(
+            run.note(
                 f"{judge.left_out} of {len(unseen)} held-out trees have rules or tagged words that "
                 "the training trees do not allow; they are left out."
             )
     tied = config.tie_rare_words and config.lexicon == "berkeley"
     rare = RareWords(trees.tagged, config.rare) if tied else None
-    training = SplitMerge(trees, config.training(), threads, judge, rare)
+    training = SplitMerge(trees, config.training(), run.threads, judge, rare)
     state, done = unsplit_weights(trees), 0
     key = training_key(trees, config, None if held_out is None else held_out.fingerprint.sha256)
-    if checkpoint is not None and resume:
+    checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint)
+    if checkpoint is not None and run.resume:
         found = checkpoint.load(trees, config.cycles, key)
         if found is not None:
             state, done = found
-            watch.note(f"going on after cycle {done}.")
+            run.note(f"resuming after cycle {done}.")
     elif checkpoint is not None:
         checkpoint.remove()
     for cycle in range(done + 1, config.cycles + 1):
-        state = _run_cycle(training, state, cycle, watch)
+        state = _run_cycle(training, state, cycle, run)
         if checkpoint is not None:
             checkpoint.save(state, cycle, key)
     return _model(corpus, config, training, state, words)
@@ -152,24 +136,22 @@ def _words(
     return latent, _Words(known, closed)
 
 
-def _binary_trees(corpus: TreeCorpus, what: str, watch: TrainingWatch) -> BinaryTrees:
+def _binary_trees(corpus: TreeCorpus, what: str, run: Run) -> BinaryTrees:
     trees = build_binary_trees(corpus.batches())
     if trees.cycles or trees.bad_roots:
-        watch.note(
+        run.note(
             f"{what}: {trees.cycles} with a unary chain that repeats a label and "
             f"{trees.bad_roots} without ROOT at the top are left out."
         )
     return trees
 
 
-def _run_cycle(
-    training: SplitMerge, state: LatentWeights, cycle: int, watch: TrainingWatch
-) -> LatentWeights:
+def _run_cycle(training: SplitMerge, state: LatentWeights, cycle: int, run: Run) -> LatentWeights:
     options = training.options
     total = options.split_iterations + options.merge_iterations + options.smooth_iterations
     steps = training.run_cycle(state, cycle)
     impossible = 0
-    with watch.progress.step(f"cycle {cycle}", total=total, unit="iterations") as step:
+    with run.progress.step(f"cycle {cycle}", total=total, unit="iterations") as step:
         while True:
             try:
                 done = next(steps)
@@ -179,10 +161,25 @@ def _run_cycle(
             impossible = max(impossible, done.impossible)
             note = f"cycle {cycle}, {done.phase}: log likelihood {done.log_likelihood:.1f}"
             step.advance(1, note=note)
-            watch.iteration(done)
+            run.event(_event(done, options))
     if impossible:
-        watch.note(f"cycle {cycle}: up to {impossible} trees had a probability of zero.")
+        run.note(f"cycle {cycle}: up to {impossible} trees had a probability of zero.")
     return after
+
+
+def _event(done: Iteration, options: SplitMergeOptions) -> Event:
+    """Return what is told of an iteration; only the last one of a phase matters to all."""
+    last = {
+        "split": options.split_iterations,
+        "merge": options.merge_iterations,
+        "smooth": options.smooth_iterations,
+    }
+    held_out = "" if done.held_out is None else f", held out {done.held_out:.1f}"
+    text = (
+        f"cycle {done.cycle}, {done.phase} {done.number}: log likelihood "
+        f"{done.log_likelihood:.1f}{held_out}, {done.substates} subcategories"
+    )
+    return Event(done, text, is_minor=done.number != last[done.phase])
 
 
 def _model(

@@ -36,11 +36,11 @@ class PlsaCheckpoint:
     """A folder beside the model that holds the last complete iteration.
 
     Args:
-        model: The folder of the model.
+        folder: The folder.
     """
 
-    def __init__(self, model: Path) -> None:
-        self._plsa, self._em = _PlsaFile.beside(model), _EmFile.beside(model)
+    def __init__(self, folder: Path) -> None:
+        self._plsa, self._em = _PlsaFile(folder), _EmFile(folder)
         self._key = ""
         self._resume = False
         #: PLSA of an interrupted training, if there is one.

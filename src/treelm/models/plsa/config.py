@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from treelm.models.interface.model import Config
+from treelm.models.interface.options import no_option
 
 #: Topics a document keeps where a predictor looks at words too (Tan et al. 2011).
 KEPT_TOPICS = 5
@@ -45,10 +46,10 @@ class PlsaConfig(Config):
     test_topics: int = Field(default=KEPT_TOPICS, ge=0)
     """Topics of a document that predict the next word; 0 for all."""
 
-    kept_mass: float | None = None
+    kept_mass: float | None = no_option()
     """Mean share of the topics that documents keep, before the others were dropped; found by
     training."""
-    held_out_perplexity: float | None = None
+    held_out_perplexity: float | None = no_option()
     """Of the text on which weights were found; found by training."""
 
     @model_validator(mode="after")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import save_vocabulary
@@ -43,8 +42,6 @@ from treelm.models.plsa.files import (
 )
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -85,48 +82,6 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
         self._corpora = tuple(corpora)
         self._width = config.order - 1
         self._topics = np.arange(config.topics, dtype=np.uint32)
-
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-        held_out: TextCorpus | None = None,
-        threads: int = 1,
-    ) -> Self:
-        """Return a model trained on a text in documents.
-
-        Args:
-            corpus: The text, a blank line after every document; or trees, whose words it is.
-            config: Options, a `PlsaConfig`.
-            executor: Not used: the work is done in threads of one process.
-            progress: Told how far it is.
-            vocabulary: The words to know; by default all words of the text.
-            held_out: Documents on which interpolation weights are found; by default every
-                twentieth of the text, which is not counted then.
-            threads: Kernel threads; results do not depend on it.
-
-        Raises:
-            UsageError: if the options are not those of such a model.
-        """
-        from treelm.models.plsa.train import train_topics
-
-        del executor
-        if not isinstance(config, PlsaConfig):
-            raise UsageError("a PLSA model needs a PlsaConfig.")
-        model = train_topics(
-            corpus,
-            config,
-            vocabulary=vocabulary,
-            held_out=held_out,
-            threads=threads,
-            progress=progress,
-        )
-        return cast("Self", model)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -178,6 +133,18 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
             config,
             corpora=self._corpora,
         )
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {
+            "order": self._config.order,
+            "topics": self._config.topics,
+            "keep_topics": self._config.kept,
+            "kept_mass": self._config.kept_mass,
+            "held_out_perplexity": self._config.held_out_perplexity,
+            "types": self.predictor.types[-1],
+            "bytes": self.predictor.tables.bytes,
+        }
 
     # -- word by word -----------------------------------------------------------------------
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.vocabulary import Vocabulary
@@ -15,38 +13,33 @@ from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.em import document_words, fit_plsa, start_plsa
 from treelm.models.plsa.model import PlsaModel
 from treelm.models.plsa.trainer import PlsaReport, PlsaTrainer
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Event, Run
 
 
-def train_topics(
+def train_plsa(
     corpus: TextCorpus | TreeCorpus,
     config: PlsaConfig,
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TextCorpus | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
-    checkpoint: PlsaCheckpoint | None = None,
-    resume: bool = False,
-    after: Callable[[PlsaTrainer, PlsaReport], None] | None = None,
+    run: Run = QUIET,
 ) -> PlsaModel:
     """Return a PLSA or n-gram/PLSA model of a text.
 
     Args:
         corpus: The text in documents, or trees, whose words it is.
         config: Options.
-        vocabulary: The words to know; by default all words of the text.
-        held_out: Documents on which weights are found; by default every twentieth of the text.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
-        checkpoint: Where every iteration is kept.
-        resume: Whether to go on from there.
-        after: Told about every iteration of the predictor's EM.
+        vocabulary: Vocabulary file. Default: all words of the text are known.
+        held_out: Documents on which interpolation weights are found. Default: every twentieth
+            document of the text, which is then not counted.
+        run: How the training is run; its checkpoint keeps every iteration.
 
     Raises:
         EstimationError: ``E_OVERLAP`` if held-out sentences stand in the text too.
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
+    threads, progress = run.threads, run.progress
+    checkpoint = None if run.checkpoint is None else PlsaCheckpoint(run.checkpoint)
     vocabulary, text = encode_corpus(corpus, vocabulary, threads=threads, progress=progress)
     record = corpus_record(corpus, text.fingerprint)
     if held_out is None:
@@ -56,7 +49,7 @@ def train_topics(
         check_overlap(text, check)
     trainer = PlsaTrainer(text, check, config, len(vocabulary), threads, progress)
     if checkpoint is not None:
-        checkpoint.begin(trainer, vocabulary, resume=resume)
+        checkpoint.begin(trainer, vocabulary, resume=run.resume)
     plsa = None
     if config.topics:
         start = None if checkpoint is None else checkpoint.plsa
@@ -77,8 +70,11 @@ def train_topics(
     def done(trainer: PlsaTrainer, report: PlsaReport) -> None:
         if checkpoint is not None:
             checkpoint.save(trainer)
-        if after is not None:
-            after(trainer, report)
+        text = (
+            f"iteration {len(trainer.history)}: log likelihood {report.log_likelihood:.1f}, "
+            f"perplexity {report.perplexity:.2f}; held out {report.held_out_perplexity:.2f}"
+        )
+        run.event(Event(report, text))
 
     trainer.fit(done)
     return trainer.model(vocabulary, (record,))

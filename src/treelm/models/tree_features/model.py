@@ -100,6 +100,16 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             )
         return self.parser
 
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {
+            "kind": self._config.features,
+            "features": len(self.names),
+            "fragments": None if self.grammar is None else len(self.grammar),
+            "regularization": self._config.regularization,
+            "accuracy": self.accuracy,
+        }
+
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence.
 

@@ -6,54 +6,55 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import fit_calibration, training_records
 from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.run import QUIET, Run
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
 from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.models.trigram_svm.linear_svm import Floats, Labels, choose, fit_linear, with_tuning
-from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.tree import Tree
 
 
 def train_tree_features(
     data: LabelledSentences,
-    tuning: LabelledSentences | None,
-    parser: GivesTrees,
     config: TreeFeaturesConfig,
     *,
-    treebank: Iterable[Tree] | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    parser: GivesTrees,
+    tuning: LabelledSentences | None = None,
+    trees: TreeCorpus | None = None,
+    run: Run = QUIET,
 ) -> TreeFeaturesModel:
     """Return a classifier by features of trees.
 
     Args:
         data: Good and bad sentences.
-        tuning: Sentences that choose the regularization and fit the probabilities; None to keep a
-            tenth of the training sentences for that.
-        parser: What gives sentences their trees.
         config: Options.
-        treebank: Trees in which fragments are found. None to find them in every other good
-            sentence, which then train nothing else (nor does every other bad one): sentences whose
-            own fragments are known look more familiar than others.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        parser: Model folder of a parser, which is saved with the model, or a file of parses
+            (`treelm parse -o FILE.forest`), which is not.
+        tuning: Tuning set that chooses the regularization and fits the probabilities. Default: a
+            tenth of the training sentences is kept for that.
+        trees: For tsg: treebank in which fragments are found. Default: every other good sentence,
+            which then trains nothing else.
+        run: How the training is run.
 
     Raises:
         MissingExtra: without scikit-learn.
     """
+    threads, progress = run.threads, run.progress
     sentences, labels, held, held_labels = with_tuning(data, tuning, config.seed)
     parses = list(best_parses(parser, sentences, config, threads=threads))
     grammar = None
     if config.features == "tsg":
-        if treebank is None:
-            treebank, parses, labels = _apart(parses, labels)
-        grammar = FragmentGrammar.sample(treebank, config, progress)
+        source: Iterable[Tree] | None = trees
+        if source is None:
+            source, parses, labels = _apart(parses, labels)
+        grammar = FragmentGrammar.sample(source, config, progress)
     counted = tree_features(parses, config, grammar, threads=threads)
     rows = rows_of(counted, None, total=len(parses), progress=progress)
     names, points = rows.frequent(config.min_sentences)

@@ -12,6 +12,7 @@ from treelm.estimation.kneser_ney import kneser_ney, modified_kneser_ney
 from treelm.estimation.quantize import CodeBits
 from treelm.estimation.smoothing import Smoothing
 from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL, EventTemplate
+from treelm.models.interface.options import no_option
 from treelm.models.interface.packed_tree_model import PackedTreeConfig
 from treelm.transforms.treelet import TREELET_TRANSFORMS, VerbLabel
 
@@ -46,9 +47,9 @@ class TreeletConfig(PackedTreeConfig):
     """Transforms of the trees; None for all nine, and for none with the variant pcfg."""
     vp_label: VerbLabel = "lowest"
     """Whether a flattened verb phrase keeps the annotation of the lowest or the highest."""
-    temporal: tuple[str, ...] = ()
+    temporal: tuple[str, ...] = no_option(())
     """Temporal nouns of the first transform; found by training."""
-    marked_tags: tuple[str, ...] = ()
+    marked_tags: tuple[str, ...] = no_option(())
     """Tags that are written with ~T behind them, because phrases have the same label; found by
     training."""
     smoothing: Literal["kn", "mkn", "jm", "none"] = "kn"

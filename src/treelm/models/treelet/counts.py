@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.events.extract import EventSymbols
 from treelm.models.interface.model import explain
 from treelm.models.ngram.counts import union_of_words
+from treelm.models.run import Run
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.models.treelet.events import TreeletCounts
 from treelm.parallel.memory import MemoryLimit
@@ -134,6 +136,49 @@ def load_treelet_counts(folder: Source) -> tuple[TreeletCounts, TreeletConfig]:
         config.marked_tags,
     )
     return counts, config
+
+
+#: Options that counts have settled.
+_SETTLED = ("variant", "transforms", "vp_label", "temporal", "marked_tags")
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTreelets:
+    """Counts, and the options they were made with.
+
+    Args:
+        counts: The counts.
+        config: Options; those of the counting matter.
+    """
+
+    counts: TreeletCounts
+    config: TreeletConfig
+
+    @classmethod
+    def from_folders(cls, folders: Sequence[Source], run: Run) -> CountedTreelets:
+        """Return the counts of folders, merged where there are several."""
+        parts = [load_treelet_counts(folder) for folder in folders]
+        counts, config = parts[0]
+        if len(parts) > 1:
+            counts = merge_treelet_counts(
+                [part for part, _ in parts], threads=run.threads, memory=run.memory
+            )
+        counts.check()
+        return cls(counts, config)
+
+    def config_with(self, options: TreeletConfig) -> TreeletConfig:
+        """Return options with those that the counts have settled.
+
+        Raises:
+            UsageError: if one of these was given.
+        """
+        given = sorted(set(_SETTLED) & options.model_fields_set)
+        if given:
+            raise UsageError(
+                f"counts cannot be combined with what says how trees are counted: {given[0]}."
+            )
+        settled = {name: getattr(self.config, name) for name in _SETTLED}
+        return options.model_copy(update=settled)
 
 
 def _largest(symbols: EventSymbols, damaged: Any) -> tuple[list[int], list[int]]:

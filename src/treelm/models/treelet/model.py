@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.brackets import ReadReport
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
@@ -27,8 +24,6 @@ from treelm.models.interface.words import portable
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.folder import COUNTS, damage_in, read_parts, write_parts
 from treelm.models.treelet.tables import TreeletTables
-from treelm.parallel.executor import SERIAL, Executor
-from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
@@ -79,53 +74,6 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         #: Scores packed trees.
         self.kernel = tables.kernel(vocabulary, transform, config.marked_tags)
 
-    @classmethod
-    def train(
-        cls,
-        corpus: TextCorpus | TreeCorpus,
-        config: Config,
-        *,
-        executor: Executor = SERIAL,
-        progress: Progress = SILENT,
-        vocabulary: Vocabulary | None = None,
-        held_out: TreeCorpus | None = None,
-        threads: int = 1,
-        memory: MemoryLimit | None = None,
-        report: ReadReport | None = None,
-    ) -> Self:
-        """Return a model trained on trees.
-
-        Args:
-            corpus: Trees as a treebank has them.
-            config: Options, a `TreeletConfig`.
-            executor: Not used: counting runs in threads of one process.
-            progress: Told how far it is.
-            vocabulary: The words to know; by default all words of the trees.
-            held_out: Trees on which ``jm`` finds its weights.
-            threads: Kernel threads; results do not depend on it.
-            memory: How much memory may be used; results do not depend on it.
-            report: Filled with what was read.
-
-        Raises:
-            UsageError: if the options are not those of a treelet model, or there are no trees.
-        """
-        from treelm.models.treelet.train import train_treelet
-
-        del executor
-        if not isinstance(config, TreeletConfig) or not isinstance(corpus, TreeCorpus):
-            raise UsageError("a treelet model needs trees and a TreeletConfig.")
-        model = train_treelet(
-            corpus,
-            config,
-            vocabulary=vocabulary,
-            held_out=held_out,
-            threads=threads,
-            memory=memory,
-            report=report,
-            progress=progress,
-        )
-        return cast("Self", model)
-
     # -- properties -------------------------------------------------------------------------
 
     @cached_property
@@ -143,6 +91,17 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
             f"TreeletModel(variant={self._config.variant!r}, words={len(self._vocabulary)}, "
             f"rules={len(self.tables.symbols.rules) - 1})"
         )
+
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        bits = self._config.bits
+        return {
+            "variant": self._config.variant,
+            "transforms": list(self._config.applied),
+            "labels": len(self.tables.symbols.labels) - 4,
+            "rules": len(self.tables.symbols.rules) - 1,
+            **({} if bits is None else {"bits": bits}),
+        }
 
     # -- trees ------------------------------------------------------------------------------
 

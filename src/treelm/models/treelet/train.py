@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from treelm.corpus.brackets import ReadReport
-from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.backoff_table import BackoffTable
@@ -15,77 +16,96 @@ from treelm.estimation.jelinek_mercer import BaseOf, Floats, jelinek_mercer_weig
 from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
+from treelm.models.interface.parsed_text import with_parsed_text
+from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.run import QUIET, Run
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.counts import CountedTreelets
 from treelm.models.treelet.events import TreeletCounts, count_held_out, count_treelets, rules_of
 from treelm.models.treelet.model import TreeletModel
 from treelm.models.treelet.tables import TreeletTables
-from treelm.parallel.memory import MemoryLimit
-from treelm.parallel.progress import SILENT, Progress
+from treelm.transforms.temporal_lexicon import find_temporal_words
 
 
 def train_treelet(
-    corpus: TreeCorpus,
+    corpus: TreeCorpus | CountedTreelets | None,
     config: TreeletConfig,
     *,
+    text: TextCorpus | None = None,
+    parser: GivesTrees | None = None,
     vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
-    threads: int = 1,
-    memory: MemoryLimit | None = None,
+    temporal: Source | None = None,
     report: ReadReport | None = None,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> TreeletModel:
     """Return a treelet model of a treebank.
 
     Args:
-        corpus: Trees as a treebank has them; they are transformed here.
-        config: Options.
-        vocabulary: The words to know; by default all words of the trees.
-        held_out: Trees on which ``jm`` finds its weights.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        corpus: Trees as a treebank has them, which are transformed here; or counts, whose variant
+            and transforms are then those of the model; None if there is only text.
+        config: Options; temporal nouns are found here unless they are given.
+        text: Files of tokenized text, which the parser gives trees; they are added to the trees.
+        parser: Model folder of a parser, or a file of parses. A parser that is a model is saved
+            with this one, which scores sentences by it.
+        vocabulary: Vocabulary file. Default: all words of the trees are known.
+        held_out: Trees on which smoothing jm finds its weights.
+        temporal: Lexicon of temporal nouns, or a treebank with function tags. Default: they are
+            collected from the trees.
         report: Filled with what was read.
-        progress: Told how far it is.
+        run: How the training is run.
 
     Raises:
-        UsageError: if ``jm`` has no held-out trees, or another smoothing has some.
+        UsageError: if options and inputs do not fit together.
         CorpusFormatError: for malformed trees.
         EstimationError: ``E_NO_DATA`` without trees.
     """
-    _check_held_out(config, held_out)
-    counts = count_treelets(
-        corpus,
-        config,
-        vocabulary=vocabulary,
-        threads=threads,
-        memory=memory,
-        report=report,
-        progress=progress,
-    )
-    return train_on_counts(
-        counts, config, held_out=held_out, threads=threads, memory=memory, progress=progress
-    )
+    if isinstance(corpus, CountedTreelets):
+        others = (text, vocabulary, held_out, temporal)
+        counts, config = corpus.counts, corpus.config_with(config)
+        if any(other is not None for other in others):
+            raise UsageError(
+                "counts cannot be combined with what says how trees are counted: text, vocabulary, "
+                "temporal nouns, held-out trees."
+            )
+    else:
+        _check_held_out(config, held_out)
+        config = with_temporal_nouns(config, corpus, temporal, threads=run.threads)
+        with with_parsed_text(corpus, text, parser, run) as everything:
+            counts = count_treelets(
+                everything,
+                config,
+                vocabulary=vocabulary,
+                threads=run.threads,
+                memory=run.memory,
+                report=report,
+                progress=run.progress,
+            )
+    model = _train_on_counts(counts, config, held_out=held_out, run=run)
+    return model if parser is None else model.with_parser(parser)
 
 
-def train_on_counts(
-    counts: TreeletCounts,
+def with_temporal_nouns(
     config: TreeletConfig,
+    corpus: TreeCorpus | None,
+    temporal: Source | None = None,
     *,
-    held_out: TreeCorpus | None = None,
     threads: int = 1,
-    memory: MemoryLimit | None = None,
-    progress: Progress = SILENT,
-) -> TreeletModel:
-    """Return a treelet model of what was counted.
+) -> TreeletConfig:
+    """Return options with the temporal nouns of a lexicon or a treebank, if they matter."""
+    if "temporal_nouns" not in config.applied or "temporal" in config.model_fields_set:
+        return config
+    trees = TreeCorpus(()) if corpus is None else corpus
+    nouns = find_temporal_words(trees.paths, temporal, trees.options.profile, threads=threads)
+    return config.model_copy(update={"temporal": tuple(sorted(nouns))})
 
-    Args:
-        counts: The events of trees.
-        config: Options; variant and transforms must be those of the counts.
-        held_out: Trees on which ``jm`` finds its weights.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        progress: Told how far it is.
-    """
+
+def _train_on_counts(
+    counts: TreeletCounts, config: TreeletConfig, *, held_out: TreeCorpus | None, run: Run
+) -> TreeletModel:
+    """Return the model of counts; variant and transforms must be those of the counts."""
     _check_held_out(config, held_out)
+    threads = run.threads
     widths = tuple(
         1 + len(x.context) for x in (config.nonterminal_template, config.terminal_template)
     )
@@ -121,9 +141,7 @@ def train_on_counts(
         None if held is None else held[0],
         outcomes=len(counts.symbols.yield_starts) - 1,
         labels=len(counts.symbols.labels),
-        threads=threads,
-        memory=memory,
-        progress=progress,
+        run=run,
     )
     terminal = _table(
         counts.terminal,
@@ -133,9 +151,7 @@ def train_on_counts(
         None if held is None else held[1],
         outcomes=size,
         labels=len(counts.symbols.labels),
-        threads=threads,
-        memory=memory,
-        progress=progress,
+        run=run,
     )
     tags, word_tags = counts.word_tags()
     tables = TreeletTables(
@@ -151,7 +167,7 @@ def train_on_counts(
     )
     if config.bits is None:
         return model
-    return model.quantized(config.bits, threads=threads, progress=progress)
+    return model.quantized(config.bits, threads=threads, progress=run.progress)
 
 
 def _check_held_out(config: TreeletConfig, held_out: TreeCorpus | None) -> None:
@@ -175,9 +191,7 @@ def _table(
     *,
     outcomes: int,
     labels: int,
-    threads: int,
-    memory: MemoryLimit | None,
-    progress: Progress,
+    run: Run,
 ) -> BackoffTable:
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
     levels = ChainCounts(
@@ -185,8 +199,8 @@ def _table(
         chain,
         counts=kind,
         keep_tokens=config.min_count > 1,
-        threads=threads,
-        memory=memory,
+        threads=run.threads,
+        memory=run.memory,
     )
     if held_out is None:
         smoothing = config.smooth(levels)
@@ -204,5 +218,5 @@ def _table(
         outcomes=outcomes,
         first_contexts=labels,
         precision=config.precision,
-        progress=progress,
+        progress=run.progress,
     )

@@ -114,6 +114,15 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         names = {1: "<s>", 2: "</s>"}
         return " ".join(names.get(digit) or symbols[digit - 3] for digit in digits if digit)
 
+    def details(self) -> dict[str, object]:
+        """Return the few numbers that tell it from others."""
+        return {
+            "kernel": self._config.kernel,
+            "features": self.size,
+            "regularization": self._config.regularization,
+            "accuracy": self.accuracy,
+        }
+
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity for one without a known n-gram."""
         del threads

@@ -13,6 +13,7 @@ from treelm.errors import EstimationError
 from treelm.models.interface.calibration import fit_calibration, training_records
 from treelm.models.interface.classifier import Floats
 from treelm.models.lsvm.config import GRID
+from treelm.models.run import QUIET, Run
 from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.models.trigram_svm.linear_svm import choose, fit_linear, with_tuning
 from treelm.models.trigram_svm.model import (
@@ -26,19 +27,25 @@ from treelm.models.trigram_svm.model import (
 
 
 def train_trigram_svm(
-    data: LabelledSentences, tuning: LabelledSentences | None, config: TrigramSvmConfig
+    data: LabelledSentences,
+    config: TrigramSvmConfig,
+    *,
+    tuning: LabelledSentences | None = None,
+    run: Run = QUIET,
 ) -> TrigramSvmModel:
     """Return a classifier by n-grams.
 
     Args:
         data: Good and bad sentences.
-        tuning: Sentences that choose the regularization and fit the probabilities; None to keep a
-            tenth of the training sentences for that.
         config: Options.
+        tuning: Tuning set that chooses the regularization and fits the probabilities. Default: a
+            tenth of the training sentences is kept for that.
+        run: How the training is run.
 
     Raises:
         MissingExtra: without scikit-learn.
     """
+    del run  # everything is done by scikit-learn
     sentences, labels, held, held_labels = with_tuning(data, tuning, config.seed)
     words = dict.fromkeys((word for words in sentences for word in words), 1)
     vocabulary = Vocabulary.from_counts(words)

@@ -1,1 +1,1 @@
-"""Sentences made wrong on purpose: drawn from a trigram model, or edited by one error each."""
+"""Negative examples: sentences sampled from a trigram model, or with one error each."""

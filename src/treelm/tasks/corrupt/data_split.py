@@ -1,4 +1,4 @@
-"""One corpus cut into random parts that share no sentence."""
+"""One corpus split into random parts that share no sentence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.seeds import random_bits
 
-#: Sentences of each part in the experiments of Okanohara & Tsujii (2007), Cherry & Quirk (2008)
-#: and Post (2011): the text of the trigram model, and the positives.
+#: Number of sentences of each part in the experiments of Okanohara & Tsujii (2007), Cherry & Quirk
+#: (2008) and Post (2011): the text of the trigram model, and the positives.
 PUBLISHED_SIZES: Mapping[str, int] = {
     "gen": 450_000,
     "train": 50_000,
@@ -25,9 +25,9 @@ class DataSplit:
     Args:
         parts: Name of each part -> its sentences, words separated by spaces, in random order.
         rest: Sentences in no part, in random order too.
-        read: Sentences of the corpus.
-        too_short: Those with too few words.
-        duplicates: Those, long enough, that had stood in the corpus before.
+        read: Number of sentences of the corpus.
+        too_short: Number with too few words.
+        duplicates: Number, among the long enough ones, that repeat an earlier one.
     """
 
     parts: Mapping[str, Sequence[str]]
@@ -52,18 +52,18 @@ def split_sentences(
 ) -> DataSplit:
     """Return disjoint random parts of a corpus.
 
-    Short sentences are left out, then every sentence that stood there before; the others are put
-    into an order that depends on the seed and their number alone, and parts are taken from its
-    start, one after the other.
+    Short sentences are left out, then every repeated sentence; the others are shuffled in an order
+    that depends only on the seed and their number, and parts are taken from its start, one after
+    the other.
 
     Args:
         corpus: Sentences.
-        sizes: Sentences of each part, in the order in which they are taken.
+        sizes: Number of sentences of each part, in the order in which they are taken.
         seed: Seed of the order.
         min_words: Shortest sentence that is kept.
 
     Raises:
-        UsageError: for a negative size or seed, or no word at all.
+        UsageError: for a negative size or seed, or fewer than one word.
         CorpusFormatError: ``E_NO_DATA`` if there are too few sentences.
 
     Examples:
@@ -86,8 +86,8 @@ def split_sentences(
     needed = sum(sizes.values())
     if len(sentences) < needed:
         raise CorpusFormatError(
-            f"the parts need {needed} different sentences of at least {min_words} words, and the "
-            f"corpus holds {len(sentences)}. Give more text, or smaller sizes.",
+            f"the parts need {needed} different sentences of at least {min_words} words, but the "
+            f"corpus has {len(sentences)}. Give more text, or smaller sizes.",
             code="E_NO_DATA",
         )
     order = sorted(range(len(sentences)), key=lambda index: (random_bits(seed, index), index))

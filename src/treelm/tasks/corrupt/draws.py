@@ -42,5 +42,5 @@ class Draws:
         return items[self.below(len(items))]
 
     def weighted(self, cumulative: Sequence[int]) -> int:
-        """Return the index of an item; `cumulative` holds the sums of the weights so far."""
+        """Return the index of an item; `cumulative` are the running sums of the weights."""
         return bisect_right(cumulative, self.below(cumulative[-1]))

@@ -1,4 +1,4 @@
-"""The five types of error, each with its candidates in a sentence and one random choice of them."""
+"""The five types of error: their candidates in a sentence, and a random choice among them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Edit(NamedTuple):
     """A change of one token.
 
     Args:
-        way: How the type of error came about, such as the class of a missing word.
+        way: The kind of error within its type, such as the class of a missing word.
         place: Token that is deleted or replaced, or place at which one is inserted, from 0.
         word: The new word; None if the token is deleted.
-        inserts: Whether the new word stands before the token instead of replacing it.
+        inserts: Whether the new word goes before the token instead of replacing it.
     """
 
     way: str
@@ -35,7 +35,7 @@ class ErrorType(ABC):
     """One type of error."""
 
     name: ErrorName
-    #: Ways in which it comes about, for the counts.
+    #: Kinds of error within the type, for the counts.
     ways: tuple[str, ...]
 
     @abstractmethod
@@ -71,7 +71,7 @@ _CLASS_OF: Final = {tag: name for name, tags in _CLASS_TAGS.items() for tag in t
 
 
 class MissingWord(ErrorType):
-    """A word is left out: first its class is drawn, then one of its tokens."""
+    """A word is left out: first its class is chosen, then one of its tokens."""
 
     name = "missing"
     ways = tuple(_CLASS_WEIGHTS)
@@ -97,7 +97,7 @@ class MissingWord(ErrorType):
 
 
 class ExtraWord(ErrorType):
-    """A word is put in: the same again, another of the same tag, or any.
+    """A word is inserted: the same again, another with the same tag, or any.
 
     Args:
         lexicon: Where new words come from.
@@ -111,7 +111,7 @@ class ExtraWord(ErrorType):
         self._has_other: dict[tuple[str, str], bool] = {}
 
     def candidates(self, sentence: TaggedSentence) -> list[tuple[str, int]]:
-        """Return all tokens: any can be repeated, and any word can be put before it."""
+        """Return all tokens: any can be repeated, and any word can be inserted before it."""
         return [("repeated", place) for place in range(len(sentence.words))]
 
     def _places_with_others(self, sentence: TaggedSentence) -> list[int]:
@@ -155,10 +155,10 @@ def _is_possible(way: str, others: list[int], lexicon: Lexicon) -> bool:
 
 
 class SpellingError(ErrorType):
-    """A word becomes another real word, by confusion or by one letter.
+    """A word becomes another real word, by confusion or by a change of one letter.
 
     Args:
-        errors: What can stand for a token.
+        errors: What can replace a token.
     """
 
     name = "spelling"
@@ -168,7 +168,7 @@ class SpellingError(ErrorType):
         self._errors = errors
 
     def candidates(self, sentence: TaggedSentence) -> list[tuple[str, int]]:
-        """Return the tokens for which another word can stand."""
+        """Return the tokens that another word can replace."""
         find = self._errors.of
         return [
             ("letter", place)

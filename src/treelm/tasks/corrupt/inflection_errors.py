@@ -1,4 +1,4 @@
-"""Errors of inflection: agreement in number, and the form of a verb."""
+"""Inflection errors: agreement in number, and verb forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AgreementError(ErrorType):
         self._morphology = morphology
 
     def candidates(self, sentence: TaggedSentence) -> list[tuple[str, int]]:
-        """Return the words whose number can change; a noun stands after its determiner."""
+        """Return the words whose number can change; a noun must follow its determiner."""
         words, tags = sentence
         found: list[tuple[str, int]] = []
         for place, tag in enumerate(tags):
@@ -82,7 +82,7 @@ def _noun_after(tags: list[str], place: int) -> int | None:
     return last if tags[last] in ("NN", "NNS") else None
 
 
-#: What a verb is, by its tag and the word before it, and the forms it can take by mistake.
+#: The role of a verb, by its tag and the word before it, and the forms it can take by mistake.
 _MISTAKES: Final = {
     "infinitive": ("VBD", "VBG", "VBZ"),
     "participle": ("VB", "VBD", "VBG"),
@@ -97,7 +97,7 @@ _VERB_TAGS: Final = frozenset({"VB", "VBP", "VBZ", "VBD", "VBN", "VBG"})
 
 
 class VerbFormError(ErrorType):
-    """A verb takes a form that does not go with the word before it.
+    """A verb takes a form that does not agree with the word before it.
 
     Args:
         morphology: The forms of words.
@@ -139,7 +139,7 @@ class VerbFormError(ErrorType):
 
 
 def _kind_of_verb(sentence: TaggedSentence, place: int) -> str | None:
-    """Return which rule holds for a verb, by the nearest word to the left that is no adverb."""
+    """Return the rule that applies to a verb, by the nearest non-adverb to the left."""
     words, tags = sentence
     tag = tags[place]
     if tag == "VBD":

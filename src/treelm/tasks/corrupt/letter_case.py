@@ -1,4 +1,4 @@
-"""Capital letters of words that replace others, or that come to stand first."""
+"""Capital letters of words that replace others, or that become first words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-#: Tags of words that have their capital letter anywhere.
+#: Tags of words that keep their capital letter anywhere.
 PROPER_TAGS: Final = frozenset({"NNP", "NNPS"})
 
 _BRACKET_NAME = re.compile(r"-[LR][RSC]B-")
@@ -41,8 +41,8 @@ def capitalized(word: str) -> str:
 def cased_like(word: str, model: str, *, first: bool) -> str:
     """Return a lower-case word with the capital letters of the word that it replaces.
 
-    The capital of *I* belongs to that word, not to its place: what replaces it has one only at the
-    start of a sentence.
+    The capital of *I* belongs to that word, not to its place: its replacement has one only at
+    the start of a sentence.
 
     Args:
         word: The new word, in lower case.

@@ -1,4 +1,4 @@
-"""The words of a treebank with their tags and frequencies, and random words drawn from them."""
+"""The words of a treebank with their tags and frequencies, and random words from among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treelm.tasks.corrupt.tagged_sentences import TaggedSentence
 
 
 class TagWords:
-    """The words of one tag, to be drawn by frequency.
+    """The words of one tag, to be sampled by frequency.
 
     Args:
         counts: Words with their counts.
@@ -39,7 +39,7 @@ class TagWords:
         own = self._counts[place]
         before = self._cumulative[place] - own
         number = draws.below(total - own)
-        # The word's own stretch is taken out of the line of all frequencies.
+        # The word's own interval is cut out of the cumulative frequencies.
         return self._words[
             bisect_right(self._cumulative, number if number < before else number + own)
         ]

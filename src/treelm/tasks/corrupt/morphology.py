@@ -1,7 +1,7 @@
-"""Other forms of verbs and nouns: what a treebank shows, irregular forms, and regular rules.
+"""Other forms of verbs and nouns: from a treebank, a list of irregular forms, and regular rules.
 
-A form that does not exist is not given: where neither the treebank nor the list of irregular forms
-knows it, it comes from the rules, and only if they leave no doubt about the base form.
+Forms that do not exist are never returned: a form that neither the treebank nor the list of
+irregular forms has comes from the rules, and only if they leave no doubt about the base form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNUSUAL: Final = {("have", "VBZ"): "has"}
 _VERB_TAGS: Final = ("VB", "VBP", "VBZ", "VBD", "VBN", "VBG")
 #: Abstract nouns and the like: no plural unless the treebank has it.
 _DOUBTFUL_ENDINGS: Final = ("ness", "ism", "hood", "ship", "ese", "sis", "itis")
-#: A word of the treebank that has a tag in fewer than one in so many cases has it by mistake.
+#: A word that has a tag in fewer than one in this many cases has it by mistake.
 _RAREST_TAG: Final = 50
 
 
@@ -98,7 +98,7 @@ class Morphology:
         Args:
             word: The verb, in lower case.
             tag: Its tag.
-            wanted: Tag of the form that is wanted.
+            wanted: Tag of the wanted form.
         """
         key = (word, tag, wanted)
         if key not in self._known:
@@ -217,7 +217,7 @@ def _has_doubtful_plural(noun: str) -> bool:
 
 
 def _last_part(word: str) -> tuple[str, str]:
-    """Return what stands up to the last hyphen, and the rest, which is inflected."""
+    """Return the part up to the last hyphen, and the rest, which is inflected."""
     start, hyphen, last = word.rpartition("-")
     return start + hyphen, last
 

@@ -41,7 +41,7 @@ class NoisySentence(NamedTuple):
     Args:
         words: The words, the wrong one among them.
         error: Type of the error.
-        way: How it came about, such as the class of a missing word.
+        way: The kind of error within its type, such as the class of a missing word.
         position: Place of the error, from 0: of the deleted or replaced token in the original, of
             the inserted one in the noisy sentence.
         original: The sentence as it was.
@@ -55,11 +55,11 @@ class NoisySentence(NamedTuple):
 
 
 class NoiseGenerator:
-    """Puts one error into a sentence: a type by weight among those that apply, applied once.
+    """Makes one error in a sentence, of a type sampled by weight among those that apply.
 
     Args:
-        lexicon: Words of a treebank; those put in come from it, and forms and spellings are looked
-            up in it.
+        lexicon: Words of a treebank; inserted words come from it, and forms and spellings are
+            looked up in it.
         confusions: Words that are confused; default: the packaged list.
         weights: Weight of each type of error.
         only: Make errors of this type only.
@@ -148,14 +148,14 @@ class NoiseGenerator:
 
 @dataclass
 class NoiseCounts:
-    """What happened while errors were made.
+    """Counts of the errors made.
 
     Args:
         made: Noisy sentences by type of error and way.
         too_short: Sentences of fewer than two words, left out.
         nothing_applies: Sentences to which no type of error applies, left out.
         duplicates: Noisy sentences equal to an earlier one; they are kept.
-        in_corpus: Noisy sentences that stand in the treebank, too; they are kept.
+        in_corpus: Noisy sentences that also occur in the treebank; they are kept.
     """
 
     made: dict[ErrorName, dict[str, int]] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class NoiseCounts:
 
     @property
     def sentences(self) -> int:
-        """Noisy sentences made."""
+        """Number of noisy sentences made."""
         return sum(sum(ways.values()) for ways in self.made.values())
 
     def summary(self) -> dict[str, object]:
@@ -192,16 +192,17 @@ def make_noisy(
 ) -> Iterator[NoisySentence]:
     """Yield a noisy version of each sentence of a corpus, in order.
 
-    Sentence i depends on the seed and on i alone. In a second reading i goes on, so that a sentence
-    gets another error.
+    Sentence i depends on the seed and on i alone. In a second reading i continues, so that a
+    sentence gets another error.
 
     Args:
-        read: Gives the sentences, from the start each time.
+        read: Returns the sentences, from the start each time.
         generator: Makes the errors.
-        lexicon: Knows which sentences stand in the treebank.
+        lexicon: Says which sentences occur in the treebank.
         seed: Seed.
-        count: Noisy sentences wanted; the corpus is read as often as needed. Default: one reading.
-        counts: Filled with what happened.
+        count: Number of noisy sentences; the corpus is read as often as needed. Default: one
+            reading.
+        counts: Filled with counts.
 
     Raises:
         UsageError: ``E_NOTHING_APPLIES`` if `count` is given and no error can be made anywhere.
@@ -210,7 +211,7 @@ def make_noisy(
         raise UsageError("--count and --seed must be 0 or more.")
     counts = NoiseCounts() if counts is None else counts
     counts.made = {kind.name: dict.fromkeys(kind.ways, 0) for kind in generator.types}
-    made: set[int] = set()  # hashes: texts would fill the memory
+    made: set[int] = set()  # hashes: texts would fill memory
     index = total = 0
     while count is None or total < count:
         before = total
@@ -236,8 +237,8 @@ def make_noisy(
             return
         if total == before:
             raise UsageError(
-                "no error of the wanted type can be made in any of these sentences. Agreement and "
+                "no error of this type can be made in any of these sentences. Agreement and "
                 "verb forms need Penn tags and English words; --lexicon with a larger treebank "
-                "knows more forms and spellings.",
+                "provides more forms and spellings.",
                 code="E_NOTHING_APPLIES",
             )

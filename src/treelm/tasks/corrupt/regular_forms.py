@@ -1,7 +1,7 @@
 """The regular inflection of English verbs and nouns, in both directions.
 
-Every function takes a word in lower case and returns the forms that spelling allows, the likeliest
-first. Which of them exists is decided by a treebank (`morphology`).
+Every function takes a word in lower case and returns the forms that spelling allows, the most
+likely first. Which of them exists is decided by a treebank (`morphology`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _ends_in_consonant_y(word: str) -> bool:
 
 
 def _syllables(word: str) -> int:
-    """Return about how many syllables a word has: its runs of vowels, without a silent e."""
+    """Return roughly how many syllables a word has: its runs of vowels, without a silent e."""
     letters = word[:-1] if word.endswith("e") and not word.endswith("ee") else word
     count = 0
     inside = False
@@ -124,7 +124,7 @@ _NO_MEN: Final = frozenset({"human", "german", "roman", "shaman", "talisman", "c
 
 
 def from_s(form: str) -> list[str]:
-    """Return what may stand before *-s*: a verb or the singular of a noun.
+    """Return what may precede *-s*: a verb or the singular of a noun.
 
     Examples:
         >>> from_s("houses"), from_s("cities"), from_s("boxes"), from_s("dogs"), from_s("glass")

@@ -1,4 +1,4 @@
-"""Real words that a writer may put for another: confusions, and words one letter away."""
+"""Real-word spelling errors: confusions, and words one letter away."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import CorpusFormatError
 from treelm.tasks.corrupt.letter_case import PROPER_TAGS
 
-#: A word of the treebank must occur so often to be a neighbour of others.
+#: Smallest count in the treebank of a word that can replace others.
 RAREST_NEIGHBOUR: Final = 10
 
-#: A letter alone is the name of something, and no word, but for these with these tags.
+#: A single letter is a name, not a word, except for these with these tags.
 _LETTER_WORDS: Final = frozenset({"a", "I"})
 _LETTER_WORD_TAGS: Final = frozenset({"DT", "PRP"})
 
@@ -29,10 +29,10 @@ def read_confusions(source: Source | None = None) -> Confusions:
     """Return the words that each word is confused with, in lower case.
 
     Args:
-        source: File with two words a line; ``#`` starts a comment. Default: the packaged list.
+        source: File with two words per line; ``#`` starts a comment. Default: the packaged list.
 
     Raises:
-        CorpusFormatError: ``E_CONFUSIONS`` if a line does not hold two different words.
+        CorpusFormatError: ``E_CONFUSIONS`` if a line does not have two different words.
 
     Examples:
         >>> read_confusions()["it"]
@@ -51,8 +51,9 @@ def read_confusions(source: Source | None = None) -> Confusions:
             continue
         if len(words) != 2 or words[0] == words[1]:
             raise CorpusFormatError(
-                f"{name}:{number}: a line of a confusion list holds two different words, separated "
-                "by a space; this one does not. Write pairs of single words, one a line.",
+                f"{name}:{number}: a line of a confusion list must have two different words, "
+                "separated by a space; this one does not. Write pairs of single words, one per "
+                "line.",
                 code="E_CONFUSIONS",
                 path=name,
                 line=number,
@@ -115,14 +116,14 @@ def _is_real(word: str) -> bool:
 
 
 class SpellingErrors:
-    """Real words that can stand for a token by mistake.
+    """Real words that can replace a token by mistake.
 
     Proper names are mistaken for any word, other words only for words that are not proper names.
 
     Args:
         frequency: Words as they are written inside a sentence, with their counts.
         confusions: Words that are confused with each other; they come before neighbours.
-        rarest: Count that a neighbour must have.
+        rarest: Smallest count of a neighbour.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class SpellingErrors:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, token: str, tag: str) -> tuple[str, ...]:
-        """Return what can stand for a token, in lower case; all have the same probability."""
+        """Return the possible replacements of a token, in lower case, all equally likely."""
         key = (token, tag)
         found = self._known.get(key)
         if found is None:
@@ -149,7 +150,7 @@ class SpellingErrors:
         return found
 
     def is_confusion(self, token: str) -> bool:
-        """Return whether the words that stand for a token come from the confusion list."""
+        """Return whether the replacements of a token come from the confusion list."""
         return token.lower() in self._confusions
 
     def _find(self, token: str, tag: str) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ class SpellingErrors:
             return self._confusions[word]
         if len(token) == 1 and tag not in _LETTER_WORD_TAGS:
             return ()
-        # Capitals inside a word mark names and symbols, which nobody mistakes for words.
+        # Capitals inside a word mark names and symbols, which are not mistaken for words.
         if not token.isalpha() or token not in (word, word.upper(), word.capitalize()):
             return ()
         return tuple((self._all if tag in PROPER_TAGS else self._ordinary).of(word))

@@ -1,8 +1,8 @@
-"""Pseudo-negative sentences: drawn from an n-gram model, locally fluent and globally not.
+"""Pseudo-negative sentences: sampled from an n-gram model, locally fluent but globally not.
 
-A sentence that is too short, holds a symbol for unknown words or is too long is drawn anew as a
-whole. Draw `attempt` of sentence `index` depends on (seed, part, index, attempt) and on nothing
-else, so that any number of sentences, drawn in blocks of any size, begins with the same ones.
+A sentence that is too short or too long, or contains a symbol for unknown words, is sampled again
+as a whole. Sample `attempt` of sentence `index` depends on (seed, part, index, attempt) and on
+nothing else, so that any number of sentences, in blocks of any size, begins with the same ones.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from treelm.seeds import random_bits
 
 #: Parts of a data set; the same seed gives each its own sentences.
 Part = Literal["train", "dev", "test"]
-#: Why a sentence was drawn anew; where several reasons hold, the first one counts.
+#: Why a sentence was sampled again; where several reasons apply, the first one counts.
 Reason = Literal["too_short", "unknown_word", "too_long"]
 
 _REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 LONGEST_NEGATIVE: Final = 200
-#: After so many draws for one sentence the model is taken to be unable to give any.
+#: Number of attempts for one sentence after which the model is considered unable to give any.
 MOST_ATTEMPTS: Final = 1000
-#: Sentences drawn at once.
+#: Number of sentences sampled at once.
 BLOCK: Final = 4096
 
 # A call of `sample` costs about as much as this many sentences of a larger call.
@@ -40,15 +40,15 @@ _CHEAPER_TO_DRAW_THAN_TO_SKIP = 16
 
 @dataclass
 class NegativeCounts:
-    """What happened while negatives were drawn.
+    """Counts of the sampled negatives.
 
     Args:
-        sentences: Negatives made.
-        redraws: Rejected draws by reason.
-        duplicates: Negatives equal to an earlier one; they are kept.
-        in_corpus: Negatives that stand in the corpus; they are kept. None if it was not looked at.
-        positives: Sentences whose words were looked up. None if there were none to look at.
-        positives_with_unknown: Those of them with a word that no negative can have.
+        sentences: Number of negatives made.
+        redraws: Number of rejected samples, by reason.
+        duplicates: Number of negatives equal to an earlier one; they are kept.
+        in_corpus: Number of negatives that occur in the corpus; they are kept. None if not checked.
+        positives: Number of positives checked for unknown words. None if there were none.
+        positives_with_unknown: Number of these with a word that no negative can have.
     """
 
     sentences: int = 0
@@ -59,7 +59,7 @@ class NegativeCounts:
     positives_with_unknown: int | None = None
 
     def summary(self) -> dict[str, object]:
-        """Return the counts as one JSON object; what was not looked at is left out."""
+        """Return the counts as one JSON object, without those that were not checked."""
         redraws: dict[str, int] = dict(self.redraws.items())
         redraws["total"] = sum(self.redraws.values())
         found: dict[str, object] = {
@@ -78,15 +78,15 @@ class NegativeCounts:
 
 
 class TrigramNegatives:
-    """Draws negatives from a model and counts what happens.
+    """Samples negatives from a model and counts them.
 
     Args:
-        model: A model that samples; the recipe wants a trigram model.
+        model: A model that samples; the recipe uses a trigram model.
         seed: Seed.
         part: Part of the data set that the sentences are for.
         min_words: Shortest sentence that is kept.
         max_words: Longest sentence that is kept.
-        block: Sentences drawn at once; the result does not depend on it.
+        block: Number of sentences sampled at once; the result does not depend on it.
 
     Raises:
         UsageError: if the lengths contradict each other.
@@ -105,7 +105,7 @@ class TrigramNegatives:
     ) -> None:
         model.require(Task.SAMPLE)
         if not isinstance(model, IncrementalModel):
-            raise UnsupportedTask(f"a model of the system {model.system} does not sample.")
+            raise UnsupportedTask(f"{model.system} models cannot sample sentences.")
         if not 1 <= min_words <= max_words:
             raise UsageError(
                 f"--min-words is {min_words} and --max-words is {max_words}; they must be 1 or "
@@ -128,7 +128,7 @@ class TrigramNegatives:
         """Yield negatives 0 to `count` - 1, words separated by spaces.
 
         Raises:
-            UsageError: ``E_REDRAWS`` if the model gives no sentence that can be kept.
+            UsageError: ``E_REDRAWS`` if no sentence of the model can be kept.
         """
         if count < 0:
             raise UsageError("--count must be 0 or more.")
@@ -155,14 +155,14 @@ class TrigramNegatives:
                 return [kept[number] for number in numbers]
         shortest, longest = self._lengths
         raise UsageError(
-            f"sentence {wanted[0]} was drawn {MOST_ATTEMPTS} times, and never had {shortest} to "
-            f"{longest} known words. The model gives hardly any such sentence: lower --min-words, "
+            f"sentence {wanted[0]} was sampled {MOST_ATTEMPTS} times, and never had {shortest} to "
+            f"{longest} known words. The model makes hardly any such sentence: lower --min-words, "
             "raise --max-words, or train on more text.",
             code="E_REDRAWS",
         )
 
     def _draw_once(self, numbers: Sequence[int], attempt: int) -> dict[int, Sample]:
-        """Return draws of scattered sentences; those between near ones are drawn and not used."""
+        """Return samples of scattered sentences; those between near ones are not used."""
         seed = random_bits(self._seed, self._part, attempt)
         drawn: dict[int, Sample] = {}
         for run in _near_runs(numbers):
@@ -181,7 +181,7 @@ class TrigramNegatives:
         return None if sample.complete else "too_long"
 
     def look_up(self, corpus: Iterable[Sequence[str]]) -> int:
-        """Return, and note, how many of the negatives drawn so far stand in a corpus."""
+        """Return and record how many of the negatives so far occur in a corpus."""
         found = self._made.keys() & {
             sentence for sentence in map(" ".join, corpus) if sentence in self._made
         }
@@ -189,7 +189,7 @@ class TrigramNegatives:
         return self.counts.in_corpus
 
     def look_at_positives(self, positives: Iterable[Sequence[str]]) -> None:
-        """Note how many positives have a word unknown to the model: a cue, as no negative has."""
+        """Record how many positives have a word unknown to the model: no negative has one."""
         vocabulary = self._model.vocabulary
         seen = with_unknown = 0
         for words in positives:
@@ -199,13 +199,13 @@ class TrigramNegatives:
 
 
 def _unknown_symbols(vocabulary: Vocabulary) -> frozenset[str]:
-    """Return the symbols that stand for other words: ``<unk>`` and all signatures."""
+    """Return the symbols that replace unknown words: ``<unk>`` and all signatures."""
     signatures = (entry.symbol for entry in vocabulary.entries if entry.is_signature)
     return frozenset(chain((UNKNOWN,), signatures))
 
 
 def _near_runs(numbers: Sequence[int]) -> Iterator[range]:
-    """Yield ranges that cover rising numbers; near ones share a range.
+    """Yield ranges that cover increasing numbers; near ones share a range.
 
     Examples:
         >>> list(_near_runs([3, 4, 9, 200]))

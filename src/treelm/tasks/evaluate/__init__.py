@@ -1,1 +1,1 @@
-"""How good something is: every measure of the product, in one place."""
+"""Evaluation: every measure, in one place."""

@@ -1,4 +1,4 @@
-"""Average precision: how far up a ranking puts the good sentences.
+"""Average precision: how high a ranking puts the good sentences.
 
 Precision is interpolated at the recalls 0, 0.1, ..., 1 and averaged. It is taken only where a run
 of equal scores ends, so the order of the input never matters.
@@ -42,16 +42,16 @@ def average_precision(good: Numbers, bad: Numbers) -> float:
 def resampled_average_precision(
     systems: list[tuple[Numbers, Numbers]], *, rounds: int, generator: np.random.Generator
 ) -> Numbers:
-    """Return average precisions of sentences drawn with replacement within each class.
+    """Return average precisions of bootstrap samples, drawn within each class.
 
     Args:
-        systems: Scores of the good and of the other sentences, by each of some systems; the same
-            sentences are drawn for all.
-        rounds: How often.
-        generator: Where random numbers come from.
+        systems: Scores of the good and of the other sentences, by each of some systems; all
+            get the same samples.
+        rounds: Number of samples.
+        generator: Random number generator.
 
     Returns:
-        One row a system, one column a round.
+        One row per system, one column per round.
     """
     order = [np.lexsort([system[kind] for system in systems]) for kind in (0, 1)]
     rankings = [_Ranking(good[order[0]], bad[order[1]]) for good, bad in systems]
@@ -87,7 +87,7 @@ def _counts(number: int, rounds: int, generator: np.random.Generator) -> npt.NDA
 
 
 class _Ranking:
-    """Sentences by falling score, ready to be weighted again and again."""
+    """Sentences by descending score, ready to be weighted repeatedly."""
 
     def __init__(self, good: Numbers, bad: Numbers) -> None:
         if not len(good):
@@ -110,10 +110,10 @@ class _Ranking:
         hits = np.cumsum(weights * self.is_good, axis=1)
         if len(self.ends) < self.number:
             seen, hits = seen[:, self.ends], hits[:, self.ends]
-        # Nothing drawn so far: no precision, and never a maximum.
+        # Nothing sampled so far: no precision, and never a maximum.
         precision = hits / np.maximum(seen, 1)
         best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-        # Least hits for each recall, in whole numbers: 10 hits >= level * total.
+        # Smallest number of hits for each recall, in whole numbers: 10 hits >= level * total.
         total = int(hits[0, -1])
         needed = [-(-level * total // 10) for level in range(LEVELS)]
         return np.array(

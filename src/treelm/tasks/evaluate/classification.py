@@ -1,8 +1,8 @@
-"""Good and bad sentences told apart by a score and a threshold.
+"""Classification of good and bad sentences by a score and a threshold.
 
-A sentence is called good if its score is at least the threshold. The threshold is the one with the
-best accuracy on sentences kept for that purpose, never on those it is tested on. An impossible
-sentence (a score of minus infinity) is called bad by every threshold.
+A sentence is classified as good if its score is at least the threshold. The threshold is the one
+with the best accuracy on a tuning set, never on the test set. An impossible sentence (a score of
+minus infinity) is bad for every threshold.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ScoreChoice = Literal["auto", "log_prob", "slr"]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Where good begins, and how well that worked on the sentences it was tuned on."""
+    """A threshold, and its accuracy on the tuning set."""
 
     value: float
     accuracy: float
@@ -40,9 +40,9 @@ class Threshold:
 def tune_threshold(good: Numbers, bad: Numbers) -> Threshold:
     """Return the threshold with the best accuracy.
 
-    Candidates are the middles between successive different finite scores, and both infinities. Of
-    several with the best accuracy it is the one that rejects nearest to half of the sentences, then
-    the smaller.
+    Candidates are the midpoints between successive different finite scores, and both infinities.
+    Among several with the best accuracy it is the one whose share of rejected sentences is closest
+    to half, then the smaller.
 
     Args:
         good: Scores of good sentences.
@@ -80,17 +80,17 @@ def _candidate(values: Numbers, index: int) -> float:
         return math.inf
     low, high = float(values[index - 1]), float(values[index])
     middle = low / 2 + high / 2
-    return middle if low < middle <= high else high  # neighbours have no middle
+    return middle if low < middle <= high else high  # adjacent floats have no midpoint
 
 
 def is_called_good(
     scores: Numbers, threshold: float, *, strict: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """Return which sentences are called good; one that is impossible never is.
+    """Return which sentences are classified as good; an impossible one never is.
 
     Args:
         scores: The scores.
-        threshold: Where good begins.
+        threshold: Smallest score of a good sentence.
         strict: Whether a score must be above it, as for classifiers that decide by their sign.
     """
     above = scores > threshold if strict else scores >= threshold
@@ -99,24 +99,24 @@ def is_called_good(
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """How well good and bad sentences were told apart.
+    """How well good and bad sentences were classified.
 
     Args:
-        accuracy: Share of sentences that were called what they are.
+        accuracy: Share of sentences classified correctly.
         average_precision: Of the ranking by score.
-        threshold: Where good begins.
+        threshold: Smallest score of a good sentence.
         interval: 95 % interval of the accuracy.
-        n: Sentences, good and bad.
-        average_precision_interval: 95 % interval; sentences are drawn within each class.
+        n: Number of sentences, good and bad.
+        average_precision_interval: 95 % interval; sentences are resampled within each class.
         pairwise_accuracy: Share of pairs whose good sentence has the higher score, if these are
             pairs.
         pairwise_interval: Its 95 % interval.
-        ties: Pairs with equal scores.
-        good: Good sentences.
-        bad: Bad sentences.
-        infinite: Sentences that are impossible.
-        tuning_accuracy: Accuracy on the sentences of tuning.
-        right: For every sentence, good ones first, whether it was called what it is.
+        ties: Number of pairs with equal scores.
+        good: Number of good sentences.
+        bad: Number of bad sentences.
+        infinite: Number of impossible sentences.
+        tuning_accuracy: Accuracy on the tuning set.
+        right: For every sentence, good ones first, whether it was classified correctly.
     """
 
     accuracy: float
@@ -137,7 +137,7 @@ class Classification:
     signature: str | None = None
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         # JSON has no infinities, and null would not say which one it is.
         threshold = self.threshold if math.isfinite(self.threshold) else str(self.threshold)
         record: dict[str, object] = {
@@ -174,16 +174,16 @@ def classify(
     strict: bool = False,
     rounds: int = ROUNDS,
 ) -> Classification:
-    """Return how well a threshold tells good and bad sentences apart.
+    """Return how well a threshold separates good and bad sentences.
 
     Args:
         good: Scores of good sentences.
         bad: Scores of bad ones.
-        threshold: Where good begins; it is not tuned again.
+        threshold: Smallest score of a good sentence; it is not tuned again.
         seed: Seed of the intervals.
-        paired: Whether they are pairs in the same order; then pairs are drawn for intervals.
+        paired: Whether they are pairs in the same order; then pairs are resampled for intervals.
         strict: Whether a score must be above the threshold.
-        rounds: How often sentences are drawn for the intervals.
+        rounds: Number of bootstrap samples.
     """
     first, second = checked_scores(good, "good sentences"), checked_scores(bad, "bad sentences")
     value = threshold.value if isinstance(threshold, Threshold) else threshold
@@ -196,7 +196,7 @@ def classify(
         ]
     )
     pairs = pair_accuracy(first, second, seed=seed, rounds=rounds) if paired else None
-    # The two sentences of a pair depend on each other, so they are drawn together.
+    # The two sentences of a pair depend on each other, so they are resampled together.
     items = right.reshape(2, -1).mean(axis=0) if paired else right
     return Classification(
         accuracy=float(right.mean()),
@@ -224,15 +224,15 @@ def learning_curve(
     """Return a measure for several amounts of training text.
 
     Args:
-        sizes: Numbers of sentences, rising.
-        measure: Trains on so many sentences and returns what was measured.
+        sizes: Numbers of sentences, increasing.
+        measure: Trains on that many sentences and returns the measurement.
 
     Examples:
         >>> learning_curve([10, 100], lambda size: size / 200)
         [(10, 0.05), (100, 0.5)]
     """
     if any(size < 1 for size in sizes) or list(sizes) != sorted(set(sizes)):
-        raise UsageError("sizes of a learning curve must be positive and rise.")
+        raise UsageError("sizes of a learning curve must be positive and increasing.")
     return [(size, measure(size)) for size in sizes]
 
 

@@ -1,4 +1,4 @@
-"""Models as judges of sentences: texts in, a threshold and its accuracy out."""
+"""Models as judges of sentences: from texts to a threshold and its accuracy."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def evaluate_classification(
     rounds: int = ROUNDS,
     threads: int = 1,
 ) -> Classification:
-    """Return how well a model tells good and bad sentences apart.
+    """Return how well a model separates good and bad sentences.
 
     Args:
-        model: A model of probabilities, or a classifier.
+        model: A probability model, or a classifier.
         good: Good sentences.
         bad: Bad ones.
         seed: Seed of the intervals.
         tuning: Good and bad sentences on which the threshold is tuned; None only for classifiers,
             which decide by the sign of their score.
         score: What the threshold is about: the log-odds ratio, the log probability, or by default
-            the ratio for models of probabilities and the score itself for classifiers.
+            the ratio for probability models and the score itself for classifiers.
         paired: Whether they are pairs in the same order.
-        allow_overlap: Go on if the model was trained on one of the files.
-        rounds: How often sentences are drawn for the intervals.
-        threads: Kernel threads; results do not depend on it.
+        allow_overlap: Continue if the model was trained on one of the files.
+        rounds: Number of bootstrap samples.
+        threads: Number of threads.
 
     Raises:
-        UsageError: ``E_TUNED_ON_TEST`` if a file of tuning is one of the test,
+        UsageError: ``E_TUNED_ON_TEST`` if a tuning file is a test file,
             ``E_TEST_IN_TRAINING`` if the model was trained on a file.
     """
     texts = (good, bad) if tuning is None else (good, bad, *tuning)
@@ -65,8 +65,8 @@ def evaluate_classification(
     decides_itself = model.info.exactness == "margin"
     if tuning is None and not decides_itself:
         raise UsageError(
-            f"a model of the system {model.system} needs a threshold: give good and bad sentences "
-            "to tune it on, with --tune-good and --tune-bad."
+            f"{model.system} models need a threshold: give good and bad sentences to tune it on, "
+            "with --tune-good and --tune-bad."
         )
     measure: Measure = "log_prob" if decides_itself else "slr"
     if score != "auto":
@@ -117,20 +117,20 @@ def evaluate_scored_classification(
     paired: bool = False,
     rounds: int = ROUNDS,
 ) -> Classification:
-    """Return how well scores in files tell good and bad sentences apart.
+    """Return how well scores in files separate good and bad sentences.
 
     Args:
         good: File of the scores of good sentences.
         bad: File of the scores of bad ones.
         seed: Seed of the intervals.
-        tuning: Files of scores on which the threshold is tuned; None only for classifiers.
-        score: As for `evaluate_classification`; ``auto`` is the ratio where the files hold it.
+        tuning: Score files on which the threshold is tuned; None only for classifiers.
+        score: As for `evaluate_classification`; ``auto`` is the ratio where the files have it.
         paired: Whether sentences with the same id are pairs.
-        rounds: How often sentences are drawn for the intervals.
+        rounds: Number of bootstrap samples.
 
     Raises:
-        UsageError: ``E_TUNED_ON_TEST`` if a file of tuning is one of the test.
-        CorpusFormatError: for what is no file of scores.
+        UsageError: ``E_TUNED_ON_TEST`` if a tuning file is a test file.
+        CorpusFormatError: for anything but a score file.
     """
     sources = (good, bad) if tuning is None else (good, bad, *tuning)
     read = [_hashed_scores(source) for source in sources]

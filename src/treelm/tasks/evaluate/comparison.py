@@ -1,4 +1,4 @@
-"""Comparisons of two systems: the values, their difference, and the test that fits."""
+"""Comparisons of two systems: the values, their difference, and a suitable test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from treelm.tasks.evaluate.significance import (
     paired_bootstrap_perplexity,
 )
 
-#: Sentences in a block, where a text names no documents.
+#: Number of sentences in a block, for a text without documents.
 BLOCK = 50
 #: With fewer items than this, intervals and p-values are rough.
 ENOUGH_ITEMS = 10
@@ -36,7 +36,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came out.
+    """The result of a comparison.
 
     Args:
         compared: What was compared, such as ``log_likelihood``.
@@ -48,7 +48,7 @@ class Comparison:
         p_value: Two-sided.
         n: Number of items.
         items: What the items are.
-        details: What else is worth knowing.
+        details: Further results.
         signature: What made the numbers.
     """
 
@@ -72,7 +72,7 @@ class Comparison:
         return "A" if self.difference > 0 else "B"
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return {
             "compared": self.compared,
             "test": self.test,
@@ -119,10 +119,10 @@ def compare_log_probs(
         a: Natural log probabilities by model A, sentence ends included.
         b: The same by model B.
         seed: Seed of the random numbers.
-        lengths: Words of each sentence; without them there are no perplexities.
+        lengths: Number of words of each sentence; without them there are no perplexities.
         documents: Number of each sentence's document. A text of one document is cut into blocks of
-            50 sentences; one that is a single block, into sentences.
-        rounds: How often the documents are drawn.
+            50 sentences; a text of a single block is cut into sentences.
+        rounds: Number of bootstrap samples.
     """
     groups, items = _items(len(a), documents)
     first, second = (_group_sums(values, groups) for values in (a, b))
@@ -194,11 +194,11 @@ def compare_answers(
     """Compare right and wrong answers to the same questions by the exact McNemar test.
 
     Args:
-        a: Whether each answer of system A is right.
+        a: Whether each answer of system A is correct.
         b: The same for system B.
         seed: Seed of the interval.
         items: What the questions are.
-        rounds: How often they are drawn for the interval.
+        rounds: Number of bootstrap samples.
     """
     found = paired_bootstrap(
         a.astype(np.float64), b.astype(np.float64), statistic="accuracy", seed=seed, rounds=rounds
@@ -242,7 +242,7 @@ def compare_parses(
         a: Scores of parser A.
         b: Scores of parser B, on the same gold trees in the same order.
         seed: Seed of the random numbers.
-        rounds: How often the sentences are drawn.
+        rounds: Number of bootstrap samples.
 
     Raises:
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if the sentences are not the same, ``E_NO_DATA``

@@ -1,4 +1,4 @@
-"""Texts on which models are measured: read once, hashed, and kept apart from training."""
+"""Texts on which models are measured: read once, hashed, and kept separate from training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MeasuredText:
         lines: The line of each, from 1.
         documents: The number of each sentence's document; a blank line ends one.
         name: What messages call the file.
-        sha256: Of the decompressed bytes, as the fingerprint of a corpus; None if it is no file.
+        sha256: Hash of the decompressed bytes, as in a corpus fingerprint; None without a file.
     """
 
     sentences: tuple[tuple[str, ...], ...]
@@ -38,16 +38,16 @@ class MeasuredText:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Words of each sentence."""
+        """Number of words of each sentence."""
         return np.fromiter(map(len, self.sentences), np.int64, len(self.sentences))
 
 
 def read_measured_text(source: Source) -> MeasuredText:
-    """Return the sentences of a file of tokenized text, one a line.
+    """Return the sentences of a file of tokenized text, one per line.
 
     Raises:
         InputFileError: if it cannot be read.
-        CorpusFormatError: ``E_NO_DATA`` if it holds no sentence, ``E_ENCODING`` if it is no UTF-8.
+        CorpusFormatError: ``E_NO_DATA`` if it has no sentence, ``E_ENCODING`` if it is not UTF-8.
     """
     digest = hashlib.sha256()
     lines = list(lines_of(hashed_blocks(source, digest), source))
@@ -55,7 +55,7 @@ def read_measured_text(source: Source) -> MeasuredText:
 
 
 def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = None) -> MeasuredText:
-    """Return the sentences of lines that were read already."""
+    """Return the sentences of lines that were already read."""
     name = source_name(source)
     sentences: list[tuple[str, ...]] = []
     places: list[int] = []
@@ -73,7 +73,7 @@ def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = Non
         documents.append(document)
     if not sentences:
         raise CorpusFormatError(
-            f"{name}: holds no sentence. Is it the right file?", code="E_NO_DATA", path=name
+            f"{name}: contains no sentence. Is it the right file?", code="E_NO_DATA", path=name
         )
     return MeasuredText(
         tuple(sentences), tuple(places), np.array(documents, dtype=np.int64), name, sha256
@@ -81,7 +81,7 @@ def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = Non
 
 
 def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) -> None:
-    """Refuse to measure a model on a file that it was trained on.
+    """Refuse to evaluate a model on a file that it was trained on.
 
     Raises:
         UsageError: ``E_TEST_IN_TRAINING``, naming the file.
@@ -91,7 +91,7 @@ def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) ->
         if text.sha256 in seen:
             raise UsageError(
                 f"{text.name}: the model was trained on this very text, so it says nothing about "
-                "how good the model is. Measure it on other text, or say --allow-overlap.",
+                "how good the model is. Evaluate it on other text, or use --allow-overlap.",
                 code="E_TEST_IN_TRAINING",
             )
 
@@ -99,11 +99,11 @@ def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) ->
 def check_apart(
     tuning: Iterable[tuple[str, str | None]], testing: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Refuse a threshold that is tuned on what it is tested on.
+    """Refuse a threshold that is tuned on the test set.
 
     Args:
-        tuning: Names and checksums of the files of tuning.
-        testing: Those of the test.
+        tuning: Names and checksums of the tuning files.
+        testing: Those of the test files.
 
     Raises:
         UsageError: ``E_TUNED_ON_TEST``, naming the files.
@@ -112,7 +112,7 @@ def check_apart(
     for name, checksum in testing:
         if checksum in tuned:
             raise UsageError(
-                f"{tuned[checksum]} and {name} hold the same bytes: a threshold must be tuned on "
-                "other sentences than those it is tested on.",
+                f"{tuned[checksum]} and {name} have the same content: a threshold must be tuned on "
+                "sentences that are not in the test set.",
                 code="E_TUNED_ON_TEST",
             )

@@ -1,4 +1,4 @@
-"""How good the best tree of a list is: what a perfect choice among the k best would score."""
+"""Oracle scores: what a perfect choice among the k best trees would score."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from treelm.trees.constituents import Constituent
 from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
-#: Lengths of lists that are looked at unless others are asked for.
+#: Default lengths of lists.
 LENGTHS = (1, 10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class OraclePoint:
-    """The score of the best trees among the first `k` of each list; shares lie between 0 and 1."""
+    """The score of the best trees among the first `k` of each list; shares are between 0 and 1."""
 
     k: int
     labelled_precision: float
@@ -42,9 +42,9 @@ class OraclePoint:
     labelled_f1: float
     exact_match: float
     trees: float
-    """Trees of a sentence that were there to choose from, on average."""
+    """Average number of trees per sentence to choose from."""
     mean_rank: float
-    """Place of the chosen tree in its list, counted from 1, on average."""
+    """Average place of the chosen tree in its list, counted from 1."""
 
     def to_record(self) -> dict[str, float]:
         """Return the numbers by name."""
@@ -58,7 +58,7 @@ class OracleScores:
     points: tuple[OraclePoint, ...]
     sentences: int
     unparsed: int
-    """Sentences without any tree; they count against recall."""
+    """Number of sentences without any tree; they count against recall."""
     signature: str
 
 
@@ -70,16 +70,16 @@ def evaluate_oracle(
 ) -> OracleScores:
     """Return bracket scores of the best tree of each list, by evalb's conventions.
 
-    The best is the one of the highest labelled F1, the first of several.
+    The best is the one with the highest labelled F1, the first of several.
 
     Args:
-        gold: The right trees.
+        gold: The gold trees.
         lists: The parser's trees of the same sentences, None or empty where it found none.
-        lengths: How many trees of each list are looked at.
+        lengths: Numbers of trees of each list to consider.
         profile: Language profile.
 
     Raises:
-        CorpusFormatError: ``E_YIELD_MISMATCH`` if a list is of other words,
+        CorpusFormatError: ``E_YIELD_MISMATCH`` if the words of a list differ,
             ``E_LENGTH_MISMATCH`` if there is not one list for each tree.
     """
     rules = load_profile(profile)
@@ -89,8 +89,8 @@ def evaluate_oracle(
             rows.append(_best_of(right, found, lengths, rules))
     except ValueError as error:
         raise CorpusFormatError(
-            "there is not one list of trees for each gold tree; both must be of the same "
-            "sentences. Parse the words of the gold trees, one sentence a line.",
+            "there must be one list of trees for each gold tree, of the same sentences. "
+            "Parse the words of the gold trees, one sentence per line.",
             code="E_LENGTH_MISMATCH",
         ) from error
     total = sum(row.gold for row in rows)
@@ -154,7 +154,7 @@ def _best_of(gold: Tree, found: KBest | None, lengths: Sequence[int], rules: Pro
 def _matches(
     ignored: frozenset[int], right: Counter[Constituent], found: KBest, rules: Profile
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return how many constituents of every tree of a list are right, and how many there are."""
+    """Return the number of correct constituents, and of all, of every tree of a list."""
     words = len(found.words)
     counts = np.array([position not in ignored for position in range(words)], dtype=np.int64)
     is_leaf = found.node_size == 1
@@ -187,7 +187,7 @@ def _matches(
 
 
 def read_lists(source: Source) -> Iterator[KBest | None]:
-    """Yield the lists of trees in a file: of parses (``.forest``), or as parsers print them."""
+    """Yield the lists of trees in a file: a parse file (``.forest``), or as parsers print them."""
     if first_block(source)[: len(MAGIC) - 1] == MAGIC[:-1]:
         with ForestFile(source) as file:
             yield from file

@@ -1,6 +1,6 @@
 """Minimal pairs: how often a model prefers the good sentence.
 
-A pair is right if the good sentence has the higher score. Equal scores are a tie, which counts as
+A pair is correct if the good sentence has the higher score. Equal scores are a tie, which counts as
 wrong and is reported; so are two sentences that are both impossible.
 """
 
@@ -36,12 +36,12 @@ class PairAccuracy:
     """How often the good sentence of a pair was preferred.
 
     Args:
-        accuracy: Share of pairs that are right.
-        n: Pairs.
-        ties: Pairs with equal scores.
-        interval: 95 % interval of the accuracy, by drawing pairs again.
+        accuracy: Share of correct pairs.
+        n: Number of pairs.
+        ties: Number of pairs with equal scores.
+        interval: 95 % bootstrap interval of the accuracy.
         p_value: Two-sided sign test against 1/2, without ties.
-        infinite: Pairs with a sentence that is impossible.
+        infinite: Number of pairs with an impossible sentence.
     """
 
     accuracy: float
@@ -52,7 +52,7 @@ class PairAccuracy:
     infinite: int
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return {
             "accuracy": self.accuracy,
             "n": self.n,
@@ -70,9 +70,9 @@ class PairResults:
     Args:
         overall: Over all pairs.
         groupings: Such as ``per_phenomenon`` -> names of groups -> their accuracy.
-        right: For each pair, whether it is right.
-        measure: What sentences were compared by.
-        identical: Pairs whose sentences are the same.
+        right: For each pair, whether it is correct.
+        measure: The measure by which sentences were compared.
+        identical: Number of pairs whose sentences are the same.
         signature: What made the numbers.
     """
 
@@ -85,7 +85,7 @@ class PairResults:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         groupings = {
             name: {group: found.to_record() for group, found in groups.items()}
             for name, groups in self.groupings.items()
@@ -108,8 +108,8 @@ def pair_accuracy(
         good: Scores of the good sentences.
         bad: Scores of the bad ones, in the same order.
         seed: Seed of the interval.
-        half_ties: Count a tie as half right instead of wrong.
-        rounds: How often pairs are drawn for the interval.
+        half_ties: Count a tie as half correct instead of wrong.
+        rounds: Number of bootstrap samples.
 
     Examples:
         >>> found = pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0]), seed=1)
@@ -119,7 +119,8 @@ def pair_accuracy(
     first, second = checked_scores(good, "good sentences"), checked_scores(bad, "bad sentences")
     if len(first) != len(second):
         raise CorpusFormatError(
-            f"there are {len(first)} good sentences and {len(second)} bad ones; they must pair up.",
+            f"there are {len(first)} good sentences and {len(second)} bad ones; they must come in "
+            "pairs.",
             code="E_LENGTH_MISMATCH",
         )
     wins = int(np.count_nonzero(first > second))
@@ -144,7 +145,7 @@ def grouped_pair_accuracy(
     half_ties: bool = False,
     rounds: int = ROUNDS,
 ) -> dict[str, dict[str, PairAccuracy]]:
-    """Return the accuracy for every group of every grouping there is, in order of appearance."""
+    """Return the accuracy for every group of every grouping, in order of appearance."""
     found: dict[str, dict[str, PairAccuracy]] = {}
     used: set[str] = set()
     for name, keys in _GROUPINGS.items():
@@ -185,11 +186,11 @@ def evaluate_pairs(
         pairs: The pairs.
         seed: Seed of the intervals.
         measure: Compare log probabilities, or syntactic log-odds ratios.
-        half_ties: Count a tie as half right instead of wrong.
+        half_ties: Count a tie as half correct instead of wrong.
         drop_identical: Leave out pairs whose sentences are the same, as with translations.
-        allow_overlap: Go on if the model was trained on one of the files.
-        rounds: How often pairs are drawn for the intervals.
-        threads: Kernel threads; results do not depend on it.
+        allow_overlap: Continue if the model was trained on one of the files.
+        rounds: Number of bootstrap samples.
+        threads: Number of threads.
     """
     if not allow_overlap:
         check_not_trained_on(model, (pairs.good, pairs.bad))
@@ -230,7 +231,7 @@ def evaluate_scored_pairs(
     half_ties: bool = False,
     rounds: int = ROUNDS,
 ) -> PairResults:
-    """Return the accuracy on pairs that were scored already, matched by their ids."""
+    """Return the accuracy on pairs that were already scored, matched by their ids."""
     first, second = (measured_scores(table, measure) for table in align_pairs(good, bad))
     return PairResults(
         overall=pair_accuracy(first, second, seed=seed, half_ties=half_ties, rounds=rounds),

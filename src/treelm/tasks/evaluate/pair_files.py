@@ -1,4 +1,4 @@
-"""Minimal pairs: a good and a bad sentence that differ in little, from two files or from one."""
+"""Minimal pairs: a good and a bad sentence that differ slightly, from two files or from one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from treelm.corpus.tokenize import tokenize
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.evaluate.measured_text import MeasuredText
 
-#: Whether sentences are raw text; ``auto`` says so for BLiMP, and not for two files.
+#: Whether sentences are raw text; ``auto`` means yes for BLiMP and no for two files.
 Tokenizing = Literal["auto", "yes", "no"]
 
-#: What may group pairs in a file of JSON lines, from coarse to fine.
+#: Keys that group pairs in a JSON Lines file, from coarse to fine.
 GROUP_KEYS = ("field", "linguistics_term", "UID")
 
 
@@ -43,7 +43,7 @@ class MinimalPairs:
 
     @property
     def identical(self) -> int:
-        """Pairs whose sentences are the same."""
+        """Number of pairs whose sentences are the same."""
         pairs = zip(self.good.sentences, self.bad.sentences, strict=True)
         return sum(good == bad for good, bad in pairs)
 
@@ -77,10 +77,10 @@ def _taken(text: MeasuredText, places: list[int]) -> MeasuredText:
 
 
 def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
-    """Return the pairs of two files that hold one sentence a line, in the same order.
+    """Return the pairs of two files with one sentence per line, in the same order.
 
     Raises:
-        CorpusFormatError: ``E_LENGTH_MISMATCH`` if they do not pair up, ``E_NO_DATA`` if there is
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if they do not match, ``E_NO_DATA`` if there is
             no pair.
     """
     if str(good) == str(bad) == "-":
@@ -112,13 +112,13 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto
 
 
 def read_json_pairs(source: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
-    """Return the pairs of a file of JSON lines with the keys of BLiMP.
+    """Return the pairs of a JSON Lines file with the keys of BLiMP.
 
     Each line is an object with ``sentence_good`` and ``sentence_bad``; ``field``,
     ``linguistics_term`` and ``UID`` group the pairs, where every line has them.
 
     Raises:
-        CorpusFormatError: ``E_PAIRS`` with file and line for what is no pair, ``E_NO_DATA`` if
+        CorpusFormatError: ``E_PAIRS`` with file and line for anything but a pair, ``E_NO_DATA`` if
             there is none.
     """
     split = _splitter(is_raw=tokenizing != "no")
@@ -160,9 +160,9 @@ def _record(line: str, name: str, number: int) -> dict[str, object]:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
         shown = visible(line[:40])
-        raise _no_pair(name, number, f'"{shown}" is no JSON') from error
+        raise _no_pair(name, number, f'"{shown}" is not JSON') from error
     if not isinstance(found, dict):
-        raise _no_pair(name, number, "it is no JSON object")
+        raise _no_pair(name, number, "it is not a JSON object")
     return found
 
 
@@ -178,7 +178,7 @@ def _no_pair(name: str, number: int, what: str) -> CorpusFormatError:
 
 def _unpaired(names: list[str], what: str) -> CorpusFormatError:
     return CorpusFormatError(
-        f"{what}, so the sentences do not pair up. Line n of one file belongs to line n of the "
+        f"{what}, so the sentences do not form pairs. Line n of one file belongs to line n of the "
         "other.",
         code="E_LENGTH_MISMATCH",
         path=names[1],
@@ -190,7 +190,7 @@ def _text(
 ) -> MeasuredText:
     if not sentences:
         raise CorpusFormatError(
-            f"{name}: holds no sentence. Is it the right file?", code="E_NO_DATA", path=name
+            f"{name}: contains no sentence. Is it the right file?", code="E_NO_DATA", path=name
         )
     documents = np.zeros(len(sentences), dtype=np.int64)
     return MeasuredText(tuple(sentences), tuple(lines), documents, name, checksum)

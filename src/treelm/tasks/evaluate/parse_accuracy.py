@@ -1,9 +1,9 @@
 """Bracket scores of parses against gold trees, by evalb's conventions.
 
-Tokens whose gold tag is punctuation and the label ROOT do not count; labels the profile calls equal
-are one; spans are multisets; precision, recall and F1 are those of the whole corpus. A sentence
-without a parse counts against recall. Which tokens do not count is decided by the gold tags in both
-trees, where evalb asks each tree's own tags and gives up when they differ.
+Tokens whose gold tag is punctuation and the label ROOT do not count; labels that the profile treats
+as equal are one; spans are multisets; precision, recall and F1 are those of the whole corpus. A
+sentence without a parse counts against recall. Which tokens do not count is decided by the gold
+tags in both trees, whereas evalb uses each tree's own tags and skips the sentence when they differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treelm.trees.tree import Tree
 
 
 class LabelCounts(NamedTuple):
-    """Constituents of one label."""
+    """Counts of the constituents of one label."""
 
     label: str
     gold: int
@@ -35,12 +35,12 @@ class SentenceParseScore:
     """Counts of one sentence; sums of them give the corpus score.
 
     Args:
-        gold: Constituents of the gold tree.
-        guessed: Constituents of the parse.
-        matched: Those in both.
-        unlabelled_matched: Those in both, with all labels made equal.
-        tokens: Words that count.
-        correct_tags: Of these, words with the right tag.
+        gold: Number of constituents of the gold tree.
+        guessed: Number of constituents of the parse.
+        matched: Number in both.
+        unlabelled_matched: Number in both, ignoring labels.
+        tokens: Number of words that count.
+        correct_tags: Number of these with the correct tag.
         parsed: Whether there is a parse.
         labels: The first three numbers for each label that occurs, sorted by label.
     """
@@ -62,7 +62,7 @@ class SentenceParseScore:
 
 @dataclass(frozen=True, slots=True)
 class ParseAccuracy:
-    """Scores of a corpus; the shares lie between 0 and 1."""
+    """Scores of a corpus; the shares are between 0 and 1."""
 
     labelled_precision: float
     labelled_recall: float
@@ -84,7 +84,7 @@ def score_parse(
     """Return the counts of one sentence.
 
     Args:
-        gold: The right tree.
+        gold: The gold tree.
         guess: The parser's tree, or None where it found none.
         profile: Says which tokens and labels do not count and which labels are equal.
 
@@ -128,7 +128,7 @@ def evaluate_parses(
     """Return the bracket scores of parses.
 
     Args:
-        gold: The right trees.
+        gold: The gold trees.
         guesses: The parser's trees in the same order, None where it found none.
         profile: Language profile.
     """
@@ -187,7 +187,7 @@ def ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
 
 
 def bracket_spans(tree: Tree, ignored: frozenset[int], profile: Profile) -> Counter[Constituent]:
-    """Return the constituents of a tree that count; labels that are equal are one."""
+    """Return the constituents of a tree that count; equal labels are merged."""
     rules = profile.evaluation
     found = constituents(tree, ignore_positions=ignored, ignore_labels=rules.delete_labels)
     same = {label: group[0] for group in rules.equal_labels for label in group}

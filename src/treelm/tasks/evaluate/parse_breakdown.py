@@ -1,4 +1,4 @@
-"""Where a parser is right and wrong: bracket scores by label and by length of the sentence."""
+"""Bracket scores by label and by length of the sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treelm.tasks.evaluate.parse_accuracy import (
     precision_recall_f1,
 )
 
-#: Longest sentences of all bins but the last, which has no end.
+#: Longest sentences of all bins but the last, which is open-ended.
 LONGEST = (10, 20, 30, 40)
 
 
@@ -24,10 +24,10 @@ class LabelScore:
     """Scores of the constituents of one label.
 
     Args:
-        label: The label; of labels that the profile calls equal, the first.
-        gold: Constituents of the gold trees.
-        guessed: Constituents of the parses.
-        matched: Those in both.
+        label: The label; of labels that the profile treats as equal, the first.
+        gold: Number of constituents of the gold trees.
+        guessed: Number of constituents of the parses.
+        matched: Number in both.
         precision: Share of the guessed ones that match.
         recall: Share of the gold ones that match.
         f1: Harmonic mean of the two.
@@ -42,24 +42,24 @@ class LabelScore:
     f1: float
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class LengthScore:
-    """Scores of the sentences of a bin of lengths.
+    """Scores of the sentences in a bin of lengths.
 
     Args:
         words: The bin, such as ``11-20`` or ``41+``.
-        sentences: Sentences in it.
-        gold: Constituents of their gold trees.
-        guessed: Constituents of their parses.
-        matched: Those in both.
+        sentences: Number of sentences in it.
+        gold: Number of constituents of their gold trees.
+        guessed: Number of constituents of their parses.
+        matched: Number in both.
         precision: Share of the guessed ones that match.
         recall: Share of the gold ones that match.
         f1: Harmonic mean of the two.
-        exact_match: Share of the sentences that are all right.
+        exact_match: Share of the sentences whose parse is completely correct.
     """
 
     words: str
@@ -73,14 +73,14 @@ class LengthScore:
     exact_match: float
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return asdict(self)
 
 
 def by_label(accuracy: ParseAccuracy) -> list[LabelScore]:
     """Return the scores of every label in the gold trees or the parses.
 
-    Those with most gold constituents come first, then those guessed most often, then by name.
+    Those with the most gold constituents come first, then those guessed most often, then by name.
 
     Examples:
         >>> from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
@@ -107,12 +107,12 @@ def by_label(accuracy: ParseAccuracy) -> list[LabelScore]:
 def by_length(accuracy: ParseAccuracy, longest: Sequence[int] = LONGEST) -> list[LengthScore]:
     """Return the scores of short and long sentences; bins without a sentence are left out.
 
-    The words of a sentence are those that count, so without punctuation. Sentences of which no word
-    counts are in a bin ``0`` of their own.
+    The words of a sentence are those that count, so without punctuation. Sentences without any word
+    that counts are in their own bin ``0``.
 
     Args:
         accuracy: The scores.
-        longest: Most words of the sentences of each bin; longer ones are in one more bin.
+        longest: Largest number of words in each bin; longer sentences are in one more bin.
 
     Examples:
         >>> from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
@@ -123,7 +123,9 @@ def by_length(accuracy: ParseAccuracy, longest: Sequence[int] = LONGEST) -> list
     """
     ends = [0, *longest]
     if any(low >= high for low, high in pairwise(ends)):
-        raise UsageError("the longest sentences of bins must be 1 or more words, and go up.")
+        raise UsageError(
+            "the longest sentences of bins must have 1 or more words, in increasing order."
+        )
     bins: list[list[SentenceParseScore]] = [[] for _ in range(len(ends) + 1)]
     for sentence in accuracy.per_sentence:
         bins[bisect_left(ends, sentence.tokens)].append(sentence)

@@ -27,14 +27,14 @@ class _TreeFile:
     name: str
     by_ordinal: dict[int, Tree]
     lines: dict[int, int]  # ordinal -> line
-    wrapped: bool  # some tree goes on over a line end
+    wrapped: bool  # some tree continues over a line end
     trees: int  # malformed and dropped ones included
     line_count: int
     report: ReadReport
 
     @property
     def one_a_line(self) -> bool:
-        """Whether every tree that could be read has a line of its own."""
+        """Whether every tree that could be read is on its own line."""
         lines = list(self.lines.values())
         return len(set(lines)) == len(lines) and not self.wrapped
 
@@ -50,14 +50,14 @@ def evaluate_parse_files(
     on_error: OnError = "skip",
     threads: int = 1,
 ) -> ParseFileAccuracy:
-    """Return the bracket scores of a file of parses.
+    """Return the bracket scores of the parses in a file.
 
-    The files are paired line by line where both hold one tree a line, so that an empty line stands
-    for a sentence without a parse; otherwise tree by tree. A malformed parse such as ``(())``
-    counts as no parse; a malformed gold tree leaves its sentence out.
+    The files are paired line by line where both have one tree per line, so that an empty line
+    is a sentence without a parse; otherwise tree by tree. A malformed parse such as
+    ``(())`` counts as no parse; a malformed gold tree leaves its sentence out.
 
     Raises:
-        CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not pair up,
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not match,
             ``E_YIELD_MISMATCH`` if a pair has different words.
     """
     return evaluate_systems(gold, [system], options, on_error=on_error, threads=threads)[0]
@@ -71,9 +71,9 @@ def evaluate_systems(
     on_error: OnError = "skip",
     threads: int = 1,
 ) -> list[ParseFileAccuracy]:
-    """Return the bracket scores of several files of parses of the same sentences.
+    """Return the bracket scores of several files with parses of the same sentences.
 
-    The gold trees are read once. Sentence by sentence the scores are about the same gold trees.
+    The gold trees are read once. The scores of all files are for the same gold trees.
     """
     right = _read(gold, options, on_error, threads)
     profile = load_profile(options.profile)
@@ -91,7 +91,7 @@ def _score(right: _TreeFile, guess: _TreeFile, profile: Profile) -> ParseFileAcc
             ) from error
     if not scores:
         raise CorpusFormatError(
-            f"{right.name}: holds no gold tree that could be read, so there is nothing to score.",
+            f"{right.name}: contains no readable gold tree, so there is nothing to score.",
             code="E_NO_TREES",
             path=right.name,
         )
@@ -138,8 +138,9 @@ def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree 
         return
     if gold.trees != guess.trees:
         raise CorpusFormatError(
-            f"{gold.name} holds {gold.trees} trees and {guess.name} {guess.trees}; they must pair "
-            "up. Write one tree a line in both, and an empty line where the parser found no parse.",
+            f"{gold.name} has {gold.trees} trees and {guess.name} {guess.trees}; they must match. "
+            "Write one tree per line in both, and an empty line where the parser found no "
+            "parse.",
             code="E_LENGTH_MISMATCH",
             path=guess.name,
         )

@@ -1,4 +1,4 @@
-"""How sure the bracket scores of a corpus are: 95 % intervals by drawing its sentences again."""
+"""Uncertainty of the bracket scores of a corpus: 95 % intervals by resampling its sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARES = (
     "tagging_accuracy",
 )
 
-# A stream of random numbers that no test of significance.py draws from.
+# A stream of random numbers that no test of significance.py uses.
 _SENTENCES = 4
 
 
@@ -37,13 +37,13 @@ def parse_intervals(
 ) -> dict[str, Interval]:
     """Return the 95 % interval of every share of a corpus score.
 
-    As many sentences as there are are drawn with replacement, and the shares are computed anew from
-    their counts; that is done `rounds` times. The order of the sentences does not matter.
+    The sentences are resampled with replacement `rounds` times, and the shares computed from the
+    counts of each sample. The order of the sentences does not matter.
 
     Args:
         accuracy: The scores.
         seed: Seed of the random numbers.
-        rounds: How often the sentences are drawn.
+        rounds: Number of bootstrap samples.
 
     Raises:
         CorpusFormatError: ``E_NO_DATA`` if there are no sentences.
@@ -68,14 +68,14 @@ def bracket_shares(
     """Return precision, recall and F1 of many corpora at once.
 
     The operations are those of `precision_recall_f1` in the same order, so that both give the same
-    bits: an interval of equal values must hold the score itself.
+    bits: an interval of equal values must contain the score itself.
     """
     precision, recall = _share(matched, guessed), _share(matched, gold)
     return precision, recall, _share(2 * precision * recall, precision + recall)
 
 
 def _sentence_counts(accuracy: ParseAccuracy) -> Numbers:
-    """Return all that is added up over sentences, one row a sentence."""
+    """Return the counts that are summed over sentences, one row per sentence."""
     if not accuracy.per_sentence:
         raise CorpusFormatError("parses: there is nothing to measure.", code="E_NO_DATA")
     return np.array(

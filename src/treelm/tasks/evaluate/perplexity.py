@@ -25,7 +25,7 @@ from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
 
-#: Whether unknown words count as what stands for them, or are left out of sum and number.
+#: Whether unknown words count as their replacement, or are left out of sum and number.
 OovMode = Literal["include", "skip"]
 
 _PREFIX = 6
@@ -36,18 +36,18 @@ class Perplexity:
     """How surprised a model is by a text.
 
     Args:
-        perplexity: Of a word or sentence end.
-        perplexity_without_eos: Of a word; None if the model scores whole sentences only.
+        perplexity: Per word or sentence end.
+        perplexity_without_eos: Per word; None if the model scores whole sentences only.
         bits_per_word: Binary logarithm of `perplexity`.
-        log_prob: Natural log probability of all that was counted.
-        tokens: Words of the text, unknown ones included.
-        sentences: Sentences of the text.
-        oov: Words that the model does not know.
+        log_prob: Natural log probability of everything counted.
+        tokens: Number of words of the text, unknown ones included.
+        sentences: Number of sentences of the text.
+        oov: Number of unknown words.
         oov_rate: Their share of all words.
         oov_mode: Whether they were counted.
-        exactness: What kind of numbers the model gives; of lower bounds the perplexity is an upper
-            bound.
-        without_parse: Sentences that the grammar of the model cannot make.
+        exactness: What kind of numbers the model returns; if lower bounds, the perplexity is an
+            upper bound.
+        without_parse: Number of sentences that the grammar of the model cannot parse.
         signature: What made the numbers.
     """
 
@@ -65,7 +65,7 @@ class Perplexity:
     signature: str
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return asdict(self)
 
 
@@ -80,18 +80,18 @@ def evaluate_perplexity(
     """Return the perplexity of a text.
 
     Args:
-        model: A model whose probabilities add up to 1.
-        sentences: The text; a `TextCorpus` is read by the kernel, and quickest.
+        model: A model whose probabilities sum to 1.
+        sentences: The text; a `TextCorpus` is fastest, as the kernel reads it.
         oov_mode: ``include`` unknown words, or ``skip`` them.
-        strict_docs: Refuse a text of several sentences without marks between documents, if the
-            model remembers the document.
-        threads: Kernel threads; results do not depend on it.
+        strict_docs: Refuse a text of several sentences without document boundaries, if the model
+            depends on the document.
+        threads: Number of threads.
 
     Raises:
-        UnsupportedTask: ``E_NOT_NORMALIZED`` if the model gives no probabilities;
+        UnsupportedTask: ``E_NOT_NORMALIZED`` if the model does not return probabilities;
             ``E_NOT_INCREMENTAL`` if unknown words cannot be left out of whole sentences.
-        CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if documents
-            should be marked, and are not.
+        CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if document
+            boundaries are needed but missing.
     """
     check_normalized(model)
     model.require(Task.PERPLEXITY)
@@ -105,7 +105,7 @@ def evaluate_perplexity(
             counts.add_sentences(model, batch, skip=skip, threads=threads)
     if not counts.sentences:
         raise CorpusFormatError(
-            "the text holds no sentence, so it has no perplexity. Is it the right file?",
+            "the text contains no sentence, so it has no perplexity. Is it the right file?",
             code="E_NO_DATA",
         )
     word_level = isinstance(model, IncrementalModel)
@@ -139,22 +139,22 @@ def evaluate_perplexity(
 
 
 def check_normalized(model: LanguageModel) -> None:
-    """Refuse a model whose scores are no probabilities.
+    """Refuse a model whose scores are not probabilities.
 
     Raises:
         UnsupportedTask: ``E_NOT_NORMALIZED``.
     """
     if not model.info.normalized:
         raise UnsupportedTask(
-            f"the scores of this {model.system} model are no probabilities that add up to 1, so "
-            "it has no perplexity. Compare such models by what they choose, for example by the "
-            "accuracy on pairs of sentences.",
+            f"the scores of this {model.system} model are not probabilities that sum to 1, so it "
+            "has no perplexity. Compare such models by their choices, for example by the accuracy "
+            "on pairs of sentences.",
             code="E_NOT_NORMALIZED",
         )
 
 
 def model_signature(model: LanguageModel, *, task: str, **parts: object) -> str:
-    """Return the signature of a number that a model made.
+    """Return the signature of a model's result.
 
     Args:
         model: The model: its system, training text, order and words become part of it.
@@ -176,7 +176,7 @@ def model_signature(model: LanguageModel, *, task: str, **parts: object) -> str:
 
 
 def _train_prefix(model: LanguageModel) -> str | None:
-    """Return how the fingerprint of the training text begins, of several texts taken together."""
+    """Return the start of the fingerprint of the training text, or of several together."""
     checksums = [record.sha256 for record in model.corpora]
     if len(checksums) > 1:
         return hashlib.sha256("\n".join(checksums).encode()).hexdigest()[:_PREFIX]
@@ -201,7 +201,7 @@ def _encoded(
 
 
 class _Sums:
-    """Adds up batches."""
+    """Sums batches."""
 
     def __init__(self) -> None:
         self.tokens = self.sentences = self.oov = self.without_parse = self.documents = 0
@@ -235,8 +235,8 @@ class _Sums:
         """
         if self.sentences > 1 and self.documents <= 1:
             raise CorpusFormatError(
-                f"the text has {self.sentences} sentences and no mark between documents, so they "
-                "are read as one. Put a blank line after each document, or leave out "
+                f"the text has {self.sentences} sentences and no document boundaries, so it is "
+                "read as one document. Put a blank line after each document, or leave out "
                 "--strict-docs.",
                 code="E_NO_DOCUMENTS",
             )
@@ -246,7 +246,7 @@ class _Sums:
     ) -> None:
         if skip:
             raise UnsupportedTask(
-                f"a model of the system {model.system} scores whole sentences, so unknown words "
+                f"{model.system} models score whole sentences, so unknown words "
                 "cannot be left out. Use the mode include.",
                 code="E_NOT_INCREMENTAL",
             )

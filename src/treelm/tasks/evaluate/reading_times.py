@@ -24,19 +24,19 @@ from treelm.tasks.evaluate.regression import (
     likelihood_ratio,
 )
 
-#: Words on which spill-over is looked for, beside the word itself.
+#: Number of preceding words with spill-over, besides the word itself.
 SPILL_OVER = 1
 
 
 @dataclass(frozen=True, eq=False)
 class ReadingTable:
-    """One row a word: time and predictors, of the word and of those before it.
+    """One row per word: time and predictors, of the word and of those before it.
 
     Args:
         words: The words.
         log_times: Natural logarithms of their times.
         predictors: Columns by name; ``x_before`` is that of the word before.
-        left_out: Words without a time, without a sentence, or at the edge of one.
+        left_out: Number of words without a time, without a sentence, or at the edge of one.
     """
 
     words: tuple[str, ...]
@@ -47,17 +47,17 @@ class ReadingTable:
 
 @dataclass(frozen=True, slots=True)
 class ReadingResult:
-    """What a model adds to a baseline.
+    """The gain of a model over a baseline.
 
     Args:
         model: Name of the predictor that was added.
-        over: Names of the predictors that were there before.
-        shift: Words by which times were moved against the text: 0 as they stand.
-        coefficient: Of the word's own surprisal, in log time per standard deviation.
+        over: Names of the predictors in the baseline.
+        shift: Number of words by which times were shifted against the text; 0 for none.
+        coefficient: Coefficient of the word's own surprisal, in log time per standard deviation.
         t: The coefficient in standard errors.
         before: Coefficient of the surprisal of the word before.
         ratio: The gain and its test.
-        baseline_log_likelihood: Of the baseline.
+        baseline_log_likelihood: Log likelihood of the baseline.
     """
 
     model: str
@@ -70,7 +70,7 @@ class ReadingResult:
     baseline_log_likelihood: float
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return {
             "model": self.model,
             "over": list(self.over),
@@ -106,7 +106,7 @@ def unigram_surprisal(
     """Return how rare the words of every zone are, in bits, by the training text of a model."""
     counts = model.unigram_counts
     if counts is None:
-        raise UnsupportedTask(f"a model of the system {model.system} knows no word frequencies.")
+        raise UnsupportedTask(f"{model.system} models have no word frequencies.")
     total = float(counts[:-1].sum())
     found: dict[Zone, float] = {}
     for sentence in sentences:
@@ -127,15 +127,14 @@ def reading_table(
     """Return words with their times and predictors.
 
     Times at the beginning and end of a sentence are left out, because people pause there, and those
-    of words whose neighbours before are not known. The times are the same for every shift, so that
+    of words whose preceding words are not known. The times are the same for every shift, so that
     likelihoods can be compared.
 
     Args:
         times: Words with times.
-        sentences: The sentences they stand in.
+        sentences: The sentences they occur in.
         columns: Predictors of zones, such as surprisal; length and position are added.
-        shift: A word gets the time that stands so many words later, to see whether a table is
-            misaligned.
+        shift: A word gets the time of this many words later, to detect a misaligned table.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if no word is left.
@@ -167,8 +166,8 @@ def reading_table(
         log_times.append(math.log(each.time))
     if not rows:
         raise EstimationError(
-            "no word has both a time and a place in a sentence. Do items and zones of the table "
-            "and of the trees belong together?",
+            "no word has both a time and a place in a sentence. Do the items and zones of the "
+            "table and of the trees match?",
             code="E_NO_DATA",
         )
     table = np.array(rows)
@@ -186,9 +185,9 @@ def added_value(
     Args:
         table: Words with times and predictors.
         model: Column of the surprisal that is added.
-        over: Columns of surprisal that are in the baseline already, beside length, frequency and
-            position.
-        shift: For the record: how `table` was made.
+        over: Columns of surprisal that are already in the baseline, besides length, frequency
+            and position.
+        shift: For the record: the shift of `table`.
     """
     base = ["length", "position", "frequency", *over]
     smaller = _fit(table, base)

@@ -1,4 +1,4 @@
-"""Ordinary least squares, and whether more predictors are worth it."""
+"""Ordinary least squares, and tests of additional predictors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class LinearFit:
     """A linear model fitted to observations.
 
     Args:
-        names: Of the predictors, the constant first.
-        coefficients: One each; predictors were brought to mean 0 and standard deviation 1.
+        names: Names of the predictors, the constant first.
+        coefficients: One each; predictors were scaled to mean 0 and standard deviation 1.
         errors: Their standard errors.
         log_likelihood: Natural log likelihood of all observations at the maximum.
-        n: How many observations.
+        n: Number of observations.
     """
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
 
     Raises:
         EstimationError: ``E_NO_DATA`` with fewer observations than predictors, ``E_REGRESSION`` if
-            a predictor is constant or follows from the others.
+            a predictor is constant or a combination of the others.
 
     Examples:
         >>> x = np.array([0.0, 1.0, 2.0, 3.0])
@@ -64,14 +64,14 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
         deviation = float(values.std())
         if not math.isfinite(deviation) or deviation == 0:
             raise EstimationError(
-                f'the predictor "{name}" is the same everywhere, or no number somewhere.',
+                f'the predictor "{name}" is constant, or NaN or infinite somewhere.',
                 code="E_REGRESSION",
             )
         columns.append((values - values.mean()) / deviation)
     matrix = np.column_stack([np.ones(n), *columns])
     q, r = np.linalg.qr(matrix)
     if np.abs(np.diag(r)).min() < 1e-8 * np.abs(np.diag(r)).max():
-        raise EstimationError("a predictor follows from the others.", code="E_REGRESSION")
+        raise EstimationError("a predictor is a combination of the others.", code="E_REGRESSION")
     coefficients = np.linalg.solve(r, q.T @ response)
     residuals = response - matrix @ coefficients
     squares = float(residuals @ residuals)
@@ -85,13 +85,13 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRatio:
-    """What predictors add to a model that has others already.
+    """The gain of additional predictors over a model.
 
     Args:
         delta_log_likelihood: Natural log likelihood gained, over all observations.
-        predictors: How many were added.
-        p_value: Of a gain so large by chance: likelihood-ratio test.
-        n: How many observations.
+        predictors: Number of added predictors.
+        p_value: Probability of such a gain by chance: likelihood-ratio test.
+        n: Number of observations.
     """
 
     delta_log_likelihood: float
@@ -101,19 +101,19 @@ class LikelihoodRatio:
 
     @property
     def per_observation(self) -> float:
-        """Gain of one observation."""
+        """Gain per observation."""
         return self.delta_log_likelihood / self.n
 
 
 def likelihood_ratio(smaller: LinearFit, larger: LinearFit) -> LikelihoodRatio:
-    """Return what the larger of two nested fits gains."""
+    """Return the gain of the larger of two nested fits."""
     delta = max(0.0, larger.log_likelihood - smaller.log_likelihood)
     added = len(larger.names) - len(smaller.names)
     return LikelihoodRatio(delta, added, chi_squared_tail(2 * delta, added), larger.n)
 
 
 def chi_squared_tail(value: float, degrees: int) -> float:
-    """Return the probability that a chi-squared number is at least so large.
+    """Return the probability that a chi-squared variable is at least this large.
 
     Examples:
         >>> round(chi_squared_tail(3.841459, 1), 4), round(chi_squared_tail(5.991465, 2), 4)

@@ -1,8 +1,8 @@
-"""Drawing items with replacement, many times over, and the intervals that follow.
+"""Bootstrap resampling of items, and intervals.
 
 Everything depends on the items, the number of rounds and the seed, never on the order of the items:
-they are sorted first. Items that are equal are drawn together, as how often each kind is drawn;
-that is the same distribution, and for right and wrong answers a thousand times quicker.
+they are sorted first. Equal items are sampled together, as the count of each kind; that is the same
+distribution, and a thousand times faster for right and wrong answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treelm.errors import CorpusFormatError, UsageError
 
 Numbers = npt.NDArray[np.float64]
 
-#: Rounds of a bootstrap, unless told otherwise.
+#: Default number of bootstrap samples.
 ROUNDS = 10_000
 
 _FEW_KINDS = 64
@@ -26,7 +26,7 @@ _DRAWN_AT_ONCE = 1 << 22
 
 
 class Interval(NamedTuple):
-    """Where a value lies in 95 of 100 cases."""
+    """The range of a value in 95 of 100 cases."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ def checked_scores(values: Sequence[float] | npt.NDArray[np.generic], what: str)
     if len(wrong):
         raise CorpusFormatError(
             f"{what}: the score of item {wrong[0] + 1} is {scores[wrong[0]]}; a score is a number "
-            "or -inf. Something went wrong where it was made.",
+            "or -inf. Something went wrong when it was made.",
             code="E_NAN",
         )
     return scores
@@ -60,15 +60,15 @@ def check_rounds(rounds: int) -> None:
 
 
 def resampled_sums(items: Numbers, *, rounds: int, generator: np.random.Generator) -> Numbers:
-    """Return the sums of as many items as there are, drawn with replacement.
+    """Return the sums of bootstrap samples of the items.
 
     Args:
-        items: One row an item, one column a quantity; values may be infinite.
-        rounds: How often all are drawn.
-        generator: Where random numbers come from.
+        items: One row per item, one column per quantity; values may be infinite.
+        rounds: Number of samples.
+        generator: Random number generator.
 
     Returns:
-        One row a round; NaN where infinities of both signs were drawn.
+        One row per round; NaN where a sample has infinities of both signs.
     """
     infinite = ~np.isfinite(items).all(axis=0)
     marks = [items == sign for sign in (np.inf, -np.inf)]
@@ -102,7 +102,7 @@ def _sums(items: Numbers, rounds: int, generator: np.random.Generator) -> Number
 def drawn_places(
     number: int, rounds: int, generator: np.random.Generator
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Yield (first round, places) with one row of `number` places below `number` a round."""
+    """Yield (first round, places) with one row of `number` places below `number` per round."""
     at_once = max(1, _DRAWN_AT_ONCE // number)
     for first in range(0, rounds, at_once):
         size = min(at_once, rounds - first)
@@ -132,7 +132,7 @@ def _percentile(ordered: Numbers, share: float) -> float:
     below = math.floor(place)
     low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     part = place - below
-    # Infinities have no point between them and anything else.
+    # There is no point between an infinity and anything else.
     if part == 0 or low in (high, -math.inf):
         return low
     return high if high == math.inf else low + part * (high - low)
@@ -147,7 +147,7 @@ def check_defined(values: Numbers | float, statistic: str) -> None:
     if np.isnan(values).any():
         raise CorpusFormatError(
             f"the difference in {statistic} is not defined: a difference of two infinities, or "
-            "0/0. Does each system give a sentence no probability? Then compare what they choose, "
-            "for example the accuracy on pairs.",
+            "0/0. Does each system give some sentence a probability of 0? Then compare their "
+            "choices, for example the accuracy on pairs.",
             code="E_UNDEFINED",
         )

@@ -1,7 +1,7 @@
 """Whether a difference between two systems is more than chance.
 
-Every function takes the seed by name and has no default for it. Differences are A minus B, of a
-statistic of which more is better.
+Every function takes the seed by keyword, without a default. Differences are A minus B, of a
+statistic where more is better.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from treelm.tasks.evaluate.resampling import (
 
 #: What is computed from the items of both systems.
 Statistic = Literal["accuracy", "log_likelihood"]
-#: Largest p-value that is called significant.
+#: Largest p-value considered significant.
 LEVEL = 0.05
 
 _EXACT_UP_TO = 4096
 _SWAPPED_AT_ONCE = 1 << 22
-# Streams of random numbers; those of different tests have nothing to do with each other.
+# Streams of random numbers; those of different tests are independent.
 _BOOTSTRAP, _PRECISION, _SWAPS, _INTERVAL = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between two systems, and how sure it is.
+    """A difference between two systems, and its significance.
 
     Args:
         statistic: What differs.
         difference: Of the statistic, A minus B.
         interval: 95 % interval of the difference.
         p_value: Two-sided.
-        p_one_sided: For the direction that was seen.
+        p_one_sided: For the observed direction.
         n: Number of items.
-        rounds: How often they were drawn.
+        rounds: Number of bootstrap samples.
         seed: Seed of the random numbers.
     """
 
@@ -73,7 +73,7 @@ class Difference:
         return self.p_value <= LEVEL
 
     def to_record(self) -> dict[str, object]:
-        """Return names and values in the order in which people want to read them."""
+        """Return names and values in reading order."""
         return asdict(self) | {"interval": list(self.interval), "significant": self.significant}
 
 
@@ -88,15 +88,15 @@ def paired_bootstrap(
     statistic: Statistic = "accuracy",
     rounds: int = ROUNDS,
 ) -> Difference:
-    """Compare two systems on the same items by drawing the items again.
+    """Compare two systems on the same items by a paired bootstrap.
 
     Args:
-        a: What system A has for each item: 1 for a right answer and 0 for a wrong one, or a log
+        a: Value of each item for system A: 1 for a correct answer and 0 for a wrong one, or a log
             probability.
         b: The same for system B.
         seed: Seed of the random numbers.
         statistic: The mean (``accuracy``) or the sum (``log_likelihood``).
-        rounds: How often the items are drawn.
+        rounds: Number of bootstrap samples.
 
     Raises:
         CorpusFormatError: ``E_LENGTH_MISMATCH``, ``E_NAN``, ``E_NO_DATA`` or ``E_UNDEFINED``.
@@ -127,15 +127,15 @@ def paired_bootstrap_perplexity(
 ) -> Difference:
     """Compare the perplexities of two models on the same documents, or blocks of sentences.
 
-    The difference is that of the mean log probability of a token, which is minus the logarithm of
+    The difference is that of the mean log probability per token, which is minus the logarithm of
     the perplexity: ``exp(-difference)`` is the perplexity of A divided by that of B.
 
     Args:
         a: Log probability of each document by model A.
         b: The same by model B.
-        tokens: Words and sentence ends of each document.
+        tokens: Number of words and sentence ends of each document.
         seed: Seed of the random numbers.
-        rounds: How often the documents are drawn.
+        rounds: Number of bootstrap samples.
     """
     counts = checked_scores(tokens, "tokens")
     differences = _differences(a, b)
@@ -154,13 +154,13 @@ def paired_bootstrap_perplexity(
 def paired_bootstrap_average_precision(
     a: tuple[Numbers, Numbers], b: tuple[Numbers, Numbers], *, seed: int, rounds: int = ROUNDS
 ) -> Difference:
-    """Compare the average precision of two systems; sentences are drawn within each class.
+    """Compare the average precision of two systems; sentences are resampled within each class.
 
     Args:
         a: Scores of the good sentences and of the others by system A.
         b: The same by system B.
         seed: Seed of the random numbers.
-        rounds: How often the sentences are drawn.
+        rounds: Number of bootstrap samples.
     """
     check_rounds(rounds)
     systems = [(checked_scores(g, "good"), checked_scores(w, "bad")) for g, w in (a, b)]
@@ -190,11 +190,11 @@ def bootstrap_sums(
     """Compare two systems by a difference that is computed from sums over items.
 
     Args:
-        items: One row an item, with all that is added up, of both systems.
+        items: One row per item, with the quantities that are summed, of both systems.
         measure: Returns the difference for each row of sums.
         statistic: Name of what differs.
         seed: Seed of the random numbers.
-        rounds: How often the items are drawn.
+        rounds: Number of bootstrap samples.
     """
     check_rounds(rounds)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -240,7 +240,7 @@ def bootstrap_mean_interval(
 def bootstrap_average_precision_interval(
     good: Numbers, bad: Numbers, *, seed: int, rounds: int = ROUNDS
 ) -> Interval:
-    """Return the 95 % interval of an average precision; sentences are drawn within each class."""
+    """Return the 95 % interval of an average precision; resampled within each class."""
     check_rounds(rounds)
     found = resampled_average_precision(
         [(good, bad)], rounds=rounds, generator=generator(seed, _PRECISION)
@@ -252,7 +252,7 @@ def bootstrap_average_precision_interval(
 
 
 def sign_test(wins: int, losses: int, *, alternative: Literal["two-sided", "greater"]) -> float:
-    """Return the exact p-value of wins and losses if each were as likely; ties are left out.
+    """Return the exact p-value of wins and losses if both were equally likely; ties are left out.
 
     Examples:
         >>> sign_test(8, 1, alternative="two-sided"), sign_test(5, 5, alternative="two-sided")
@@ -269,8 +269,8 @@ def mcnemar(only_a: int, only_b: int) -> float:
     """Return the exact two-sided p-value of two classifiers on the same items.
 
     Args:
-        only_a: Items that A alone has right.
-        only_b: Items that B alone has right.
+        only_a: Number of items that only A has right.
+        only_b: Number of items that only B has right.
 
     Examples:
         >>> mcnemar(1, 8)
@@ -280,7 +280,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
 
 def _lower_tail(most: int, number: int) -> float:
-    """Return the probability of at most `most` heads in `number` throws of a coin."""
+    """Return the probability of at most `most` heads in `number` tosses of a coin."""
     if number <= _EXACT_UP_TO:
         total = term = 1
         for k in range(1, most + 1):
@@ -301,10 +301,10 @@ def approximate_randomization(
     seed: int,
     rounds: int = ROUNDS,
 ) -> float:
-    """Return the two-sided p-value of a difference in sums when systems are swapped by chance.
+    """Return the two-sided p-value of a difference in sums when systems are swapped at random.
 
     Args:
-        a: What system A has for each item.
+        a: Value of each item for system A.
         b: The same for system B.
         seed: Seed of the random numbers.
         rounds: How often the systems are swapped, each item with probability 1/2.
@@ -340,7 +340,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
         [0.03, 0.06, 0.06]
     """
     if any(not 0 <= p <= 1 for p in p_values):
-        raise UsageError("a p-value lies between 0 and 1.")
+        raise UsageError("a p-value must be between 0 and 1.")
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     corrected = [0.0] * len(p_values)
     highest = 0.0
@@ -353,7 +353,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _differences(a: Sequence[float] | Numbers, b: Sequence[float] | Numbers) -> Numbers:
     first, second = checked_scores(a, "system A"), checked_scores(b, "system B")
     _check_lengths(len(first), len(second))
-    with np.errstate(invalid="ignore"):  # two infinities: told apart later
+    with np.errstate(invalid="ignore"):  # two infinities: handled later
         return first - second
 
 

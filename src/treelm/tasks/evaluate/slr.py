@@ -1,6 +1,6 @@
 """Scores of sentences, and the syntactic log-odds ratio.
 
-The ratio asks how much likelier a model finds the sentence than its words in any order, per word:
+The ratio says how much more likely the sentence is than its words in any order, per word:
 ``SLR(w) = (log p_model(w) - log p_unigram(w)) / number of words``. The unigram model is that of the
 model's own training text, after unknown words were replaced, with one added to every count:
 ``p(w) = (c(w) + 1) / (N + V)``. Sentence ends are in the first probability and not in the second.
@@ -27,28 +27,28 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.evaluate.measured_text import MeasuredText
 from treelm.tasks.evaluate.resampling import Numbers, checked_scores
 
-#: What sentences are compared by: the log probability (or margin) itself, or the ratio.
+#: The measure of sentences: the log probability (or margin) itself, or the ratio.
 Measure = Literal["log_prob", "slr"]
 
-#: Sentences scored at once; fewer where each is parsed.
+#: Number of sentences scored at once; fewer where each is parsed.
 _AT_ONCE, _PARSED_AT_ONCE = 1 << 14, 64
 
 
 def unigram_log_probs(model: LanguageModel) -> Numbers:
-    """Return the natural log probabilities of a model's words, alone and smoothed by add-one.
+    """Return the unigram log probabilities of a model's words, with add-one smoothing.
 
     Raises:
-        UnsupportedTask: ``E_NO_COUNTS`` if the model does not know how often words occur.
+        UnsupportedTask: ``E_NO_COUNTS`` if the model has no word counts.
     """
     counts = model.unigram_counts
     if counts is None or not counts.any():
         raise UnsupportedTask(
-            f"this model of the system {model.system} has no counts of its training words, which "
-            "the log-odds ratio needs (a model read from an ARPA file has none). Compare log "
-            "probabilities instead, or train the model with treelm.",
+            f"this {model.system} model has no counts of its training words, which the log-odds "
+            "ratio needs (a model read from an ARPA file has none). Compare log probabilities "
+            "instead, or train the model with treelm.",
             code="E_NO_COUNTS",
         )
-    words = counts[:-1].astype(np.float64)  # the last one counts sentence ends
+    words = counts[:-1].astype(np.float64)  # the last is the count of sentence ends
     log_probs: Numbers = np.log((words + 1.0) / (words.sum() + len(words)))
     return log_probs
 
@@ -64,20 +64,20 @@ def score_sentences(
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> ScoreTable:
-    """Return the scores of sentences, with all that the measures need.
+    """Return the scores of sentences, with everything the measures need.
 
     Args:
         model: Any model that scores.
         sentences: The sentences; an empty one is refused.
         with_unigram: Whether the log probabilities of the words alone are wanted too.
-        unigram: The model whose counts are taken; by default `model` itself.
+        unigram: The model whose counts are used; by default `model` itself.
         ids: Names of the sentences; by default their numbers from 1.
         name: What messages call the table.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told the number of sentences.
+        threads: Number of threads.
+        progress: Called with the number of sentences.
 
     Raises:
-        VocabularyError: ``E_VOCABULARY_MISMATCH`` if `unigram` knows other words.
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if `unigram` has another vocabulary.
     """
     model.require(Task.SCORE)
     alone = None
@@ -117,7 +117,7 @@ def score_sentences(
 
 
 class _Scored(NamedTuple):
-    """Scores of some sentences; trees and fallbacks of models of trees only."""
+    """Scores of some sentences; trees and fallbacks of tree models only."""
 
     log_probs: Numbers
     trees: list[int]
@@ -185,7 +185,7 @@ def slr(table: ScoreTable) -> Numbers:
     """Return the syntactic log-odds ratio of every sentence of a table.
 
     Raises:
-        UnsupportedTask: ``E_NO_COUNTS`` if it does not hold what the ratio needs.
+        UnsupportedTask: ``E_NO_COUNTS`` if it does not have what the ratio needs.
 
     Examples:
         >>> halves = np.log([1 / 4 * 1 / 8 * 1 / 8])
@@ -204,7 +204,7 @@ def slr(table: ScoreTable) -> Numbers:
 
 
 def measured_scores(table: ScoreTable, measure: Measure) -> Numbers:
-    """Return what sentences are compared by."""
+    """Return the values by which sentences are compared."""
     return slr(table) if measure == "slr" else checked_scores(table.scores, table.name)
 
 
@@ -218,10 +218,10 @@ def slr_scores(
     """Return the syntactic log-odds ratio of sentences.
 
     Args:
-        model: A model of probabilities.
+        model: A probability model.
         sentences: The sentences.
-        unigram: The model whose counts of words are taken; by default `model` itself.
-        threads: Kernel threads; results do not depend on it.
+        unigram: The model whose word counts are used; by default `model` itself.
+        threads: Number of threads.
     """
     return slr(
         score_sentences(model, sentences, with_unigram=True, unigram=unigram, threads=threads)

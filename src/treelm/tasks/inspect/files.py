@@ -1,4 +1,4 @@
-"""What is in a file: trees, text or a language profile, with everything that is wrong in it."""
+"""What is in a file: trees, text or a language profile, with all errors in it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TreeStatistics:
 
     @property
     def clashes(self) -> list[str]:
-        """Labels used both on words and on phrases; models need them apart."""
+        """Labels used both on words and on phrases; models need them distinct."""
         return sorted(self.tags.keys() & self.phrases.keys())
 
 
@@ -77,7 +77,7 @@ def _count(counter: Counter[str], names: tuple[str, ...], ids: np.ndarray) -> No
 
 
 def _deepest(batch: PackedTrees) -> int:
-    """Return the most nodes on a path down, by adding up where subtrees open and end."""
+    """Return the largest number of nodes on a path down, from where subtrees begin and end."""
     first = np.arange(len(batch.node_size), dtype=np.int64)
     change = np.zeros(len(first) + 1, dtype=np.int64)
     np.add.at(change, first, 1)
@@ -97,7 +97,7 @@ class TreeFileReport:
     problems: tuple[Problem, ...]
 
     def rows(self) -> Iterator[tuple[str, object]]:
-        """Yield names and values in the order in which people want to read them."""
+        """Yield names and values in reading order."""
         counts = self.statistics
         yield "trees", counts.trees
         yield "tokens", counts.tokens
@@ -130,10 +130,10 @@ def inspect_trees(
     Args:
         source: File name, or ``-``.
         options: How brackets are read.
-        blocks: The content of the file, where it was opened already.
+        blocks: The content of the file, if it is already open.
         on_error: ``skip`` malformed trees and list them, or ``raise`` at the first.
-        threads: Kernel threads.
-        progress: Told the bytes read.
+        threads: Number of threads.
+        progress: Called with the number of bytes read.
     """
     statistics = TreeStatistics()
     report = ReadReport()
@@ -208,7 +208,7 @@ def inspect_file(
 
 
 def inspect_profile(path: Source) -> dict[str, object]:
-    """Return what a language profile says, in short."""
+    """Return a summary of a language profile."""
     profile = load_profile(str(path))
     return {
         "name": profile.name,

@@ -18,7 +18,7 @@ def inspect_subcategories(path: Source, symbol: str, *, limit: int = 8) -> list[
     Args:
         path: A model folder with a grammar.
         symbol: A label, such as ``NP``.
-        limit: Most words and most rules of each.
+        limit: Maximum number of words and of rules of each.
 
     Raises:
         UnsupportedTask: if the model has no grammar.
@@ -30,19 +30,19 @@ def inspect_subcategories(path: Source, symbol: str, *, limit: int = 8) -> list[
     model = load(Path(path))
     if not isinstance(model, (PcfgModel, PcfgLaModel)):
         raise UnsupportedTask(
-            f"a model of the system {model.system} has no subcategories. Train one with "
+            f"{model.system} models have no subcategories. Train one that has with "
             "`treelm train pcfg-la`."
         )
     return describe_subcategories(model.grammar, model.lexicon, symbol, limit=limit)
 
 
 def subcategory_record(items: list[Subcategory]) -> dict[str, object]:
-    """Return subcategories as one JSON object can say them."""
+    """Return subcategories as a JSON object."""
     return {"subcategories": [asdict(item) for item in items]}
 
 
 def subcategory_lines(items: list[Subcategory]) -> Iterator[str]:
-    """Yield subcategories as lines for people."""
+    """Yield subcategories as readable lines."""
     for item in items:
         yield f"{item.name}  {item.share:.1%}"
         if item.words:

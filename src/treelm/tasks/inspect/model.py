@@ -22,8 +22,8 @@ def inspect_model(path: Source, *, verify: bool = False) -> dict[str, object]:
     """Return what a model is, what it was made from, and how large it is.
 
     Args:
-        path: A model folder; it is opened and loaded, so whatever does not fit together is found.
-        verify: Read everything and compare checksums too.
+        path: A model folder; it is opened and loaded, so anything inconsistent is found.
+        verify: Also read everything and compare checksums.
 
     Raises:
         ModelFileError: if it is damaged.

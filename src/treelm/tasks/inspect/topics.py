@@ -17,11 +17,11 @@ from treelm.models.registry import load
 from treelm.view.bar_charts import draw_bar_chart
 from treelm.view.chart_data import Bar
 
-#: Words of a topic that are shown.
+#: Number of words shown per topic.
 WORDS_SHOWN = 10
-#: Words that say less about their topic, in nats, are not shown.
+#: Words that are less specific to their topic, in nats, are not shown.
 LEAST_TELLING = 1e-4
-#: Topics in a picture.
+#: Number of topics in a picture.
 TOPICS_DRAWN = 40
 
 
@@ -32,7 +32,7 @@ class Topic:
     Args:
         number: Counted from 0.
         share: p(g), its share of the training text.
-        words: Words that tell it from the others, with p(w|g).
+        words: Words that distinguish it from the others, with p(w|g).
     """
 
     number: int
@@ -48,7 +48,7 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
 
     Args:
         path: A model folder with topics.
-        words: How many words of each.
+        words: Number of words of each.
 
     Raises:
         UnsupportedTask: if the model has no topics.
@@ -56,7 +56,7 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
     model = load(Path(path))
     if not isinstance(model, PlsaModel | CompositeModel) or not model.config.topics:
         raise UnsupportedTask(
-            f"a model of the system {model.system} without topics has none to show. Train one with "
+            f"this {model.system} model has no topics to show. Train one that has with "
             "`treelm train plsa` or `treelm train composite --topics 200`."
         )
     counts = word_topic_counts(model)
@@ -65,7 +65,7 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
     overall = counts.sum(axis=1, keepdims=True) / counts.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         telling = np.where(counts > 0, in_topic * np.log(in_topic / overall), 0.0)
-    telling[len(model.vocabulary) :] = -1  # the end of a sentence is no word
+    telling[len(model.vocabulary) :] = -1  # the end of a sentence is not a word
     topics = []
     for number in np.argsort(-model.prior, kind="stable").tolist():
         best = np.argsort(-telling[:, number], kind="stable")[:words]
@@ -90,19 +90,19 @@ def word_topic_counts(
 
 
 def topic_record(topics: list[Topic]) -> dict[str, object]:
-    """Return topics as one JSON object can say them."""
+    """Return topics as a JSON object."""
     return {"topics": [asdict(topic) for topic in topics]}
 
 
 def topic_lines(topics: list[Topic]) -> Iterator[str]:
-    """Yield topics as lines for people: number, share, words."""
+    """Yield topics as readable lines: number, share, words."""
     for topic in topics:
         words = " ".join(word for word, _ in topic.words)
         yield f"{topic.number:>4}  {topic.share:7.2%}  {words}"
 
 
 def draw_topics(topics: list[Topic]) -> str:
-    """Return a picture of the largest topics: their shares, and what they are about."""
+    """Return a picture of the largest topics: their shares and their words."""
     bars = [
         Bar(" ".join(word for word, _ in topic.words[:4]), topic.share)
         for topic in topics[:TOPICS_DRAWN]

@@ -1,1 +1,1 @@
-"""People judge which of two texts is better: sheets out, answers in. Nothing stands in for them."""
+"""Human judgements of which of two texts is better: sheets out, answers in."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-#: The ratings of one thing, in no order; missing ones are simply not there.
+#: The ratings of one thing, in any order; missing ones are left out.
 Unit = Sequence[Hashable]
 
 

@@ -1,4 +1,4 @@
-"""Making a blinded sheet of pairs: seeded, in random order, sides exchanged at random."""
+"""Making a blinded sheet of pairs: seeded, in random order, sides swapped at random."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Export:
     Args:
         sheet: The file for raters.
         key: The file that they must not see.
-        pairs: Pairs on the sheet.
-        repeated: Of these, how many stand on it twice.
-        identical: Pairs left out because both texts are the same.
+        pairs: Number of pairs on the sheet.
+        repeated: Number of these that are on it twice.
+        identical: Number of pairs left out because both texts are the same.
     """
 
     sheet: Path
@@ -63,22 +63,22 @@ def export_pairs(
     Pairs of equal texts are left out and counted: nobody can prefer one of them.
 
     Args:
-        first: Texts of system A, one a line.
+        first: Texts of system A, one per line.
         second: Texts of system B for the same lines.
-        output: Sheet to write; the key is named alike, ending in ``.key.json``.
+        output: Sheet to write; the key has the same name, ending in ``.key.json``.
         seed: Seed of choice, order and sides.
-        source: What both were made from, one a line, shown beside them.
-        number: Pairs to choose at random; None for all.
+        source: What both were made from, one per line, shown beside them.
+        number: Number of pairs to choose at random; None for all.
         repeated: Share of the pairs that are shown twice.
 
     Raises:
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files have different numbers of lines,
             ``E_NO_DATA`` if no pair differs.
-        UsageError: for more pairs than there are, or an output that has no place for a key.
+        UsageError: for more pairs than there are, or an output without room for a key.
     """
     key_path = key_beside(output)
     if not 0 <= repeated <= 1:
-        raise UsageError("the share of repeated pairs lies between 0 and 1.")
+        raise UsageError("the share of repeated pairs must be between 0 and 1.")
     files: dict[str, Source] = {"A": first, "B": second}
     if source is not None:
         files["source"] = source
@@ -122,7 +122,7 @@ def export_pairs(
 
 
 def key_beside(sheet: Source) -> Path:
-    """Return where the key of a sheet lies.
+    """Return the path of the key of a sheet.
 
     Examples:
         >>> key_beside("pairs.csv").name
@@ -147,7 +147,7 @@ def _check_lengths(files: dict[str, Source], texts: dict[str, list[str]]) -> Non
             raise CorpusFormatError(
                 f"{source_name(files['A'])} has {len(texts['A'])} lines and "
                 f"{source_name(files[name])} has {len(lines)}. Line n of one must belong to line n "
-                "of the other; where a system gave nothing, leave the line empty.",
+                "of the other; where a system has no output, leave the line empty.",
                 code="E_LENGTH_MISMATCH",
                 path=source_name(files[name]),
             )
@@ -163,7 +163,7 @@ def _choose(differing: Sequence[int], number: int | None, seed: int) -> list[int
         return list(differing)
     if not 1 <= number <= len(differing):
         raise UsageError(
-            f"{number} pairs were asked for; there are {len(differing)} whose texts differ."
+            f"{number} pairs were requested; there are {len(differing)} whose texts differ."
         )
     return _first_by_chance(differing, number, seed, _CHOSEN)
 

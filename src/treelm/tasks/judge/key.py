@@ -22,9 +22,9 @@ class KeyItem(BaseModel):
     """A row of the sheet.
 
     Args:
-        item: How the row is named.
+        item: Name of the row.
         pair: Line of the files that it shows, counted from 1.
-        left: The system whose text stands at the left.
+        left: The system whose text is on the left.
         repeated: Whether the pair is shown a second time, to see whether raters agree with
             themselves.
     """
@@ -62,7 +62,7 @@ def read_key(source: Source) -> Key:
 
     Raises:
         InputFileError: if it cannot be read.
-        CorpusFormatError: ``E_JUDGE_KEY`` if it is no key, or was cut or edited.
+        CorpusFormatError: ``E_JUDGE_KEY`` if it is not a key, or was truncated or edited.
     """
     name = source_name(source)
     content = bytearray()
@@ -73,14 +73,14 @@ def read_key(source: Source) -> Key:
     try:
         key = Key.model_validate_json(bytes(content))
         if len({item.item for item in key.items}) != len(key.items):
-            raise ValueError("an item stands in it twice")
+            raise ValueError("an item is in it twice")
         if set(key.systems) != {"A", "B"}:
             raise ValueError("it does not name both systems")
     except (ValidationError, ValueError) as error:
         reason = _first_reason(error)
         raise CorpusFormatError(
-            f"{name}: this is no key of a sheet ({reason}). `treelm judge export` writes it beside "
-            "the sheet, with a name that ends in .key.json.",
+            f"{name}: this is not the key of a sheet ({reason}). `treelm judge export` writes it "
+            "beside the sheet, with a name that ends in .key.json.",
             code="E_JUDGE_KEY",
             path=os.fspath(source),
         ) from error

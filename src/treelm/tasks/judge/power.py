@@ -1,4 +1,4 @@
-"""How many pairs people must decide before a preference can be told from chance."""
+"""How many pairs people must decide before a preference can be distinguished from chance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treelm.errors import UsageError
 
-#: The preference worth finding, how surely, and how seldom by mistake.
+#: The preference worth finding, the power, and the significance level.
 PREFERENCE, POWER, LEVEL = 0.55, 0.8, 0.05
 
 #: A preference closer to one half than this needs more pairs than anybody judges.
@@ -20,7 +20,7 @@ _LEAST_EFFECT = 0.02
 def approximate_pairs(
     preference: float = PREFERENCE, power: float = POWER, level: float = LEVEL
 ) -> int:
-    """Return the decided pairs a two-sided test needs, by the normal approximation.
+    """Return the number of decided pairs a two-sided test needs, by the normal approximation.
 
     Args:
         preference: Share of the pairs in which the better system is preferred.
@@ -52,14 +52,14 @@ def sign_test_power(n: int, preference: float = PREFERENCE, level: float = LEVEL
 def exact_pairs(preference: float = PREFERENCE, power: float = POWER, level: float = LEVEL) -> int:
     """Return the smallest number of pairs from which on the sign test never has less power.
 
-    The power of an exact test rises with the number of pairs as a saw does, hence "from which on".
+    The power of an exact test rises with the number of pairs in a sawtooth, hence "from which on".
 
     Examples:
         >>> exact_pairs()
         820
     """
     about = approximate_pairs(preference, power, level)
-    # Far beyond the last tooth of the saw that reaches down to the power wanted.
+    # Far beyond the last tooth that reaches down to the wanted power.
     largest = about + about // 2 + 200
     logs = _log_factorials(largest)
     for n in range(largest, 0, -1):
@@ -90,4 +90,4 @@ def _check(preference: float, power: float, level: float) -> None:
             f"{0.5 + _LEAST_EFFECT} and less than 1."
         )
     if not (0 < level < power < 1):
-        raise UsageError("power and level lie between 0 and 1, and the power is the larger one.")
+        raise UsageError("power and level must be between 0 and 1, and the power the larger one.")

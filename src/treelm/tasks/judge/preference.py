@@ -1,4 +1,4 @@
-"""What people preferred, how sure that is, and how far they agreed."""
+"""What people preferred, how certain that is, and how far they agreed."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Preference:
         low: Lower end of the 95 % interval of the rate, by bootstrap over pairs.
         high: Upper end.
         p: Two-sided p-value of the exact sign test over the decided pairs.
-        pairs: Pairs that were rated.
-        decided: Of these, pairs with more ratings for one system than for the other.
-        for_a: Decided pairs for A.
-        for_b: Decided pairs for B.
-        unrated: Pairs on the sheet that nobody rated.
-        identical: Pairs not on the sheet because both texts were the same.
-        ratings: Ratings of pairs, without those of repeated ones.
-        raters: Raters.
+        pairs: Number of rated pairs.
+        decided: Number of these with more ratings for one system than for the other.
+        for_a: Number of decided pairs for A.
+        for_b: Number of decided pairs for B.
+        unrated: Number of pairs on the sheet that nobody rated.
+        identical: Number of pairs not on the sheet because both texts were the same.
+        ratings: Number of ratings, without those of repeated pairs.
+        raters: Number of raters.
         alpha: Krippendorff's alpha; None where it is not defined.
         kappa: Fleiss' kappa; None where not all pairs were rated equally often.
-        repeated: Second ratings of a pair by the same rater.
-        self_agreement: Share of these that were like the first; None if there are none.
-        left_share: Share of the ratings for the text at the left, of those for one text.
-        required: Decided pairs that find a preference of 55 % with a power of 80 %.
-        seed: Seed of the bootstrap, that of the sheet.
+        repeated: Number of second ratings of a pair by the same rater.
+        self_agreement: Share of these that agree with the first; None if there are none.
+        left_share: Share of the ratings for the left text, among those for one text.
+        required: Number of decided pairs that detect a preference of 55 % with a power of 80 %.
+        seed: Seed of the bootstrap, the same as that of the sheet.
     """
 
     system_a: str
@@ -80,7 +80,7 @@ class Preference:
         )
 
     def to_record(self) -> dict[str, object]:
-        """Return it as JSON knows it."""
+        """Return it as a JSON object."""
         return asdict(self)
 
 
@@ -89,8 +89,8 @@ def import_judgements(sheets: Sequence[Source], key: Source) -> Preference:
 
     Raises:
         CorpusFormatError: ``E_JUDGEMENTS`` with file and line for a malformed sheet, an item of
-            another sheet, or a row rated twice by the same rater; ``E_JUDGE_KEY`` for a key that is
-            none; ``E_NO_DATA`` if nothing was rated.
+            another sheet, or a row rated twice by the same rater; ``E_JUDGE_KEY`` for an invalid
+            key; ``E_NO_DATA`` if nothing was rated.
     """
     known = read_key(key)
     return measure_preference(known, (rating for sheet in sheets for rating in read_ratings(sheet)))
@@ -111,7 +111,7 @@ def measure_preference(key: Key, ratings: Iterable[Rating], *, rounds: int = ROU
             sides.append(rating.choice == "left")
     if not by_pair:
         raise CorpusFormatError(
-            "nothing was rated: the column preference is empty everywhere.", code="E_NO_DATA"
+            "nothing was rated: the column preference is empty in every row.", code="E_NO_DATA"
         )
     shares = [sum(map(_SHARE.__getitem__, found)) / len(found) for found in by_pair.values()]
     low, high = bootstrap_mean_interval(shares, seed=key.seed, rounds=rounds)
@@ -159,7 +159,7 @@ def _unblind(key: Key, ratings: Iterable[Rating]) -> list[tuple[Rating, KeyItem,
         elif (rating.rater, rating.item) in seen:
             _refuse(
                 rating,
-                f'"{visible(rating.rater[:40])}" has rated the item {visible(rating.item)} before, '
+                f'"{visible(rating.rater[:40])}" already rated the item {visible(rating.item)}, '
                 f"in {seen[rating.rater, rating.item]}. Write different names into the column "
                 "rater for different raters.",
             )

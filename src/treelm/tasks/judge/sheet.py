@@ -1,4 +1,4 @@
-"""The sheet that raters fill in: CSV, because everybody can open it.
+"""The sheet that raters fill in: CSV, which everybody can open.
 
 Columns are ``item``, ``source`` (where there is one), ``left``, ``right``, ``preference``,
 ``rater`` and ``comment``. A rater writes ``left``, ``right`` or ``none`` under ``preference``; an
@@ -21,7 +21,7 @@ Choice = Literal["left", "right", "none"]
 
 REQUIRED = ("item", "preference")
 ALLOWED = ("item", "source", "left", "right", "preference", "rater", "comment")
-#: With a byte order mark spreadsheets know that the text is UTF-8.
+#: With a byte order mark spreadsheets recognize UTF-8.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: Spreadsheets run a cell that starts with one of these, so it gets an apostrophe first.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """What one rater said about one row, and where that stands."""
+    """What one rater said about one row, and where it was read."""
 
     item: str
     rater: str
@@ -65,7 +65,7 @@ def _harmless(text: str) -> str:
 def read_ratings(source: Source) -> Iterator[Rating]:
     """Yield the ratings in a sheet that was filled in; fields may be split by comma, ; or tab.
 
-    A row without a rater belongs to a rater named as the file is.
+    A row without a rater belongs to a rater with the name of the file.
 
     Raises:
         CorpusFormatError: ``E_JUDGEMENTS`` with file and line for anything malformed.
@@ -75,7 +75,7 @@ def read_ratings(source: Source) -> Iterator[Rating]:
 
 
 class _Reading:
-    """Reads one sheet and knows the line."""
+    """Reads one sheet and keeps track of the line."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -107,7 +107,7 @@ class _Reading:
             if len(fields) != len(columns):
                 self.fail(
                     f"the row has {len(fields)} fields, but there are {len(columns)} columns. A "
-                    "text with commas or quotes must stand in quotes."
+                    "text with commas or quotes must be in quotes."
                 )
             row = dict(zip(columns, map(str.strip, fields), strict=True))
             if not row["item"]:
@@ -124,7 +124,7 @@ class _Reading:
                 fields = next(reader, None)
             except csv.Error as error:
                 self._line = max(self._line, reader.line_num)  # type: ignore[attr-defined]
-                self.fail(f"this is no CSV ({error}).")
+                self.fail(f"this is not CSV ({error}).")
             if fields is None:
                 return
             yield fields

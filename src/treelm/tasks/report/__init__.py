@@ -1,1 +1,1 @@
-"""Reports of experiments: what was measured, on what, with what, and how sure it is."""
+"""Reports of experiments: what was measured, on what, with what, and how certain it is."""

@@ -28,7 +28,7 @@ def check_replaceable(folder: Path) -> None:
     """Refuse to replace anything but an empty folder or a report.
 
     Raises:
-        OutputFileError: if something would be lost that no report wrote.
+        OutputFileError: if something would be lost that is not part of a report.
     """
     shown = visible(str(folder))
     try:
@@ -47,13 +47,13 @@ def check_replaceable(folder: Path) -> None:
         raise OutputFileError(f"{shown}: cannot be replaced ({error.strerror}).") from error
     if foreign:
         raise OutputFileError(
-            f"{shown}: this folder holds {visible(foreign[0])}, which is no part of a report, so "
-            "it is not replaced. Give the report another name, or remove the folder first."
+            f"{shown}: this folder contains {visible(foreign[0])}, which is not part of a report, "
+            "so it is not replaced. Give the report another name, or remove the folder first."
         )
 
 
 def _listed(folder: Path) -> set[str]:
-    """Return the files that an older report says it consists of, if there is one."""
+    """Return the files that an older report lists as its own, if there is one."""
     run = folder / RUN
     if run.is_symlink() or not run.is_file() or run.stat().st_size > _LARGEST_RUN_BYTES:
         return set()
@@ -70,7 +70,7 @@ def _listed(folder: Path) -> set[str]:
 def write_folder(
     folder: Path, fill: Callable[[Path], None], run: Callable[[dict[str, str]], str]
 ) -> None:
-    """Write a report; whatever goes wrong, what stood there before stands there afterwards.
+    """Write a report; if anything goes wrong, what was there before is unchanged.
 
     Args:
         folder: Its name; the folder around it must exist.
@@ -78,7 +78,7 @@ def write_folder(
         run: Returns the content of ``run.json``, given the SHA-256 of all other files.
 
     Raises:
-        OutputFileError: if it cannot be written, or holds something else.
+        OutputFileError: if it cannot be written, or contains something else.
     """
     target = Path(os.path.realpath(folder))
     try:
@@ -102,7 +102,7 @@ def write_folder(
 
 
 def file_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that every file system takes, for a model of any name.
+    """Return a name that every file system accepts, for a model of any name.
 
     Examples:
         >>> file_name("5-gram/PLSA", ()), file_name("A", {"a"})
@@ -118,7 +118,7 @@ def file_name(name: str, taken: Collection[str]) -> str:
 
 
 def json_text(record: Mapping[str, object]) -> str:
-    """Return a record as JSON that people can read too; infinities become strings."""
+    """Return a record as readable JSON; infinities become strings."""
     return json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -131,5 +131,5 @@ def _plain(value: object) -> object:
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write a text file in UTF-8; what is no valid Unicode becomes a question mark."""
+    """Write a text file in UTF-8; invalid Unicode becomes a question mark."""
     path.write_bytes(content.encode("utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""The files an experiment read: known by their content, not by their place."""
+"""The files an experiment read: identified by their content, not by their location."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class InputRecord:
         name: What the experiment calls it, such as ``test``.
         role: What it is for.
         files: Names of the files, without their folders.
-        sha256: Of the content.
-        sentences: How many, where known.
-        tokens: How many, where known.
-        stands_for: Data of a publication that this stands in for, or None.
+        sha256: Hash of the content.
+        sentences: Number of sentences, where known.
+        tokens: Number of tokens, where known.
+        stands_for: Data of a publication that this replaces, or None.
     """
 
     name: str
@@ -42,7 +42,7 @@ class InputRecord:
     stands_for: str | None = None
 
     def to_record(self) -> dict[str, object]:
-        """Return it as JSON knows it."""
+        """Return it as a JSON object."""
         return {
             "name": self.name,
             "role": self.role,
@@ -54,7 +54,7 @@ class InputRecord:
         }
 
 
-#: A file by name, a corpus, a text, or what is known of one.
+#: A file by name, a corpus, a text, or its fingerprint.
 Input = Source | TextCorpus | TreeCorpus | EncodedText | Fingerprint
 
 
@@ -68,7 +68,7 @@ def record_input(
 
     Raises:
         InputFileError: for a file that cannot be read.
-        UsageError: for a text that came from no file.
+        UsageError: for a text that was not read from a file.
     """
     if isinstance(source, (str, os.PathLike)):
         return InputRecord(name, role, _names([source]), file_sha256(source), stands_for=stands_for)
@@ -78,8 +78,8 @@ def record_input(
     found = source if isinstance(source, Fingerprint) else source.fingerprint
     if found is None:
         raise UsageError(
-            f"{visible(name)}: this text came from no file, so it has no fingerprint. Report the "
-            "file it was made from."
+            f"{visible(name)}: this text was not read from a file, so it has no fingerprint. "
+            "Report the file it was made from."
         )
     return InputRecord(name, role, files, *found, stands_for=stands_for)
 

@@ -1,4 +1,4 @@
-"""The report as one page of HTML that needs nothing but itself: no network, no scripts."""
+"""The report as one self-contained HTML page: no network, no scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treelm.tasks.report.tables import NUMBERS, TextTable
 from treelm.view.markup import escape, escape_attribute
 
 _SVG = "{http://www.w3.org/2000/svg}"
-#: What pictures may hold; anything else could run or load something.
+#: What pictures may contain; anything else could run or load something.
 _PICTURE_ELEMENTS = frozenset(
     {"svg", "title", "desc", "style", "g", "rect", "circle", "line", "path", "text", "tspan"}
 )
@@ -74,7 +74,7 @@ class Figure:
     """A picture and what it shows.
 
     Raises:
-        UsageError: if the picture is no SVG, or holds something that could run or load something.
+        UsageError: if the picture is not SVG, or could run or load something.
     """
 
     svg: str
@@ -84,9 +84,9 @@ class Figure:
         try:
             root = ET.fromstring(self.svg)
         except ET.ParseError as error:
-            raise UsageError(f"a picture of the report is no SVG ({error}).") from error
+            raise UsageError(f"a picture of the report is not SVG ({error}).") from error
         if root.tag != f"{_SVG}svg" or not self.svg.startswith("<svg"):
-            raise UsageError("a picture of the report is no SVG.")
+            raise UsageError("a picture of the report is not SVG.")
         for element in root.iter():
             name = str(element.tag).removeprefix(_SVG)
             active = [key for key in element.attrib if "href" in key or key.startswith("on")]
@@ -94,7 +94,7 @@ class Figure:
             loads = any(map(_loads_something, styles))
             if name not in _PICTURE_ELEMENTS or active or loads:
                 raise UsageError(
-                    f"a picture of the report holds {escape(name)} {' '.join(active)}; pictures "
+                    f"a picture of the report contains {escape(name)} {' '.join(active)}; pictures "
                     "must not run or load anything. Draw them with treelm.view.plots."
                 )
 
@@ -105,7 +105,7 @@ def _loads_something(style: str) -> bool:
 
 @dataclass
 class Section:
-    """A part of the page: a heading, and what stands below it in this order."""
+    """A part of the page: a heading, and what follows it, in this order."""
 
     heading: str
     human: str | None = None
@@ -121,7 +121,7 @@ class Section:
 
 
 def html_page(title: str, signature: str, sections: Sequence[Section]) -> str:
-    """Return the page; whatever the texts hold, they are shown as they are."""
+    """Return the page; texts are shown as they are, whatever they contain."""
     return _PAGE.format(
         title=escape(title),
         signature=escape(signature),

@@ -1,6 +1,6 @@
 """The report of an experiment: collect everything, then write it once.
 
-A report is a folder: ``run.json`` (options, seeds, versions, hashes), ``scores/`` (one table a
+A report is a folder: ``run.json`` (options, seeds, versions, hashes), ``scores/`` (one table per
 model), ``results.json`` (every number), ``tables.md`` and ``report.html`` for people. Two runs with
 the same inputs and seeds give the same files, but for date and duration in ``run.json``.
 """
@@ -44,7 +44,7 @@ from treelm.tasks.report.summary import Summary
 from treelm.tasks.report.tables import TextTable
 from treelm.version import versions
 
-#: What options and facts may be: what JSON holds.
+#: What options and facts may be: JSON values.
 Plain = str | int | float | bool | None
 
 
@@ -52,15 +52,15 @@ class Report:
     """Collects what an experiment did and found; `write` writes it.
 
     Args:
-        folder: Folder to write; nothing, an empty folder, or an older report may stand there.
-        title: What the experiment is.
-        seeds: Seed of everything that is random, by what it is for; at least one.
+        folder: Folder to write; it may not exist, be empty, or contain an older report.
+        title: Title of the experiment.
+        seeds: Seeds of everything random, by their purpose; at least one.
         options: Everything else that was chosen.
-        recipe: Short name of the recipe that was followed, such as ``E-PPL``.
+        recipe: Short name of the recipe, such as ``E-PPL``.
 
     Raises:
         UsageError: without a seed.
-        OutputFileError: if something else stands there.
+        OutputFileError: if the folder contains something else.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Report:
         recipe: str | None = None,
     ) -> None:
         if not seeds:
-            raise UsageError("a report needs the seeds of all that was random.")
+            raise UsageError("a report needs the seeds of everything random.")
         self.folder = Path(folder)
         check_replaceable(Path(os.path.realpath(folder)))
         self.title = title
@@ -104,10 +104,11 @@ class Report:
             name: What the experiment calls it.
             source: A file, a corpus, a text read from files, or a fingerprint.
             role: What it is for: train, tune, test or other.
-            stands_for: Data of a publication that it stands in for.
+            stands_for: Data of a publication that it replaces.
 
         Raises:
-            UsageError: ``E_TEST_IN_TRAINING`` or ``E_TUNED_ON_TEST`` if test data are used twice.
+            UsageError: ``E_TEST_IN_TRAINING`` or ``E_TUNED_ON_TEST`` if test data are also used for
+                training or tuning.
         """
         record = record_input(name, source, role=role, stands_for=stands_for)
         check_roles([*self._inputs, record])
@@ -125,11 +126,11 @@ class Report:
         name: str = "test",
         allow_overlap: bool = False,
     ) -> Overlap:
-        """Count the test sentences that stand in the training text.
+        """Count the test sentences that occur in the training text.
 
         Raises:
             CorpusFormatError: ``E_OVERLAP`` above 1 % of those of at least five words, unless that
-                is allowed; the report then says so.
+                is allowed; the report then mentions it.
         """
         found = find_overlap(training, test)
         check_overlap(found, allow_overlap=allow_overlap)
@@ -137,12 +138,12 @@ class Report:
         if not found.is_tolerable:
             self.warn(
                 f"{name}: {found.telling_found} of {found.telling} test sentences of 5 or more "
-                f"words ({found.share:.1%}) stand in the training text; the overlap was allowed."
+                f"words ({found.share:.1%}) occur in the training text; the overlap was allowed."
             )
         return found
 
     def warn(self, message: str) -> None:
-        """Record something that readers must know; it stands on top of the report."""
+        """Record something that readers must know; it is shown at the top of the report."""
         self._warnings.append(message)
 
     # -- what was found ---------------------------------------------------------------------
@@ -157,7 +158,7 @@ class Report:
             table: Scores of all sentences that it did not drop.
             data: What was scored; models are compared on the same data only.
             dropped: Ids of the sentences that the model could not score. They are left out for all
-                models. A score of minus infinity is not dropped.
+                models. A score of minus infinity does not count as dropped.
 
         Raises:
             CorpusFormatError: ``E_SCORE_IDS`` or ``E_NAN``, see `common_sentences`.
@@ -170,7 +171,7 @@ class Report:
         self._dropped.setdefault(data, {})[model] = frozenset(dropped)
 
     def common_scores(self, data: str = "test") -> CommonSentences:
-        """Return the scores added so far, of the sentences that no model dropped.
+        """Return the scores so far of the sentences that no model dropped.
 
         Raises:
             CorpusFormatError: ``E_SCORE_IDS`` if models were given different sentences.
@@ -182,7 +183,7 @@ class Report:
         self._results.append(result)
 
     def add_published(self, published: Published) -> None:
-        """Record a published number, to stand beside ours in a column of its own."""
+        """Record a published number, shown beside ours in its own column."""
         self._published.append(published)
 
     def add_figure(self, svg: str, caption: str) -> None:
@@ -197,7 +198,7 @@ class Report:
         self._tables.append(TextTable(title, tuple(columns), cells))
 
     def set_human_preference(self, preference: Preference) -> None:
-        """Record what people preferred; without it the report says that nobody was asked."""
+        """Record what people preferred; without it the report says that none were asked."""
         self._human = preference
 
     # -- writing ----------------------------------------------------------------------------

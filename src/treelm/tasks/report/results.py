@@ -1,4 +1,4 @@
-"""What a report holds: our numbers, and published ones, which are never mixed."""
+"""The content of a report: our numbers and published ones, which are never mixed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treelm.errors import CorpusFormatError, UsageError, VocabularyError
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import LEVEL
 
-#: What stands where no people were asked. Nothing automatic may stand in its place.
+#: Shown where no people were asked. Nothing automatic may replace it.
 NOT_RUN = "NOT RUN"
 
 
@@ -22,18 +22,18 @@ class Result:
     Args:
         table: Title of the table it belongs to.
         model: What was measured.
-        metric: What of it.
-        data: What it was measured on, by its own name; never that of the data it stands in for.
+        metric: Name of the metric.
+        data: What it was measured on, by its own name; never that of the data it replaces.
         value: The number; may be infinite.
-        n: Items it was computed from.
+        n: Number of items it was computed from.
         interval: 95 % interval.
         p: Two-sided p-value of the difference to `baseline`.
         baseline: Model it is compared with.
-        digits: Decimal places shown to people; files for programs hold everything.
+        digits: Decimal places shown to people; machine-readable files have all of them.
 
     Raises:
-        CorpusFormatError: ``E_NAN`` for a value that is not a number.
-        UsageError: for a p-value without a baseline, or numbers that cannot be.
+        CorpusFormatError: ``E_NAN`` for NaN.
+        UsageError: for a p-value without a baseline, or impossible numbers.
     """
 
     table: str
@@ -52,13 +52,13 @@ class Result:
         numbers = (self.value, *(self.interval or ()), self.p or 0.0)
         if any(map(math.isnan, numbers)):
             raise CorpusFormatError(
-                f"{place}: the result is not a number. Something went wrong where it was computed.",
+                f"{place}: the result is NaN. Something went wrong when it was computed.",
                 code="E_NAN",
             )
         if (self.p is None) != (self.baseline is None):
-            raise UsageError(f"{place}: a p-value and the baseline it is against go together.")
+            raise UsageError(f"{place}: a p-value needs a baseline, and a baseline a p-value.")
         if self.p is not None and not 0 <= self.p <= 1:
-            raise UsageError(f"{place}: the p-value is {self.p}; it lies between 0 and 1.")
+            raise UsageError(f"{place}: the p-value is {self.p}; it must be between 0 and 1.")
         if self.n < 0 or (self.interval is not None and self.interval[0] > self.interval[1]):
             raise UsageError(f"{place}: the number of items or the interval is impossible.")
 
@@ -69,12 +69,12 @@ class Result:
 
     @property
     def shown_value(self) -> str:
-        """The value as people read it."""
+        """The value, formatted for people."""
         return shown_number(self.value, self.digits)
 
     @property
     def shown_interval(self) -> str:
-        """The interval as people read it."""
+        """The interval, formatted for people."""
         if self.interval is None:
             return "-"
         low, high = (shown_number(end, self.digits) for end in self.interval)
@@ -82,7 +82,7 @@ class Result:
 
     @property
     def shown_p(self) -> str:
-        """The p-value, what it is against, and a mark where it is not significant."""
+        """The p-value, its baseline, and a mark where it is not significant."""
         if self.p is None or self.baseline is None:
             return "-"
         value = "< 0.001" if self.p < 0.001 else f"{self.p:.3f}"
@@ -90,7 +90,7 @@ class Result:
         return f"{value} against {self.baseline}{mark}"
 
     def to_record(self) -> dict[str, object]:
-        """Return it as JSON knows it."""
+        """Return it as a JSON object."""
         return {
             "table": self.table,
             "model": self.model,
@@ -107,15 +107,15 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A number that somebody else published; only for comparison, never a threshold.
+    """A published number of others; only for comparison, never a threshold.
 
     Args:
         table: Title of the table it belongs to.
-        model: Model, by the name our result has.
-        metric: Metric, by the name our result has.
+        model: Name of the model in our results.
+        metric: Name of the metric in our results.
         data: What it was measured on.
         value: The number.
-        source: Where it stands.
+        source: Where it was published.
         checked: Whether it was compared with the publication; if not, it is marked.
         digits: Decimal places shown.
     """
@@ -131,15 +131,15 @@ class Published:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
-            raise UsageError(f"{visible(self.source)}: a published value is a finite number.")
+            raise UsageError(f"{visible(self.source)}: a published value must be a finite number.")
 
     @property
     def shown_value(self) -> str:
-        """The value as people read it."""
+        """The value, formatted for people."""
         return shown_number(self.value, self.digits) + ("" if self.checked else " †")
 
     def to_record(self) -> dict[str, object]:
-        """Return it as JSON knows it."""
+        """Return it as a JSON object."""
         return {
             "table": self.table,
             "model": self.model,
@@ -152,7 +152,7 @@ class Published:
 
 
 def check_vocabularies(results: Iterable[Result], vocabularies: Mapping[str, object]) -> None:
-    """Refuse to set perplexities over different words side by side.
+    """Refuse to show perplexities over different vocabularies side by side.
 
     Args:
         results: All results; those of one table and one text whose metric is called perplexity
@@ -178,7 +178,7 @@ def check_vocabularies(results: Iterable[Result], vocabularies: Mapping[str, obj
 
 
 def shown_number(value: float, digits: int) -> str:
-    """Return a number as people read it.
+    """Return a number, formatted for people.
 
     Examples:
         >>> shown_number(1234.567, 2), shown_number(float("-inf"), 2)
@@ -188,5 +188,5 @@ def shown_number(value: float, digits: int) -> str:
 
 
 def json_number(value: float) -> float | str:
-    """Return a number as JSON can hold it: infinities are the strings ``inf`` and ``-inf``."""
+    """Return a number as JSON can represent it: infinities are the strings ``inf`` and ``-inf``."""
     return value if math.isfinite(value) else str(value)

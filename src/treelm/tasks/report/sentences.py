@@ -16,7 +16,7 @@ from treelm.errors import CorpusFormatError
 
 #: Shorter sentences, such as "He left .", are found everywhere by chance.
 SHORTEST_TELLING = 5
-#: Largest share of test sentences that may stand in the training text.
+#: Largest share of test sentences that may occur in the training text.
 TOLERATED_OVERLAP = 0.01
 
 #: Not even surrogates: they cannot be written as UTF-8.
@@ -29,8 +29,8 @@ class CommonSentences:
 
     Args:
         tables: By model; all have the same ids in the same order.
-        dropped: How many sentences each model had dropped.
-        left_out: Sentences left out for all because some model had dropped them.
+        dropped: Number of sentences that each model dropped.
+        left_out: Number of sentences left out for all because some model dropped them.
     """
 
     tables: dict[str, ScoreTable]
@@ -41,24 +41,24 @@ class CommonSentences:
 def common_sentences(
     tables: Mapping[str, ScoreTable], dropped: Mapping[str, Collection[str]] | None = None
 ) -> CommonSentences:
-    """Leave out for all models what one of them dropped.
+    """Leave out for all models the sentences that one of them dropped.
 
-    A score of minus infinity is a score, and is not dropped.
+    A score of minus infinity is a score, and does not count as dropped.
 
     Args:
         tables: Scores by model, in any order of the sentences.
-        dropped: Ids of the sentences that a model could not score, by model. They may stand in its
-            table or be missing there; any other id must be in every table.
+        dropped: Ids of the sentences that a model could not score, by model. They may be in its
+            table or missing there; any other id must be in every table.
 
     Raises:
         CorpusFormatError: ``E_SCORE_IDS`` if the tables are about different sentences, ``E_NAN``
-            for a score that is not a number, ``E_NO_DATA`` if nothing is left.
+            for a score that is NaN, ``E_NO_DATA`` if nothing is left.
     """
     dropped = dropped or {}
     for model in dropped:
         if model not in tables:
             raise CorpusFormatError(
-                f'sentences were dropped by "{visible(model)}", of which there are no scores.',
+                f'sentences were dropped by "{visible(model)}", which has no scores.',
                 code="E_SCORE_IDS",
             )
     without = frozenset[str]().union(*dropped.values())
@@ -90,9 +90,9 @@ def common_sentences(
 def _check_ids(model: str, table: ScoreTable) -> None:
     for one, count in Counter(table.ids).items():
         if not one or _NO_ID.search(one):
-            reason = "is empty or holds a tab or a line end"
+            reason = "is empty or contains a tab or a line end"
         elif count > 1:
-            reason = "stands for two sentences"
+            reason = "is used for two sentences"
         else:
             continue
         raise CorpusFormatError(
@@ -110,7 +110,7 @@ def _check_finite(model: str, table: ScoreTable) -> None:
             place = int(wrong[0])
             raise CorpusFormatError(
                 f'{visible(model)}: the score of the sentence "{visible(table.ids[place])}" is '
-                f"{values[place]}; a score is a number or -inf. Something went wrong where it was "
+                f"{values[place]}; a score is a number or -inf. Something went wrong when it was "
                 "made.",
                 code="E_NAN",
             )
@@ -149,13 +149,13 @@ def _check_lengths(
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many test sentences stand word for word in the training text.
+    """How many test sentences occur word for word in the training text.
 
     Args:
-        sentences: Test sentences.
-        found: Of these, how many stand in the training text.
-        telling: Test sentences of at least five words.
-        telling_found: Of these, how many stand in the training text.
+        sentences: Number of test sentences.
+        found: Number of these that occur in the training text.
+        telling: Number of test sentences of at least five words.
+        telling_found: Number of these that occur in the training text.
         examples: A few of the latter.
     """
 
@@ -167,7 +167,7 @@ class Overlap:
 
     @property
     def share(self) -> float:
-        """Share of the test sentences of at least five words that stand in the training text."""
+        """Share of the test sentences of at least five words that occur in the training text."""
         return self.telling_found / self.telling if self.telling else 0.0
 
     @property
@@ -176,7 +176,7 @@ class Overlap:
         return self.share <= TOLERATED_OVERLAP
 
     def to_record(self) -> dict[str, object]:
-        """Return it as JSON knows it."""
+        """Return it as a JSON object."""
         return {
             "sentences": self.sentences,
             "found": self.found,
@@ -189,7 +189,7 @@ class Overlap:
 def find_overlap(
     training: Iterable[Sequence[str]], test: Iterable[Sequence[str]], *, examples: int = 3
 ) -> Overlap:
-    """Count the test sentences that stand in the training text; that is read once and not kept.
+    """Count the test sentences that occur in the training text, which is read once and not kept.
 
     Examples:
         >>> test = [("we", "saw", "it"), ("the", "boat", "left", "at", "noon")]
@@ -217,15 +217,15 @@ def check_overlap(overlap: Overlap, *, allow_overlap: bool = False) -> None:
 
     Raises:
         CorpusFormatError: ``E_OVERLAP`` if more than 1 % of the test sentences of at least five
-            words stand in the training text, unless that is allowed.
+            words occur in the training text, unless that is allowed.
     """
     if overlap.is_tolerable or allow_overlap:
         return
     shown = "; ".join(f'"{visible(one[:60])}"' for one in overlap.examples)
     raise CorpusFormatError(
         f"{overlap.telling_found} of {overlap.telling} test sentences of {SHORTEST_TELLING} or "
-        f"more words ({overlap.share:.1%}) stand in the training text, such as {shown}. More than "
-        f"{TOLERATED_OVERLAP:.0%} makes the test worthless: split the data anew, or allow the "
-        "overlap, which the report will then say.",
+        f"more words ({overlap.share:.1%}) occur in the training text, such as {shown}. More than "
+        f"{TOLERATED_OVERLAP:.0%} makes the test worthless: split the data again, or allow the "
+        "overlap, which the report will then mention.",
         code="E_OVERLAP",
     )

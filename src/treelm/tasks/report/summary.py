@@ -1,4 +1,4 @@
-"""What people read of a report: the same content as Markdown and as a page of HTML."""
+"""The readable part of a report: the same content as Markdown and as an HTML page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from treelm.tasks.report.tables import (
     result_tables,
 )
 
-#: Digits of a hash that people compare; run.json holds all.
+#: Digits of a hash that people compare; run.json has all.
 _SHOWN_HASH = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Everything that is shown to people.
+    """Everything shown to people.
 
     Args:
         title: Title of the report.

@@ -20,13 +20,13 @@ COLUMNS = (
     "published on",
     "source",
 )
-#: Columns of numbers, which are set flush right.
+#: Columns of numbers, which are right-aligned.
 NUMBERS = frozenset({"value", "n", "95 % interval", "published"})
 
 UNCHECKED = "† not checked against the publication"
 STAND_IN = (
     "The column data names what our numbers were measured on. Published numbers were measured on "
-    "other data and stand beside ours for orientation only."
+    "other data and are shown for orientation only."
 )
 
 _MARKDOWN = str.maketrans(
@@ -51,7 +51,7 @@ class TextTable:
 def result_tables(results: Iterable[Result], published: Iterable[Published]) -> list[TextTable]:
     """Return our numbers beside the published ones, in the order in which they were reported.
 
-    A published number without one of ours stands beside ``not run``.
+    A published number without one of ours is shown beside ``not run``.
     """
     ours: dict[str, dict[tuple[str, str], list[Result]]] = {}
     theirs: dict[str, dict[tuple[str, str], list[Published]]] = {}
@@ -93,14 +93,14 @@ def _rows(
 
 
 def notes(published: Sequence[Published]) -> list[str]:
-    """Return what must be said below tables that hold published numbers."""
+    """Return the notes below tables with published numbers."""
     if not published:
         return []
     return [STAND_IN, *([] if all(number.checked for number in published) else [UNCHECKED])]
 
 
 def markdown_table(table: TextTable) -> str:
-    """Return a table as Markdown; whatever its cells hold, they stay cells."""
+    """Return a table as Markdown; cells stay cells, whatever they contain."""
     rule = ["---:" if column in NUMBERS else "---" for column in table.columns]
     lines = [_line(map(markdown_text, table.columns)), _line(rule)]
     lines += [_line(map(markdown_text, row)) for row in table.rows]

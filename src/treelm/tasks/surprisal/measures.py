@@ -1,4 +1,4 @@
-"""What a parser believes after each word, as numbers for a regression."""
+"""Measures of the parser states after each word, for regressions."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ Columns = dict[str, npt.NDArray[np.float64]]
 
 
 def chosen_measures(model: LanguageModel, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the measures that names stand for; ``all`` is those that the model has.
+    """Return the measures of the given names; ``all`` is those that the model has.
 
     Raises:
-        UsageError: for a name that is none.
+        UsageError: for an unknown name.
         UnsupportedTask: for a measure of parsers, if the model does not parse word by word.
     """
     for name in names:
         if name != "all" and name not in MEASURES:
             raise UsageError(
-                f'there is no measure "{name}"; there are: all, {", ".join(MEASURES)}.'
+                f'there is no measure "{name}"; choose from: all, {", ".join(MEASURES)}.'
             )
     parser = parsing_part(model)
     if "all" in names:
         return MEASURES if parser is not None else ()
     if names and parser is None:
         raise UnsupportedTask(
-            f'"{names[0]}" describes what a parser believes, and a model of the system '
-            f"{model.system} does not parse word by word. Use an hhmm model, or a mixture with one."
+            f'"{names[0]}" describes the states of an incremental parser, which '
+            f"{model.system} models are not. Use an hhmm model, or a mixture with one."
         )
     return tuple(name for name in MEASURES if name in names)
 
@@ -61,17 +61,17 @@ def parsing_part(model: LanguageModel) -> HhmmModel | None:
 def measure_sentences(model: HhmmModel, sentences: Sequence[Words], *, threads: int = 1) -> Columns:
     """Return every measure after each word and end of sentences, in flat arrays.
 
-    * ``entropy`` of the distribution over stores, in bits;
-    * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over stores);
-    * ``depth``: elements in use in the most probable store;
+    * ``entropy`` of the distribution over parser states, in bits;
+    * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over parser states);
+    * ``depth``: elements on the most probable stack;
     * ``open_nodes``: expected number of constituents begun and not complete;
-    * ``embedding_difference``: how much the expected depth of the store has grown (Wu et al. 2010);
-    * ``beam_mass``: share of the probability that pruning left.
+    * ``embedding_difference``: how much the expected depth of the stack has grown (Wu et al. 2010);
+    * ``beam_mass``: share of the probability that pruning kept.
 
     Args:
         model: The model.
         sentences: Each is parsed on its own.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
     """
     text = encode_sentences(map(words_of, sentences), model.vocabulary)
     scores, found = model.measure_ids(text.ids, text.starts, threads=threads)

@@ -1,4 +1,4 @@
-"""What an incremental parser believes after each word of a sentence."""
+"""The states of an incremental parser after each word of a sentence."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from treelm.models.interface.scores import bits
 from treelm.models.interface.states import State
 from treelm.models.interface.words import Words, words_of
 from treelm.tasks.surprisal.measures import parsing_part
-from treelm.view.parser_states import Belief
+from treelm.view.parser_states import ParserStates
 
 
-def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Belief]:
-    """Return the heaviest stores after each word.
+def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[ParserStates]:
+    """Return the most likely parser states after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         sentence: The words.
-        count: How many stores.
+        count: Number of parser states.
 
     Raises:
         UnsupportedTask: if the model does not parse word by word.
@@ -25,13 +25,13 @@ def beliefs(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[Be
     parser = parsing_part(model)
     if parser is None:
         raise UnsupportedTask(
-            f"a model of the system {model.system} does not parse word by word, so it has no "
-            "stores to show. Use an hhmm model."
+            f"{model.system} models do not parse word by word, so they have no parser states "
+            "to show. Use an hhmm model."
         )
     state: State = parser.initial()
     found = []
     for word in words_of(sentence):
         log_prob, state = parser.advance(state, word)
-        stores = tuple((str(s), s.weight) for s in parser.stores(state, count))
-        found.append(Belief(word, bits(log_prob), stores))
+        states = tuple((str(s), s.weight) for s in parser.stores(state, count))
+        found.append(ParserStates(word, bits(log_prob), states))
     return found

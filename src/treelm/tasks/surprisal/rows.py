@@ -1,4 +1,4 @@
-"""The rows of a surprisal table: one a word, kept as the columns of a sentence."""
+"""The rows of a surprisal table: one per word, kept as the columns of a sentence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class SurprisalRow(NamedTuple):
         doc_id: Number of the document, from 1.
         sent_id: Number of the sentence in the whole text, from 1.
         word_id: Number of the word in its sentence, from 1.
-        word: The word as it stands.
+        word: The word as written.
         surprisal: In bits.
         log_prob: Natural logarithm of the probability.
-        oov: Whether the model does not know the word.
-        measures: What else was asked for, in the order of the columns.
+        oov: Whether the word is out of vocabulary.
+        measures: Other requested measures, in the order of the columns.
     """
 
     doc_id: int
@@ -43,7 +43,7 @@ COLUMNS = SurprisalRow._fields[:-1]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceRows(Sequence[SurprisalRow]):
-    """The rows of one sentence, made when they are asked for.
+    """The rows of one sentence, made on demand.
 
     Args:
         doc_id: Number of the document, from 1.
@@ -51,7 +51,7 @@ class SentenceRows(Sequence[SurprisalRow]):
         words: The words, perhaps with the end of the sentence.
         surprisal: In bits.
         log_prob: Natural logarithms.
-        oov: Which words the model does not know.
+        oov: Which words are out of vocabulary.
         measures: Other columns.
     """
 

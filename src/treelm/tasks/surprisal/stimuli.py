@@ -1,4 +1,4 @@
-"""Tables of stimuli: every row kept as it stands, with what a model says beside it."""
+"""Tables of stimuli: every row kept as it is, with the model's measures beside it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
     """Return a table of stimuli: tab-separated without quotes, or ``.csv``.
 
     Args:
-        source: A file with a header; it has a column ``word``, each cell of which holds a word or
+        source: A file with a header; it has a column ``word``, each cell of which has a word or
             the words of a region.
         sentence: The columns by which neighbouring rows belong to one sentence; by default
             ``sent_id``, ``sentence``, ``item`` and ``condition``, or ``item``.
@@ -69,7 +69,8 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
     table = [row for row in table if row and row != ("",)]
     if not table or "word" not in table[0] or len(set(table[0])) < len(table[0]):
         raise CorpusFormatError(
-            f'{name}: a table of stimuli begins with the names of its columns, one of them "word". '
+            f"{name}: the first line of a table of stimuli must name its columns, one of them "
+            '"word". '
             "Save it with tabs between columns, or as .csv.",
             code="E_STIMULI",
             path=name,
@@ -91,7 +92,7 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
     missing = [each for each in chosen if each not in columns]
     if missing or not chosen:
         raise UsageError(
-            f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that says "
+            f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that tells "
             f"which rows are a sentence. Columns: {', '.join(columns)}."
         )
     return Stimuli(columns, tuple(rows), chosen)
@@ -111,7 +112,7 @@ def stimuli_table(
     """
     taken = [name for name in (*_ADDED, *measures) if name in stimuli.columns]
     if taken:
-        raise UsageError(f'the table has a column "{taken[0]}" already; rename it.')
+        raise UsageError(f'the table already has a column "{taken[0]}"; rename it.')
     added = list(_added_cells(model, stimuli, measures, threads=threads))
     columns = (*stimuli.columns, *_ADDED, *measures)
     if form == "parquet":

@@ -18,7 +18,7 @@ from treelm.models.interface.model import LanguageModel, Task
 from treelm.tasks.surprisal.measures import chosen_measures, measure_sentences, parsing_part
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 
-#: Sentences that are scored at once, unless each is wanted at once.
+#: Number of sentences scored together, unless line-buffered.
 SENTENCES_AT_ONCE = 1024
 
 
@@ -34,16 +34,16 @@ def surprisal_rows(
     """Yield the rows of each sentence.
 
     Args:
-        model: A model that goes word by word.
+        model: An incremental model.
         sentences: The text, for example ``TextCorpus(paths).with_documents()``.
         eos: Whether each sentence ends with a row ``</s>``.
         measures: Which of `treelm.tasks.surprisal.measures.MEASURES` are added, in their order.
-        threads: Kernel threads; results do not depend on it.
-        line_buffered: Score every sentence as soon as it comes.
+        threads: Number of threads.
+        line_buffered: Score every sentence as soon as it arrives.
 
     Raises:
         UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
-        CorpusFormatError: for what is no sentence of words.
+        CorpusFormatError: for anything but a sentence of words.
     """
     incremental = as_incremental(model)
     chosen = chosen_measures(model, measures)
@@ -85,7 +85,7 @@ def surprisal_rows(
 def _raise_with_place(
     model: IncrementalModel, batch: Sequence[SentenceInDocument], before: int
 ) -> None:
-    """Refuse the first sentence of a batch that holds what is no word."""
+    """Refuse the first sentence of a batch that contains an invalid word."""
     for number, each in enumerate(batch, before + 1):
         try:
             model.vocabulary.encode(each.words)
@@ -100,15 +100,15 @@ def _encoded(batch: Sequence[SentenceInDocument], model: LanguageModel) -> Encod
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:
-    """Return the model if it goes word by word.
+    """Return the model if it is incremental.
 
     Raises:
         UnsupportedTask: ``E_NOT_INCREMENTAL``.
     """
     if not isinstance(model, IncrementalModel):
         raise UnsupportedTask(
-            f"surprisal is that of words, and a model of the system {model.system} scores whole "
-            "sentences only. Use an incremental model such as ngram.",
+            f"surprisal is a measure of words, and {model.system} models score whole sentences "
+            "only. Use an incremental model such as ngram.",
             code="E_NOT_INCREMENTAL",
         )
     model.require(Task.SURPRISAL)

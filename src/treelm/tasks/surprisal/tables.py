@@ -28,8 +28,8 @@ def table_lines(
         sentences: The rows.
         measures: Names of the columns after those that every model has.
         form: ``tsv`` without any quoting, because ``"`` is a word; ``csv`` quoted where needed;
-            ``jsonl`` one object a row; ``parquet``; ``itemmeasures``, the space-separated table of
-            modelblocks; ``minicons``, one JSON list of words and bits a sentence.
+            ``jsonl`` one object per row; ``parquet``; ``itemmeasures``, the space-separated table
+            of modelblocks; ``minicons``, one JSON list of words and bits per sentence.
 
     Examples:
         >>> row = SurprisalRow(1, 1, 1, '"', 1.0, -0.6931, False)
@@ -47,7 +47,7 @@ def table_lines(
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no infinity."""
+    """JSON has no infinity."""
     return value if math.isfinite(value) else None
 
 

@@ -1,0 +1,67 @@
+"""Text that a parser gives trees, so that a model of trees can be trained on it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import Source, read_lines, source_name
+from treelm.errors import UsageError
+from treelm.models.interface.sentence_batches import worked_batches
+from treelm.models.interface.tree_model import GivesTrees, k_best_lists
+from treelm.models.run import Run
+
+#: Lines that are parsed at once.
+_LINES_AT_ONCE = 512
+
+
+@contextmanager
+def with_parsed_text(
+    corpus: TreeCorpus | None, text: TextCorpus | None, parser: GivesTrees | None, run: Run
+) -> Iterator[TreeCorpus]:
+    """Give a corpus with the best trees of a text, which lie in temporary files meanwhile.
+
+    Sentences for which the parser has no tree are left out.
+
+    Args:
+        corpus: Trees that come first; None for none.
+        text: The text; None for none.
+        parser: What gives it trees.
+        run: How the training is run.
+
+    Raises:
+        UsageError: without trees and text, or if there is a text and no parser.
+    """
+    if corpus is None and text is None:
+        raise UsageError("give trees, or text with a parser, or both.")
+    trees = TreeCorpus(()) if corpus is None else corpus
+    if text is None:
+        yield trees
+        return
+    if parser is None:
+        raise UsageError("text has no trees: give a parser with --parser to find them.")
+    with tempfile.TemporaryDirectory(dir=run.temporary) as folder:
+        paths: list[Source] = list(trees.paths)
+        for number, source in enumerate(text.paths):
+            parsed = Path(folder) / f"{number}.{Path(source_name(source)).name}.parsed.mrg"
+            _parse(source, parser, parsed, run)
+            paths.append(parsed)
+        yield replace(trees, paths=tuple(paths))
+
+
+def _parse(source: Source, parser: GivesTrees, target: Path, run: Run) -> None:
+    def parse(batch: Sequence[Sequence[str]]) -> list[str]:
+        found = k_best_lists(parser, batch, 1, threads=run.threads)
+        return [f"{best[0].tree}\n" for best in found if best and not best[0].is_fallback]
+
+    vocabulary = getattr(parser, "vocabulary", None)
+    with target.open("wb") as out, run.progress.step("parsing", unit="sentences") as step:
+        for _, batch, lines in worked_batches(
+            vocabulary, read_lines(source), _LINES_AT_ONCE, parse, source, 1
+        ):
+            out.writelines(line.encode() for line in lines)
+            step.advance(len(batch))

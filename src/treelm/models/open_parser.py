@@ -1,0 +1,47 @@
+"""Parsers by the name of a folder or a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from treelm.corpus.files import Source
+from treelm.errors import UnsupportedTask
+from treelm.grammar.forest_file import ForestFile
+from treelm.grammar.forest_format import MAGIC
+from treelm.models.interface.cached_parser import CachedParser
+from treelm.models.interface.model import Task
+from treelm.models.interface.parse_lists import ParseLists
+from treelm.models.interface.tree_model import GivesTrees
+
+
+def open_parser(source: Source) -> GivesTrees:
+    """Return a parser: a model folder, or a file of parses that stands in for one.
+
+    Args:
+        source: The folder of a model that parses, a file of parses that `treelm parse -o
+            FILE.forest` wrote, or one of k-best lists as `read_tree_lists` reads them.
+
+    Raises:
+        UnsupportedTask: if the model does not parse.
+    """
+    from treelm.models.registry import load
+
+    if is_forest(source):
+        return CachedParser(ForestFile(source))
+    if os.fspath(source) == "-" or not Path(source).is_dir():
+        return ParseLists(source)
+    model = load(source)
+    model.require(Task.PARSE)
+    if not isinstance(model, GivesTrees):
+        raise UnsupportedTask(f"a {model.system} model does not parse.")
+    return model
+
+
+def is_forest(source: Source) -> bool:
+    """Return whether a file is one of parses that treelm packed."""
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:  # opening it as what it should be says it better
+        return False

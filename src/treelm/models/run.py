@@ -1,0 +1,67 @@
+"""How a training is run: threads, memory, checkpoints, and what is told meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a training has finished: an iteration, a round, a cycle.
+
+    Args:
+        value: What was found, as the system describes it.
+        text: The same in one sentence, for people.
+        is_minor: Whether only those who want to see everything are told.
+        is_recorded: Whether the value, a dataclass, belongs to the record of the training.
+    """
+
+    value: object
+    text: str
+    is_minor: bool = False
+    is_recorded: bool = False
+
+
+def _ignore(_: object) -> None:
+    """Hear and forget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How a training is run. Nothing in here changes the model that comes out, to the last bit.
+
+    Args:
+        threads: Number of threads.
+        memory: Limit of the memory used; what does not fit is sorted in temporary files.
+        progress: Progress callback.
+        executor: Does work that is cut into shards.
+        temporary: Folder for temporary files, such as parsed text; None for the system's own.
+        checkpoint: Folder for what the last complete step of a long training left; None for none.
+        resume: Whether to continue from the checkpoint, if there is one.
+        note: Called with what people should know, such as trees that were left out.
+        event: Called after every step of a long training.
+
+    Examples:
+        >>> Run(threads=2).resume
+        False
+    """
+
+    threads: int = 1
+    memory: MemoryLimit | None = None
+    progress: Progress = SILENT
+    executor: Executor = SERIAL
+    temporary: Path | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+    note: Callable[[str], None] = _ignore
+    event: Callable[[Event], None] = _ignore
+
+
+#: One thread, nothing kept, nobody told.
+QUIET = Run()
