@@ -1,4 +1,4 @@
-"""The incremental right-corner model: time per word, per cached word, by length and by threads.
+"""The HHMM: time of a word, of a cached word, by length and by threads.
 
     python benchmarks/hhmm.py [--model FOLDER | --trees FILE...] [--text FILE] [--wide]
 

@@ -17,7 +17,7 @@ from treelm.models.hhmm.model import HhmmModel
 from treelm.models.ngram.model import NgramModel
 from treelm.tasks.report.report import Report
 from treelm.tasks.surprisal.parser_states import parser_states
-from treelm.view.parser_states import draw_states_svg
+from treelm.view.parser_states import draw_parser_states_svg
 from treelm.view.plots import Bar, draw_grouped_bars
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
@@ -170,8 +170,8 @@ def report_garden_paths(
                 for name, model in (("HHMM", hhmm), ("5-gram", ngram))
             ]
             report.add_figure(draw_surprisal(series, title=sentence), f"{item.kind}: {sentence}")
-        picture = draw_states_svg(parser_states(hhmm, item.ambiguous), title=item.ambiguous)
-        report.add_figure(picture, f"{item.kind}: parser states")
+        picture = draw_parser_states_svg(parser_states(hhmm, item.ambiguous), title=item.ambiguous)
+        report.add_figure(picture, f"{item.kind}: the parser states")
     columns = ("kind", "after", "word", "model", "ambiguous", "clear", "difference", "peak")
     report.add_table("Surprisal of the critical word, in bits", columns, rows)
     report.add_figure(

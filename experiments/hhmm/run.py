@@ -1,4 +1,4 @@
-"""The incremental right-corner model: perplexities, mixtures, sweeps, reading times, garden paths.
+"""The HHMM: perplexities, mixtures, sweeps, reading times, garden paths.
 
     python experiments/hhmm/run.py --output FOLDER [--data FOLDER] [--parts perplexity sweeps ...]
 
@@ -61,7 +61,7 @@ class Study:
         if study.missing:
             print(f"no table of perplexities yet; not scored: {', '.join(study.missing)}")
             return None
-        report = self._report("perplexity", "Incremental right-corner model: perplexities")
+        report = self._report("perplexity", "HHMM: perplexities")
         if len(study.names) < len(SETS):
             report.warn(f"Only these sets: {', '.join(study.names)}.")
         for name, make in self._models.makers().items():
@@ -72,7 +72,7 @@ class Study:
 
     def sweeps(self) -> Path:
         """Depth, beam, ratio and other options, on dev sentences."""
-        report = self._report("sweeps", "Incremental right-corner model: depth and beam")
+        report = self._report("sweeps", "HHMM: depth and beam")
         rows = KeptRows(self._output / "work/sweeps.json")
         sentences = every_nth(self._data, "dev", self._arguments.every)
         sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
@@ -84,7 +84,7 @@ class Study:
 
     def reading(self) -> Path:
         """Reading times of Natural Stories."""
-        report = self._report("reading", "Incremental right-corner model: reading times")
+        report = self._report("reading", "HHMM: reading times")
         folder = self._data / "reading/naturalstories"
         report_reading_times(
             report, self._models.hhmm, self._models.ngram(5), folder, self._threads
@@ -92,8 +92,8 @@ class Study:
         return report.write()
 
     def garden(self) -> Path:
-        """Garden-path sentences."""
-        report = self._report("garden", "Incremental right-corner model: garden paths")
+        """Sentences that lead readers astray."""
+        report = self._report("garden", "HHMM: garden paths")
         models = self._models
         report_garden_paths(report, models.hhmm, models.ngram(5), models.training_trees)
         return report.write()

@@ -35,8 +35,8 @@ class StudyModels:
         data: Folder of the data.
         folder: Where models and texts are kept; they are reused if it was made with the same
             options.
-        depth: Number of stack elements.
-        beam_width: Number of parser states kept.
+        depth: Elements of the stack.
+        beam_width: Stacks that are kept.
         held_out_every: Hold out every n-th document of the large texts; default: by text.
         threads: Number of threads of n-gram training.
     """
@@ -85,7 +85,7 @@ class StudyModels:
 
     @cached_property
     def hhmm(self) -> HhmmModel:
-        """The incremental right-corner model."""
+        """The HHMM."""
         config = HhmmConfig(depth=self._depth, beam_width=self._beam)
         return self._kept(
             "hhmm",

@@ -13,7 +13,7 @@ from corpora import Sentences
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.hhmm.config import HhmmConfig
-from treelm.models.hhmm.events import binary_trees, count_store_rules
+from treelm.models.hhmm.events import binary_trees, count_rules_by_depth
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.train import train_hhmm
 from treelm.tasks.report.report import Report
@@ -119,7 +119,7 @@ class Sweeps:
         picture = draw_line_chart(
             [Series("HHMM", tuple(Point(w, found[w, 0.0][0]) for w in beams))],
             title="Bits per word by beam width",
-            x_axis="parser states kept",
+            x_axis="stacks kept",
             y_axis="bits per word",
             log_x=True,
         )
@@ -186,7 +186,7 @@ class Sweeps:
 
 def _depth_counter(corpus: TreeCorpus, config: HhmmConfig) -> Callable[[], Row]:
     def count() -> Row:
-        depths = count_store_rules(binary_trees(corpus, config), 1).depth_of_tree
+        depths = count_rules_by_depth(binary_trees(corpus, config), 1).depth_of_tree
         found: list[float] = np.bincount(depths, minlength=40).astype(float).tolist()
         return found
 

@@ -56,10 +56,10 @@ def test_hhmm_scores_and_measures(folder: Path) -> None:
 
 
 def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) -> None:
-    plot, beliefs = tmp_path / "plot.svg", tmp_path / "beliefs.svg"
+    plot, states = tmp_path / "plot.svg", tmp_path / "states.svg"
     done = treelm(
         *("surprisal", "-m", folder, "--beam-width", "50", "--measures", "all"),
-        *("--plot", plot, "--beliefs", beliefs),
+        *("--plot", plot, "--parser-states", states),
         stdin=TEXT,
     )
     header, *rows = assert_fine(done).decode().splitlines()
@@ -73,7 +73,7 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     ]
     assert len(rows) == 11
     assert plot.read_text().startswith("<svg")
-    assert "ferry" in beliefs.read_text()
+    assert "ferry" in states.read_text()
 
 
 def test_hhmm_surprisal_keeps_stimuli(tmp_path: Path, folder: Path) -> None:

@@ -11,8 +11,7 @@ from tests.models.composite_models import sample_composite
 
 from treelm.errors import ModelFileError, TreelmError, UsageError
 from treelm.models.composite.model import CompositeModel
-from treelm.models.plsa.files import TABLES
-from treelm.store.folder import FolderWriter
+from treelm.store.folder import TABLES, FolderWriter
 
 
 class _Forger:

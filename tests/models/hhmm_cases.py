@@ -1,4 +1,4 @@
-"""Grammars of the worked examples, and small store models for tests."""
+"""Grammars of the worked examples, and small HHMMs for tests."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def exact_model(lines: list[str], depth: int, **options: object) -> HhmmModel:
 def sample_model(**options: object) -> HhmmModel:
     """Return a model of the packaged treebank."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TreelmWarning)  # some trees are deeper than small stores
+        warnings.simplefilter("ignore", TreelmWarning)  # some trees are deeper than small stacks
         return train_hhmm(sample_treebank(), HhmmConfig.model_validate(options))

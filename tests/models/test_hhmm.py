@@ -1,4 +1,4 @@
-"""The incremental right-corner model: training, options, states, caches, trees, samples, files."""
+"""The HHMM: training, options, states, caches, trees, samples, files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treelm.corpus.sample_treebank import sample_treebank
 from treelm.corpus.vocabulary_file import save_vocabulary
 from treelm.errors import EstimationError, ModelFileError, UnsupportedTask, UsageError
 from treelm.models.hhmm.config import HhmmConfig
-from treelm.models.hhmm.events import binary_trees, count_store_rules, whole_sentence
+from treelm.models.hhmm.events import binary_trees, count_rules_by_depth, whole_sentence
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.train import model_from_grammar, train_hhmm
@@ -37,7 +37,7 @@ SENTENCES = sample_sentences()
 def test_hhmm_counts_sides_and_depths_as_the_transform_defines_them(binarization: str) -> None:
     config = HhmmConfig.model_validate({"binarization": binarization})
     trees = binary_trees(sample_treebank(), config)
-    counts = count_store_rules(trees, 4)
+    counts = count_rules_by_depth(trees, 4)
     names = counts.rules.symbols
     expected: dict[tuple[str, int, str], int] = {}
     depths = []
@@ -320,7 +320,7 @@ def test_hhmm_measures_describe_the_stores() -> None:
     assert measures.entropy.tolist() == [0, 0, 0, 1, 1, 0]
     assert measures.mean_depth.tolist() == [1, 1, 2, 2.5, 1.5, 0]
     assert measures.beam_mass[:5].tolist() == [1] * 5
-    assert measures.stores.tolist() == [1, 1, 1, 2, 2, 0]
+    assert measures.stacks.tolist() == [1, 1, 1, 2, 2, 0]
 
 
 def test_hhmm_next_tags_add_up() -> None:

@@ -1,4 +1,4 @@
-"""What the store model has worked out about words is kept, and changes nothing."""
+"""What the HHMM has worked out about words is kept, and changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_words_that_come_again_are_known_and_scores_stay_the_same() -> None:
 
 
 def test_wide_beams_after_narrow_ones_see_everything() -> None:
-    """Plans made for heavy stores must serve light ones too, whatever was asked before."""
+    """Plans made for heavy stacks must serve light ones too, whatever was asked before."""
     model = sample_model(depth=2)
     fresh = model.with_search(beam_width=200).score_batch(SENTENCES[:20]).log_probs
     one = model.with_search(beam_width=200)

@@ -1,4 +1,4 @@
-"""The store model against inside and prefix probabilities of the grammar it stands for."""
+"""The HHMM against inside and prefix probabilities of the grammar it stands for."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def test_hhmm_probabilities_add_up_under_every_beam(
             return
         assert len(state) <= beam
         assert abs(np.exp(model.distribution(state)).sum() - 1) < 1e-9
-        # The stores kept are the heaviest, as a sort of all of them finds them.
+        # The stacks kept are the heaviest, as a sort of all of them finds them.
         before = model.initial() if state is None else state
         step = wide.advance(before, word)
         if step.log_prob > -math.inf:
-            everything = wide.stores(step.state, 10_000)
-            kept = model.stores(model.advance(before, word).state, 10_000)
-            mass = sum(store.weight for store in everything[: len(kept)])
-            assert [str(store) for store in kept] == [str(s) for s in everything[: len(kept)]]
+            everything = wide.stacks(step.state, 10_000)
+            kept = model.stacks(model.advance(before, word).state, 10_000)
+            mass = sum(stack.weight for stack in everything[: len(kept)])
+            assert [str(stack) for stack in kept] == [str(s) for s in everything[: len(kept)]]
             assert all(
                 abs(one.weight - two.weight / mass) < 1e-12
                 for one, two in zip(kept, everything, strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 from pathlib import Path
 
@@ -169,6 +170,7 @@ def test_training_tells_sentences_apart(tmp_path: Path, options: dict[str, objec
     given = tuning.sentences
     margins = model.margins(given)
     assert again.margins(given, threads=2).tolist() == margins.tolist()
+    assert pickle.loads(pickle.dumps(again)).margins(given).tolist() == margins.tolist()
     assert again.decision("the dog sees the cat") > 0
     assert again.score("the dog sees the cat").exactness == "margin"
     chances = again.probabilities(margins)

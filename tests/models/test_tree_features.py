@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from itertools import product
 from math import log
@@ -212,7 +213,9 @@ def test_training_tells_sentences_apart(
     again = load(tmp_path / "model")
     assert isinstance(again, TreeFeaturesModel)
     given = data.sentences[:20]
-    assert again.margins(given, threads=2).tolist() == model.margins(given).tolist()
+    margins = model.margins(given).tolist()
+    assert again.margins(given, threads=2).tolist() == margins
+    assert pickle.loads(pickle.dumps(again)).margins(given).tolist() == margins
     if features == "cfg":
         explained = again.explain(given[0])
         assert explained is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ def test_model_comes_back_from_its_folder(tmp_path: Path, kernel: str) -> None:
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert isinstance(again, TrigramSvmModel)
-    assert again.margins(given.sentences).tolist() == model.margins(given.sentences).tolist()
+    margins = model.margins(given.sentences).tolist()
+    assert again.margins(given.sentences).tolist() == margins
+    assert pickle.loads(pickle.dumps(again)).margins(given.sentences).tolist() == margins
     first, blank, unknown = classify_lines(again, ["the a sees the b", "", "zzz"])
     assert first is not None
     assert (first.label, first.margin > 0, first.probability > 0.5) == ("good", True, True)

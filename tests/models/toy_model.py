@@ -30,7 +30,7 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.registry import System
 from treelm.models.run import QUIET, Run
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -137,7 +137,7 @@ class ToyModel(IncrementalModel):
         return ToyState(last, self.fingerprint)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (portable(self._vocabulary), self._pairs, self._config)
+        return type(self), (self._vocabulary, self._pairs, self._config)
 
     def description(self) -> Description:
         return Description(

@@ -1,4 +1,4 @@
-"""The worked examples of the right-corner store model, each number to the last digits.
+"""The worked examples of the HHMM, each number to the last digits.
 
 Grammars and values were computed with exact rational arithmetic from the equations of Schwartz et
 al. (2011) and checked there against inside and prefix probabilities.
@@ -17,7 +17,7 @@ from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.progeny import left_progeny
 from treelm.models.hhmm.rules import grammar_from_lines
 
-Stores = dict[str, Fraction]
+Stacks = dict[str, Fraction]
 
 
 def close(value: float, expected: Fraction) -> bool:
@@ -25,17 +25,17 @@ def close(value: float, expected: Fraction) -> bool:
 
 
 def walk(model: HhmmModel, text: str) -> list[tuple[float, dict[str, float]]]:
-    """Return the prefix probability after each word, and the stores with their forward weights."""
+    """Return the prefix probability after each word, and the stacks with their forward weights."""
     state = model.initial()
     found = []
     for word in text.split():
         state = model.advance(state, word).state  # type: ignore[assignment]
         mass = math.exp(state.prefix_mass)
-        found.append((mass, {str(s): s.weight * mass for s in model.stores(state, 100)}))
+        found.append((mass, {str(s): s.weight * mass for s in model.stacks(state, 100)}))
     return found
 
 
-PRESIDENT_STORES: list[tuple[Fraction, Stores]] = [
+PRESIDENT_STACKS: list[tuple[Fraction, Stacks]] = [
     (Fraction(1, 2), {"DT": Fraction(1, 2)}),
     (Fraction(1, 4), {"NP": Fraction(1, 4)}),
     (Fraction(1, 4), {"S/VP; VB": Fraction(1, 4)}),
@@ -50,10 +50,10 @@ PRESIDENT_STORES: list[tuple[Fraction, Stores]] = [
 def test_president_has_the_stores_and_prefixes_of_the_table(depth: int) -> None:
     model = exact_model(PRESIDENT, depth)
     found = walk(model, "The president meets the board on Friday")
-    for (mass, stores), (expected, expected_stores) in zip(found, PRESIDENT_STORES, strict=True):
+    for (mass, stacks), (expected, expected_stacks) in zip(found, PRESIDENT_STACKS, strict=True):
         assert close(mass, expected)
-        assert stores.keys() == expected_stores.keys()
-        assert all(close(stores[name], value) for name, value in expected_stores.items())
+        assert stacks.keys() == expected_stacks.keys()
+        assert all(close(stacks[name], value) for name, value in expected_stacks.items())
     rows = model.surprisal("The president meets the board on Friday", eos=True)
     assert [round(row.surprisal, 12) for row in rows] == [1, 1, 0, 1, 1, 1, 0, 1]
     assert close(math.exp(model.score("The president meets the board").log_prob), Fraction(1, 32))
@@ -219,7 +219,7 @@ def test_several_roots(text: str, whole: Fraction, prefix: Fraction | None) -> N
 def test_a_lost_parser_starts_anew() -> None:
     model = exact_model(PRESIDENT, 2, robust_epsilon=1e-5)
     log_prob, state = model.advance(model.initial(), "president")
-    assert [(str(store), store.weight) for store in model.stores(state)] == [("DT", 1.0)]
+    assert [(str(stack), stack.weight) for stack in model.stacks(state)] == [("DT", 1.0)]
     assert log_prob == pytest.approx(math.log(1e-5 * 0.5 * (0.5 / 5)))
     assert state.prefix_mass == log_prob  # type: ignore[attr-defined]
     assert model.stats()["dead_restarts"] == 1

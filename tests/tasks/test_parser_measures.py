@@ -1,4 +1,4 @@
-"""Measures of what a parser believes, tables of stimuli, pictures."""
+"""Measures of parser states, tables of stimuli, pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
-from treelm.view.parser_states import draw_states_svg, draw_states_text
+from treelm.view.parser_states import draw_parser_states_svg, draw_parser_states_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
 TEXT = "The president meets the board"
@@ -45,15 +45,15 @@ def test_measures_have_their_definitions() -> None:
 
 
 def test_measures_are_those_the_model_has() -> None:
-    store = sample_model(depth=2, beam_width=20)
-    mixture = interpolate([small_ngram(order=2, vocabulary=store.vocabulary), store], [0.5, 0.5])
-    assert chosen_measures(store, ["all"]) == MEASURES
+    hhmm = sample_model(depth=2, beam_width=20)
+    mixture = interpolate([small_ngram(order=2, vocabulary=hhmm.vocabulary), hhmm], [0.5, 0.5])
+    assert chosen_measures(hhmm, ["all"]) == MEASURES
     assert chosen_measures(mixture, ["depth", "entropy"]) == ("entropy", "depth")
     assert chosen_measures(small_ngram(order=2), ["all"]) == ()
     with pytest.raises(UnsupportedTask, match="hhmm"):
         chosen_measures(ToyModel.of(), ["depth"])
     with pytest.raises(UsageError, match="there is no measure"):
-        chosen_measures(store, ["width"])
+        chosen_measures(hhmm, ["width"])
 
 
 @pytest.mark.parametrize("form", ["tsv", "csv", "jsonl", "itemmeasures", "minicons"])
@@ -142,13 +142,13 @@ def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:
 # -- pictures -------------------------------------------------------------------------------
 
 
-def test_parser_states_are_the_most_likely_ones() -> None:
+def test_parser_states_have_the_most_probable_stacks() -> None:
     found = parser_states(exact_model(PRESIDENT, 2), TEXT, count=2)
-    assert [after.word for after in found] == TEXT.split()
-    assert found[3].states == (("S/NP; DT", 0.5), ("S/VP; VP/NP; DT", 0.5))
-    drawn = draw_states_text(found)
+    assert [state.word for state in found] == TEXT.split()
+    assert found[3].stacks == (("S/NP; DT", 0.5), ("S/VP; VP/NP; DT", 0.5))
+    drawn = draw_parser_states_text(found)
     assert "the  1.00 bits\n   0.500 █████       S/NP; DT" in drawn
-    picture = draw_states_svg(found, title=TEXT)
+    picture = draw_parser_states_svg(found, title=TEXT)
     assert ET.fromstring(picture).tag.endswith("svg")
     assert picture.count("S/VP; VP/NP; DT") >= 2
     with pytest.raises(UnsupportedTask):
@@ -179,9 +179,9 @@ def test_pictures_are_made_while_rows_pass(tmp_path: Path) -> None:
 
 
 def test_search_reaches_into_mixtures() -> None:
-    store = sample_model(depth=2, beam_width=20)
-    ngram = small_ngram(order=2, vocabulary=store.vocabulary)
-    mixture = with_search(interpolate([ngram, store], [0.5, 0.5]), {"beam_width": 3})
+    hhmm = sample_model(depth=2, beam_width=20)
+    ngram = small_ngram(order=2, vocabulary=hhmm.vocabulary)
+    mixture = with_search(interpolate([ngram, hhmm], [0.5, 0.5]), {"beam_width": 3})
     assert mixture.info.beam == 3
     with pytest.raises(UsageError, match="use no beam"):
         with_search(ngram, {"beam_width": 3})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from treelm.cli.model_options import ModelPath, SearchOptions, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
@@ -30,7 +32,7 @@ def surprisal(
     stimuli: str | None = None,
     sentence: list[str] | None = None,
     plot: str | None = None,
-    beliefs: str | None = None,
+    parser_states: Annotated[str | None, Parameter(name=["--parser-states", "--beliefs"])] = None,
     best: int = 3,
     output: OutputFile = "-",
     line_buffered: bool = False,
@@ -45,16 +47,16 @@ def surprisal(
             blank line ends a document, and so does a file.
         model: Model folder of an incremental model.
         eos: Add a row </s> for the end of each sentence.
-        measures: Columns about what a parser believes: all, or any of entropy, entropy_reduction,
+        measures: Columns about the parser state: all, or any of entropy, entropy_reduction,
             depth, open_nodes, embedding_difference, beam_mass.
         format: tsv (never quoted), csv, jsonl, parquet, itemmeasures or minicons.
         stimuli: Table with a column word, tabs or .csv; its rows come back with columns added.
         sentence: With --stimuli: columns by which neighbouring rows are one sentence; default:
             sent_id, sentence, item and condition, or item.
         plot: SVG file to write: bars above the words, for the first 20 sentences.
-        beliefs: File to write: the stores an hhmm believes in after each word of the first 20
-            sentences; .svg for a picture, else text.
-        best: With --beliefs: how many stores.
+        parser_states: File to write: the most probable stacks of an HHMM after each word of the
+            first 20 sentences; .svg for a picture, else text.
+        best: With --parser-states: how many stacks.
         output: File to write; standard output by default.
         line_buffered: Write every sentence at once, for use in pipes.
         search: Search.
@@ -66,7 +68,7 @@ def surprisal(
     loaded = (search or SearchOptions()).apply(load(model))
     chosen = chosen_measures(loaded, measures or ())
     if stimuli is not None:
-        if files or eos or plot or beliefs or format in ("itemmeasures", "minicons"):
+        if files or eos or plot or parser_states or format in ("itemmeasures", "minicons"):
             raise UsageError(
                 "--stimuli keeps the rows of its table: give no other files, and tsv, csv, jsonl "
                 "or parquet."
@@ -93,7 +95,7 @@ def surprisal(
         threads=text.thread_count,
         line_buffered=flush,
     )
-    pictures = _pictures(loaded, plot, beliefs, best)
+    pictures = _pictures(loaded, plot, parser_states, best)
     with write_atomically(output) as out:
         for piece in table_lines(pictures.watch(rows), format, chosen):
             out.write(piece)
@@ -103,7 +105,9 @@ def surprisal(
 
 
 def _pictures(
-    model: LanguageModel, plot: str | None, beliefs: str | None, best: int
+    model: LanguageModel, plot: str | None, parser_states: str | None, best: int
 ) -> SurprisalPlot:
-    drawings = None if beliefs is None else ParserStateDrawings(model, Path(beliefs), best)
+    drawings = None
+    if parser_states is not None:
+        drawings = ParserStateDrawings(model, Path(parser_states), best)
     return SurprisalPlot(model, None if plot is None else Path(plot), drawings)

@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import overload
@@ -23,7 +23,8 @@ from treelm import _native
 from treelm.characters import visible
 from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
 from treelm.errors import EngineError, VocabularyError
-from treelm.trees.profile import ProfileSource
+from treelm.pickling import PickledFields
+from treelm.trees.profile import ProfileSource, load_profile
 
 #: Where a sentence begins and ends; never words of a vocabulary.
 SENTENCE_START, SENTENCE_END = "<s>", "</s>"
@@ -94,7 +95,7 @@ class PlainEntries(Sequence[VocabularyEntry]):
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(PickledFields):
     """Symbols and their ids; ``<unk>`` has id 0, the others follow by falling count.
 
     Args:
@@ -170,8 +171,9 @@ class Vocabulary:
         return len(self.entries)
 
     def __getstate__(self) -> dict[str, object]:
-        # Derived values hold kernel objects, which cannot be pickled, and are made again.
-        return {item.name: self.__dict__[item.name] for item in fields(self)}
+        # The profile travels as its content: its file may not exist where the pickle is read.
+        profile = load_profile(self.profile).to_config()
+        return {**super().__getstate__(), "profile": profile, "source": dict(self.source)}
 
     def __contains__(self, word: object) -> bool:
         return word in self._words

@@ -17,6 +17,7 @@ from treelm import _native
 from treelm.errors import EstimationError, ModelFileError
 from treelm.events.counts import Ids, Places, as_rows
 from treelm.kernel_errors import kernel_errors
+from treelm.store.schema import ANY, Tensor, read_tensors
 
 if TYPE_CHECKING:
     from treelm.estimation.quantize import CodeBits
@@ -29,7 +30,16 @@ NO_ID: int = _native.NO_ID
 #: Version of the arrays; a change of the layout or the hash increases it.
 TABLE_VERSION = 2
 
-#: The longest description a table can have.
+#: The tensors of a table; their values are checked where they are used, by the kernel.
+_STORED: dict[str, type[np.generic]] = {
+    "slots": np.uint8,
+    "index": np.uint32,
+    "codebooks": np.float32,
+    "shape": np.uint64,
+}
+_PICKLED = "table"
+
+#: No table has a longer description.
 _MAX_SHAPE = 1000
 
 
@@ -244,30 +254,24 @@ class BackoffTable:
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays are not a valid table.
         """
+        schema = [Tensor(f"{prefix}.{name}", dtype, (ANY,)) for name, dtype in _STORED.items()]
+        found = read_tensors(tensors, schema)
+        arrays = {name: np.ascontiguousarray(found[f"{prefix}.{name}"]) for name in _STORED}
+        numbers = arrays.pop("shape")
         try:
-            slots = _vector(tensors[f"{prefix}.slots"], np.uint8)
-            index = _vector(tensors[f"{prefix}.index"], np.uint32)
-            codebooks = _vector(tensors[f"{prefix}.codebooks"], np.float32)
-            numbers = _vector(tensors[f"{prefix}.shape"], np.uint64)
             if len(numbers) > _MAX_SHAPE:
-                raise ValueError("its description is too long")
-            shape = _read_shape([int(number) for number in numbers])
-        except (KeyError, IndexError, ValueError, OverflowError) as error:
+                raise ValueError("is too long")
+            shape = _read_shape(numbers.tolist())
+        except (ValueError, OverflowError) as error:
             raise ModelFileError(
-                f'the arrays of the table "{prefix}" are damaged ({error}). Get the model again, '
-                "or retrain it.",
-                code="E_MODEL_TABLES",
+                f'the tensor "{prefix}.shape" {error}', code="E_MODEL_TABLES"
             ) from error
         with kernel_errors(f'opening the table "{prefix}"'):
-            return cls(_native.BackoffTable(shape, slots, index, codebooks))
+            return cls(_native.BackoffTable(shape, **arrays))
 
-
-def _vector(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
-    if array.dtype != dtype or array.ndim != 1:
-        raise ValueError(
-            f"{array.ndim} dimensions of {array.dtype}, not a vector of {dtype.__name__}"
-        )
-    return np.ascontiguousarray(array)
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self.to_tensors(_PICKLED).items()}
+        return type(self).from_tensors, (tensors, _PICKLED)
 
 
 def _read_shape(numbers: list[int]) -> _native.TableShape:
@@ -276,20 +280,20 @@ def _read_shape(numbers: list[int]) -> _native.TableShape:
     def take(count: int) -> list[int]:
         found = [number for _, number in zip(range(count), stream, strict=False)]
         if len(found) != count:
-            raise ValueError("its description is too short")
+            raise ValueError("is too short")
         return found
 
     version, sequence, value_bits, outcomes, first_contexts, base_size, pad, weight = take(8)
     if version != TABLE_VERSION:
-        raise ValueError(f"version {version}; this treelm reads version {TABLE_VERSION}")
+        raise ValueError(f"has version {version}; this treelm reads version {TABLE_VERSION}")
     widths = take(min(take(1)[0], _MAX_SHAPE))
     entry_count, context_count = take(2)
     regions = [take(3) for _ in range(min(entry_count + context_count, _MAX_SHAPE))]
     if next(stream, None) is not None or sequence > 1:
-        raise ValueError("its description is too long")
+        raise ValueError("is too long")
     for number in (pad, value_bits, *widths):
         if number > NO_ID:
-            raise ValueError("an id is too large")
+            raise ValueError("contains an id that is too large")
     return _native.TableShape(
         widths=widths,
         outcomes=outcomes,

@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.errors import EstimationError, ModelFileError
+from treelm.errors import EstimationError
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.pickling import PickledFields
+from treelm.store.schema import ANY, Tensor, read_tensors
 
 Ids = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
@@ -29,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 ONE = 1 << 30
 #: A count must stay below this, or it does not fit into 64 bits.
 LARGEST_COUNT = float(1 << 33)
-#: Types of the arrays of a stem.
+#: Types of the arrays of a stem; the kernel looks at their values.
 _STORED: dict[str, type[np.generic]] = {
     "keys": np.uint32,
     "begin": np.uint64,
@@ -74,7 +76,7 @@ class LatticeNode:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class Lattice(PickledFields):
     """The shape of a lattice.
 
     Args:
@@ -296,25 +298,18 @@ class LatticeTables:
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays do not belong to the lattice.
         """
-        stems = [
-            {
-                name: _vector(tensors, f"{prefix}.{stem}.{name}", dtype)
+        places = range(len(lattice.native.stems))
+        found = read_tensors(
+            tensors,
+            [
+                Tensor(f"{prefix}.{stem}.{name}", dtype, (ANY,))
+                for stem in places
                 for name, dtype in _STORED.items()
-            }
-            for stem in range(len(lattice.native.stems))
+            ],
+        )
+        stems = [
+            {name: np.ascontiguousarray(found[f"{prefix}.{stem}.{name}"]) for name in _STORED}
+            for stem in places
         ]
         with kernel_errors(f'opening the lattice "{prefix}"'):
             return cls(lattice, _native.LatticeTables(lattice.native, stems))
-
-
-def _vector(
-    tensors: Mapping[str, npt.NDArray[Any]], name: str, dtype: type[np.generic]
-) -> npt.NDArray[Any]:
-    array = tensors.get(name)
-    if array is None or array.dtype != dtype or array.ndim != 1:
-        raise ModelFileError(
-            f'the array "{name}" of a lattice is missing or of the wrong type. Is the model folder '
-            "damaged? Get the model again, or retrain it.",
-            code="E_MODEL_TABLES",
-        )
-    return np.ascontiguousarray(array)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.errors import ModelFileError
 from treelm.estimation.lattice import (
     LARGEST_COUNT,
     Floats,
@@ -22,6 +21,7 @@ from treelm.estimation.lattice import (
 )
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress
+from treelm.store.schema import ANY, Tensor, Tensors, read_tensors
 
 #: Counts up to 0.5, 1, 2, 4, ... 2^20 share a bucket; so do those above the last, and 0 has its
 #: own.
@@ -30,6 +30,8 @@ BUCKET_EDGES: tuple[float, ...] = tuple(2.0**power for power in range(-1, 21))
 LEAST_WEIGHT = 10.0
 #: Share of equal weights mixed into those that EM found, so that nothing is impossible.
 SOFTENING = 1e-6
+
+_PICKLED = "lattice"
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,15 @@ class LatticeWeights:
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if they are not numbers.
         """
-        values, edges = tensors.get(f"{prefix}.weights"), tensors.get(f"{prefix}.bucket_edges")
-        if values is None or values.dtype != np.float64 or values.ndim != 1:
-            raise _damaged(prefix)
-        if edges is None or edges.dtype != np.float64 or edges.ndim != 1:
-            raise _damaged(prefix)
-        if not np.all((edges > 0) & (edges < LARGEST_COUNT)):
-            raise _damaged(prefix)
-        return cls(lattice, np.ascontiguousarray(values), tuple(edges.tolist()))
+        weights, edges = f"{prefix}.weights", f"{prefix}.bucket_edges"
+        found = read_tensors(
+            tensors,
+            (
+                Tensor(weights, np.float64, (ANY,)),
+                Tensor(edges, np.float64, (ANY,), _possible_counts),
+            ),
+        )
+        return cls(lattice, np.ascontiguousarray(found[weights]), tuple(found[edges].tolist()))
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,10 @@ class LatticeModel:
         tables = LatticeTables.from_tensors(lattice, tensors, prefix)
         return cls(tables, LatticeWeights.from_tensors(lattice, tensors, prefix))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self.to_tensors(_PICKLED).items()}
+        return type(self).from_tensors, (self.lattice, tensors, _PICKLED)
+
     @cached_property
     def types(self) -> tuple[int, ...]:
         """Number of distinct events of each node."""
@@ -236,9 +243,6 @@ def _ids(values: npt.ArrayLike) -> Ids:
     return np.ascontiguousarray(values, dtype=np.uint32)
 
 
-def _damaged(prefix: str) -> ModelFileError:
-    return ModelFileError(
-        f'the weights of the lattice "{prefix}" are missing or not numbers. Is the model folder '
-        "damaged? Get the model again, or retrain it.",
-        code="E_MODEL_TABLES",
-    )
+def _possible_counts(array: npt.NDArray[Any], _: Tensors) -> str | None:
+    possible = np.all((array > 0) & (array < LARGEST_COUNT))
+    return None if possible else "contains numbers that no count can be"

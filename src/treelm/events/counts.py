@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.errors import EstimationError, ModelFileError
+from treelm.errors import EstimationError
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.store.schema import ANY, Tensor, read_tensors
 
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
@@ -135,22 +136,22 @@ class EventCounts:
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays are not valid counts.
         """
-        kinds = {"keys": (np.uint64, 2), "counts": (np.uint32, 1), "bits": (np.uint64, 1)}
-        arrays = {}
-        for name, (dtype, dimensions) in kinds.items():
-            array = tensors.get(f"{prefix}.{name}")
-            if array is None or array.dtype != dtype or array.ndim != dimensions:
-                raise ModelFileError(
-                    f'the array "{prefix}.{name}" is missing or of the wrong type. Count again.',
-                    code="E_MODEL_TABLES",
-                )
-            arrays[name] = np.ascontiguousarray(array)
-        *bits, total = [int(number) for number in arrays["bits"][:1000]] or [0]
+        names = [f"{prefix}.{name}" for name in ("keys", "counts", "bits")]
+        found = read_tensors(
+            tensors,
+            (
+                Tensor(names[0], np.uint64, (ANY, ANY)),
+                Tensor(names[1], np.uint32, (ANY,)),
+                Tensor(names[2], np.uint64, (ANY,)),
+            ),
+        )
+        keys, counts, numbers = (np.ascontiguousarray(found[name]) for name in names)
+        *bits, total = numbers[:1000].tolist() or [0]
         with kernel_errors(f'opening the counts "{prefix}"'):
             native = _native.event_counts(
                 [min(width, _LARGEST_ID) for width in bits],
-                arrays["keys"],
-                arrays["counts"],
+                keys,
+                counts,
                 total=total,
                 largest=list(largest),
             )

@@ -20,8 +20,8 @@ ROOT = "ROOT"
 #: How far the sum over the rules of a subcategory may be from one.
 TOLERANCE = 1e-6
 
-#: More would make the chart of one sentence larger than memory.
-_MOST_SYMBOLS, _MOST_SUBSTATES = 1 << 20, 1 << 12
+#: More would make a chart of one sentence larger than a machine.
+_MOST_SYMBOLS, MOST_SUBSTATES = 1 << 20, 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +166,9 @@ class Grammar:
         if self.substates.dtype != np.int32 or self.substates.shape != (count,):
             raise _wrong("subcategories are not given as one 32-bit number per symbol")
         if self.substates[0] != 1 or (self.substates < 1).any():
-            raise _wrong(f"{ROOT} must have one subcategory, other symbols at least one")
-        if (self.substates > _MOST_SUBSTATES).any():
-            raise _wrong(f"a symbol has more than {_MOST_SUBSTATES} subcategories")
+            raise _wrong(f"{ROOT} has one subcategory, other symbols at least one")
+        if (self.substates > MOST_SUBSTATES).any():
+            raise _wrong(f"a symbol has more than {MOST_SUBSTATES} subcategories")
 
     def _check_rules(self, rules: IntArray, weights: FloatArray, width: int, name: str) -> None:
         if rules.dtype != np.int32 or rules.ndim != 2 or rules.shape[1] != width:
@@ -211,8 +211,4 @@ class Grammar:
 
 
 def _wrong(what: str) -> ModelFileError:
-    return ModelFileError(
-        f"this is not a valid grammar: {what}. Was it made by hand, or is a model folder damaged? "
-        "Train the model again.",
-        code="E_GRAMMAR",
-    )
+    return ModelFileError(f"this is not a grammar: {what}.", code="E_GRAMMAR")

@@ -241,7 +241,4 @@ def smooth_subcategories(
 
 
 def _wrong(what: str) -> ModelFileError:
-    return ModelFileError(
-        f"this is not a valid lexicon: {what}. Is a model folder damaged? Train the model again.",
-        code="E_LEXICON",
-    )
+    return ModelFileError(f"this is not a lexicon: {what}.", code="E_LEXICON")

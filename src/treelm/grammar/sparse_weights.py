@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from treelm.errors import ModelFileError
 from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.store.schema import Tensor, Tensors, ascending
 
 #: A file may expand to at most this many times the weights it stores, to bound memory.
 LARGEST_EXPANSION = 4096
@@ -32,10 +33,31 @@ def stored_weights(name: str, weights: FloatArray) -> dict[str, npt.NDArray[Any]
     return {name: weights[places], f"{name}{_PLACES}": places.astype(np.int64)}
 
 
+def weight_tensors(name: str) -> tuple[Tensor, Tensor]:
+    """Return the schema of an array of weights as `stored_weights` gives it."""
+    stored = f"stored {name}"
+    return (
+        Tensor(name, np.float64, (stored,)),
+        Tensor(f"{name}{_PLACES}", np.int64, (stored,), _places, optional=True),
+    )
+
+
+def _places(array: npt.NDArray[Any], _: Tensors) -> str | None:
+    if len(array) and array[0] < 0:
+        return "contains negative places"
+    return ascending(array)
+
+
 def full_weights(
     tables: Mapping[str, npt.NDArray[Any]], name: str, rules: IntArray, substates: IntArray
 ) -> npt.NDArray[Any]:
-    """Return all weights of some rules, zeros filled in; nothing in the tables is trusted.
+    """Return all weights of some rules, zeros filled in.
+
+    Args:
+        tables: Tensors that fit `weight_tensors`.
+        name: Name of the weights.
+        rules: Rows of symbols, all below the number of `substates`.
+        substates: Subcategories of each symbol, at least one.
 
     Raises:
         ModelFileError: ``E_GRAMMAR`` if the tables do not fit together.
@@ -43,26 +65,17 @@ def full_weights(
     weights, places = tables[name], tables.get(f"{name}{_PLACES}")
     if places is None:
         return weights
-    if places.dtype != np.int64 or places.ndim != 1 or places.shape != weights.shape:
-        raise _wrong(name, "have no places")
-    if substates.ndim != 1 or rules.ndim != 2 or (substates < 1).any():
-        raise _wrong(name, "have no rules")
-    if rules.size and (rules.min() < 0 or rules.max() >= len(substates)):
-        raise _wrong(name, "belong to symbols that do not exist")
     # In floating point nothing overflows, whatever the file claims.
     total = float(substates.astype(np.float64)[rules].prod(axis=1).sum())
     if total > LARGEST_EXPANSION * (len(places) + 1):
-        raise _wrong(name, f"are {len(places)}, but are declared to expand to {total:.3g}")
-    if len(places) and (places[0] < 0 or places[-1] >= total or (places[1:] <= places[:-1]).any()):
-        raise _wrong(name, "are not in ascending order")
+        raise ModelFileError(
+            f'the tensor "{name}" holds {len(places)} weights, too few to stand for {total:.3g}',
+            code="E_GRAMMAR",
+        )
+    if len(places) and places[-1] >= total:
+        raise ModelFileError(
+            f'the tensor "{name}{_PLACES}" contains places beyond {total:.0f}', code="E_GRAMMAR"
+        )
     full = np.zeros(int(total))
     full[places] = weights
     return full
-
-
-def _wrong(name: str, what: str) -> ModelFileError:
-    return ModelFileError(
-        f'this is not a valid grammar: the weights "{name}" {what}. Is a model folder damaged? '
-        "Train the model again.",
-        code="E_GRAMMAR",
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.errors import ModelFileError, OutputFileError, UsageError
+from treelm.store.schema import Tensor, Tensors, read_tensors
 from treelm.store.tables import Tables, open_tables, write_tables
 
 
@@ -92,6 +93,19 @@ class CheckpointFolder:
                 code="E_CHECKPOINT",
             )
         return tables
+
+    def read(
+        self, tables: Tables, schema: Sequence[Tensor], *, only: bool = False, **sizes: int
+    ) -> Tensors:
+        """Return the tensors of an opened checkpoint after checking them; see `read_tensors`.
+
+        Raises:
+            ModelFileError: ``E_CHECKPOINT`` if they are others.
+        """
+        try:
+            return read_tensors(tables, schema, only=only, **sizes)
+        except ModelFileError as error:
+            raise self.damaged(str(error)) from error
 
     def damaged(self, what: str) -> ModelFileError:
         """Return the error for a checkpoint that is not what it should be."""

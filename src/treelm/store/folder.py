@@ -22,6 +22,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from treelm.characters import visible
+from treelm.corpus.files import read_lines
 from treelm.errors import ModelFileError, OutputFileError
 from treelm.store.contents import check_entries, check_file, incomplete
 from treelm.store.manifest import (
@@ -83,6 +84,10 @@ class FolderWriter:
     def text(self, name: str, content: str) -> None:
         """Write a text file in UTF-8, line ends as they are."""
         self.file(name).write_bytes(content.encode())
+
+    def lines(self, name: str, values: Iterable[object]) -> None:
+        """Write a text file with one value per line, to be read by `ModelFolder.lines`."""
+        self.text(name, "".join(f"{value}\n" for value in values))
 
     def file(self, name: str) -> Path:
         """Return where to write a file of the model; it must exist when the writing ends."""
@@ -204,6 +209,14 @@ class ModelFolder:
         tables = open_tables(self.file(name))
         self.check_unchanged()  # what was opened is what the manifest speaks of
         return tables
+
+    def lines(self, name: str) -> tuple[str, ...]:
+        """Return the lines of a text file.
+
+        Raises:
+            ModelFileError: if the manifest lists none of that name, or the folder was changed.
+        """
+        return tuple(read_lines(self.file(name)))
 
     def file(self, name: str) -> Path:
         """Return the path of a file that the manifest lists.

@@ -10,7 +10,7 @@ from typing import ClassVar
 from treelm import _native
 from treelm.corpus.brackets import Problem, ReadOptions
 from treelm.errors import CorpusFormatError
-from treelm.transforms.transform import Transform, register
+from treelm.transforms.transform import Transform, register, transform_from_config
 from treelm.trees.packed import BATCH_TREES, PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
@@ -42,6 +42,10 @@ class KernelTransform(Transform):
 
     profile: ProfileSource = "english"
     recipe: _native.TreeRecipe = field(init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The recipe is a kernel object, which cannot be pickled.
+        return transform_from_config, (self.to_config(),)
 
     @property
     def invertible(self) -> bool:

@@ -54,7 +54,7 @@ def undo_right_corner(tree: Tree) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class BranchDepth:
-    """Where a node is: on a left or right branch, at which depth of the stack."""
+    """Where a node stands: on a left or right branch, at which depth of the stack."""
 
     node: Tree
     side: Side

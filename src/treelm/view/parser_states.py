@@ -1,4 +1,4 @@
-"""The states of an incremental parser, word by word: its most likely ones, as text and as SVG."""
+"""The states of an incremental parser, word by word: its best stacks, as text and as SVG."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _BAR_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
-class ParserStates:
-    """The parser states after a word.
+class ParserState:
+    """The state of a parser after a word.
 
     Args:
         word: The word.
         surprisal: In bits.
-        states: Names of parser states with their probabilities, the most likely first.
+        stacks: Names of stacks with their probabilities, the heaviest first.
     """
 
     word: str
     surprisal: float
-    states: tuple[tuple[str, float], ...]
+    stacks: tuple[tuple[str, float], ...]
 
 
-def draw_states_text(after_words: Sequence[ParserStates], *, bar_width: int = 10) -> str:
-    """Return a line for each word and a line for each of its parser states.
+def draw_parser_states_text(states: Sequence[ParserState], *, bar_width: int = 10) -> str:
+    """Return a line for each word and a line for each of its stacks.
 
     Examples:
-        >>> states = (("S/VP; VB", 0.75), ("S/NP; NN", 0.25))
-        >>> print(draw_states_text([ParserStates("meets", 1.0, states)], bar_width=4))
+        >>> stacks = (("S/VP; VB", 0.75), ("S/NP; NN", 0.25))
+        >>> print(draw_parser_states_text([ParserState("meets", 1.0, stacks)], bar_width=4))
         meets  1.00 bits
            0.750 ███   S/VP; VB
            0.250 █     S/NP; NN
     """
     lines = []
-    for after in after_words:
-        lines.append(f"{after.word}  {after.surprisal:.2f} bits")
-        for name, weight in after.states:
+    for state in states:
+        lines.append(f"{state.word}  {state.surprisal:.2f} bits")
+        for name, weight in state.stacks:
             lines.append(f"   {weight:.3f} {_bar(weight, bar_width)}  {name}")
     return "\n".join(lines)
 
@@ -61,25 +61,25 @@ def _bar(share: float, width: int) -> str:
     return ("█" * whole + (_BLOCKS[rest] if rest else "")).ljust(width)
 
 
-def draw_states_svg(after_words: Sequence[ParserStates], *, title: str) -> str:
-    """Return the same as a picture: a block for each word, a bar for each parser state.
+def draw_parser_states_svg(states: Sequence[ParserState], *, title: str) -> str:
+    """Return the same as a picture: a block for each word, a bar for each stack.
 
     Examples:
-        >>> picture = draw_states_svg([ParserStates("go", 2.5, (("S", 1.0),))], title="go")
+        >>> picture = draw_parser_states_svg([ParserState("go", 2.5, (("S", 1.0),))], title="go")
         >>> "2.50 bits" in picture, picture.count("<rect")
         (True, 2)
     """
-    names = [name for after in after_words for name, _ in after.states]
+    names = [name for state in states for name, _ in state.stacks]
     widest = max((text_width(name) * FONT_SIZE for name in names), default=0.0)
-    words = max((text_width(after.word) * FONT_SIZE for after in after_words), default=0.0)
+    words = max((text_width(state.word) * FONT_SIZE for state in states), default=0.0)
     left = MARGIN + max(words, 60.0) + 16
     width = max(360.0, left + _BAR_WIDTH + 60 + widest + MARGIN)
     body = []
     y = TITLE_HEIGHT + 18.0
-    for after in after_words:
-        body.append(text(MARGIN, y, after.word, "label"))
-        body.append(text(MARGIN, y + 15, f"{after.surprisal:.2f} bits", "tick"))
-        for place, (name, weight) in enumerate(after.states):
+    for state in states:
+        body.append(text(MARGIN, y, state.word, "label"))
+        body.append(text(MARGIN, y + 15, f"{state.surprisal:.2f} bits", "tick"))
+        for place, (name, weight) in enumerate(state.stacks):
             row = y + place * _ROW
             length = max(1.0, weight * _BAR_WIDTH)
             body.append(
@@ -88,9 +88,9 @@ def draw_states_svg(after_words: Sequence[ParserStates], *, title: str) -> str:
             )
             body.append(text(left + _BAR_WIDTH + 8, row, f"{weight:.3f}", "value"))
             body.append(text(left + _BAR_WIDTH + 56, row, name, "label"))
-        y += max(2, len(after.states)) * _ROW + 8
+        y += max(2, len(state.stacks)) * _ROW + 8
     described = "; ".join(
-        f"after {after.word}: " + ", ".join(f"{name} {weight:.3f}" for name, weight in after.states)
-        for after in after_words
+        f"after {state.word}: " + ", ".join(f"{name} {weight:.3f}" for name, weight in state.stacks)
+        for state in states
     )
     return page(title, described, width, y, body)

@@ -16,11 +16,25 @@ from treelm.models.composite.parts import CompositeParts, CompositeShape
 from treelm.models.composite.sentence_topics import TrainingTopics
 from treelm.models.plsa.em import KeptTopics
 from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.schema import ANY, Tensor, ids
 from treelm.store.tables import Tables
 
 _STAGES = ("n-best", "follow-up")
 #: Options that say how long training goes on, not what it does.
 _LENGTHS = {"iterations", "follow_up", "tolerance"}
+
+_HISTORY = (Tensor("history", np.float64, ("rounds",)),)
+_TOPICS = (
+    Tensor("topics.kept", np.uint32, ("documents", "kept"), ids("topics")),
+    Tensor("topics.shares", np.float64, ("documents", "kept")),
+    Tensor("topics.sizes", np.int64, ("documents",)),
+)
+_LISTS = (
+    Tensor("lists.sentence_starts", np.uint64, (ANY,)),
+    Tensor("lists.actions", np.uint16, (ANY,)),
+    Tensor("lists.action_starts", np.uint64, (ANY,)),
+    Tensor("lists.log_probs", np.float64, (ANY,)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +155,9 @@ class Checkpoint(CheckpointFolder):
         if tables is None:
             return None
         stage, rounds = tables.metadata.get("stage", ""), tables.metadata.get("rounds", "")
-        history = tables.get("history")
-        if stage not in _STAGES or not rounds.isdecimal() or history is None:
+        if stage not in _STAGES or not rounds.isdecimal():
             raise self.damaged("it says nothing about rounds")
-        if history.dtype != np.float64 or history.shape != (int(rounds[:6]),):
-            raise self.damaged("its rounds are others")
+        history = self.read(tables, _HISTORY, rounds=int(rounds[:6]))["history"]
         parts = CompositeParts.from_tensors(shape, tables)
         frozen = None
         if stage == "follow-up":
@@ -164,30 +176,17 @@ class Checkpoint(CheckpointFolder):
     def _topics(self, tables: Tables, shape: CompositeShape) -> TrainingTopics | None:
         if not shape.config.topics:
             return None
-        kept, shares = tables.get("topics.kept"), tables.get("topics.shares")
-        sizes = tables.get("topics.sizes")
-        if kept is None or shares is None or sizes is None:
-            raise self.damaged("its topics are missing")
-        if kept.dtype != np.uint32 or shares.dtype != np.float64 or sizes.dtype != np.int64:
-            raise self.damaged("its topics are no topics")
-        if kept.shape != (len(sizes), shape.config.keep_topics):
-            raise self.damaged("its topics are others")
-        if shares.shape != kept.shape or bool(np.any(kept >= shape.config.topics)):
-            raise self.damaged("its topics are others")
-        return TrainingTopics(
-            KeptTopics(np.array(kept), np.array(shares), 1.0), np.array(sizes), shape.config.topics
+        found = self.read(
+            tables, _TOPICS, topics=shape.config.topics, kept=shape.config.keep_topics
         )
+        kept, shares, sizes = (np.array(found[item.name]) for item in _TOPICS)
+        return TrainingTopics(KeptTopics(kept, shares, 1.0), sizes, shape.config.topics)
 
     def _lists(self, tables: Tables) -> ParseLists | None:
-        names = ("sentence_starts", "actions", "action_starts", "log_probs")
-        found = [tables.get(f"lists.{name}") for name in names]
-        if all(array is None for array in found):
+        if not any(item.name in tables for item in _LISTS):
             return None
-        types = (np.uint64, np.uint16, np.uint64, np.float64)
-        for array, kind in zip(found, types, strict=True):
-            if array is None or array.dtype != kind or array.ndim != 1:
-                raise self.damaged("its parses are no parses")
-        return ParseLists(*(np.array(array) for array in found))
+        found = self.read(tables, _LISTS)
+        return ParseLists(*(np.array(found[item.name]) for item in _LISTS))
 
 
 class _CheckpointBefore(Checkpoint):

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from treelm.corpus.files import read_lines
+import numpy as np
+import numpy.typing as npt
+
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import save_vocabulary
-from treelm.errors import EstimationError, ModelFileError
+from treelm.errors import ModelFileError
 from treelm.estimation.lattice import Floats
 from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parts import CompositeParts, CompositeShape
 from treelm.models.interface.model import config_of
-from treelm.models.plsa.files import (
-    COUNTS,
-    TABLES,
-    WORDS,
-    UnigramCounts,
-    damaged,
-    read_words_and_topics,
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.schema import (
+    UNIGRAM_COUNTS,
+    Tensor,
+    damage_in,
+    distribution,
+    read_tensors,
+    read_words,
+    write_words,
 )
-from treelm.store.folder import FolderWriter, ModelFolder
 
-#: Files of the model folder, and names of arrays among the tables.
-TAGS, PHRASES, PRIOR = "tags.txt", "phrases.txt", "topic_prior"
+#: Files of the model folder.
+TAGS, PHRASES = "tags.txt", "phrases.txt"
+#: Shares of topics with which a document begins.
+TOPIC_PRIOR = Tensor("topic_prior", np.float64, ("topics",), distribution)
+
+UnigramCounts = npt.NDArray[np.uint64]
 
 
 def write_files(
@@ -33,11 +39,11 @@ def write_files(
     topic_prior: Floats,
 ) -> None:
     """Write lattices, labels and words."""
-    writer.tables(TABLES, {**parts.to_tensors(), COUNTS: unigram_counts, PRIOR: topic_prior})
-    codes = parts.shape.codes
-    writer.text(TAGS, "".join(f"{tag}\n" for tag in codes.tags))
-    writer.text(PHRASES, "".join(f"{phrase}\n" for phrase in codes.phrases))
-    save_vocabulary(vocabulary, writer.file(WORDS))
+    own = {UNIGRAM_COUNTS.name: unigram_counts, TOPIC_PRIOR.name: topic_prior}
+    writer.tables(TABLES, {**parts.to_tensors(), **own})
+    writer.lines(TAGS, parts.shape.codes.tags)
+    writer.lines(PHRASES, parts.shape.codes.phrases)
+    write_words(writer, vocabulary)
 
 
 def read_files(
@@ -49,15 +55,19 @@ def read_files(
         ModelFileError: if something is missing, or the parts do not fit together.
     """
     config = config_of(folder, CompositeConfig, "a composite model")
-    vocabulary, counts, prior, tables = read_words_and_topics(folder, PRIOR, config.topics)
-    tags, phrases = (tuple(read_lines(folder.file(name))) for name in (TAGS, PHRASES))
-    if len({*tags}) < len(tags) or len({*phrases}) < len(phrases):
-        raise damaged(folder, "a label stands twice among the labels")
-    codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
-    try:
+    with damage_in(folder):
+        vocabulary = read_words(folder)
+        tables = folder.tables()
+        schema = (UNIGRAM_COUNTS, TOPIC_PRIOR)
+        found = read_tensors(tables, schema, words=len(vocabulary), topics=config.topics)
+        tags, phrases = folder.lines(TAGS), folder.lines(PHRASES)
+        if len({*tags}) < len(tags) or len({*phrases}) < len(phrases):
+            raise ModelFileError(
+                f"a label stands twice in {TAGS} or {PHRASES}", code="E_MODEL_TABLES"
+            )
+        codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
         shape = CompositeShape(config, len(vocabulary), codes)
         parts = CompositeParts.from_tensors(shape, tables)
         _ = parts.search  # says whether all fit together
-    except (EstimationError, ModelFileError) as error:
-        raise damaged(folder, str(error)) from error
-    return parts, vocabulary, counts, prior
+    prior = np.array(found[TOPIC_PRIOR.name])
+    return parts, vocabulary, found[UNIGRAM_COUNTS.name], prior

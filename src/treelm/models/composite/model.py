@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -33,11 +33,11 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, portable, words_of
-from treelm.models.plsa.files import are_shares
+from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.plsa.state import TopicMixture
 from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import distribution
 
 
 class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
@@ -67,7 +67,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     ) -> None:
         config = parts.shape.config
         prior = np.zeros(0) if topic_prior is None else topic_prior
-        if len(prior) != config.topics or not are_shares(prior):
+        if len(prior) != config.topics or distribution(prior) is not None:
             raise ValueError("parts and topics are those of different models")
         if parts.shape.words != len(vocabulary):
             raise ValueError("parts and words are those of different models")
@@ -95,8 +95,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         config = self.make_config({**self._config.model_dump(), **options})
         assert isinstance(config, CompositeConfig)  # what a CompositeModel makes of options
         shape = CompositeShape(config, self.parts.shape.words, self.parts.shape.codes)
-        parts = CompositeParts(shape, self.parts.models)
-        return type(self)(parts, self._vocabulary, self._unigram_counts, self.prior, self._corpora)
+        return self._changed(parts=CompositeParts(shape, self.parts.models))
 
     # -- properties -------------------------------------------------------------------------
 
@@ -276,16 +275,9 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness=self.info.exactness,
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            transforms=self._config.pipeline().to_config(),
-        )
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return self._config.pipeline().to_config()
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write lattices, labels and words."""
@@ -296,17 +288,11 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the model in an opened folder."""
         return cls(*read_files(folder), folder.manifest.corpora)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        shape = self.parts.shape
-        parts = (shape, self.parts.to_tensors(), portable(self._vocabulary))
-        rest = (self._unigram_counts, self.prior, self._corpora)
-        return _unpickled, (type(self), *parts, *rest)
-
-
-def _unpickled(
-    kind: type[CompositeModel],
-    shape: CompositeShape,
-    tensors: dict[str, npt.NDArray[Any]],
-    *rest: Any,
-) -> CompositeModel:
-    return kind(CompositeParts.from_tensors(shape, tensors), *rest)
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "parts": self.parts,
+            "vocabulary": self._vocabulary,
+            "unigram_counts": self._unigram_counts,
+            "topic_prior": self.prior,
+            "corpora": self._corpora,
+        }

@@ -19,6 +19,7 @@ from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.pickling import PickledFields
 
 #: Sentences whose events are in memory at once.
 SENTENCES_AT_ONCE = 4096
@@ -67,7 +68,7 @@ NO_TOPICS = Mixtures.none()
 
 
 @dataclass(frozen=True)
-class CompositeShape:
+class CompositeShape(PickledFields):
     """How large everything is.
 
     Args:
@@ -158,7 +159,7 @@ class CompositeShape:
 
 
 @dataclass(frozen=True, eq=False)
-class CompositeParts:
+class CompositeParts(PickledFields):
     """The lattices of a model, and the search with them.
 
     Args:

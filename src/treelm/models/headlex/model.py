@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.brackets import ReadOptions
-from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, TreelmError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
@@ -22,21 +19,39 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
 from treelm.models.interface.model import Config, ModelInfo, Task, config_of
-from treelm.models.interface.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.interface.packed_tree_model import (
+    Forms,
+    PackedTreeModel,
+    only_transform,
+    tree_score_errors,
+)
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.tree_events import WordTags
 from treelm.models.interface.tree_model import GivesTrees
-from treelm.models.interface.words import portable
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import (
+    UNIGRAM_COUNTS,
+    Tensor,
+    damage_in,
+    ids,
+    read_tensors,
+    read_words,
+    write_words,
+)
 from treelm.transforms.clean import Clean
-from treelm.transforms.transform import transform_from_config
 from treelm.trees.packed import PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
 
 #: Files of a model folder, and names in the file of tables.
-WORDS, LABELS, TAGS, TABLES = "words.txt", "labels.txt", "tags.txt", "tables.safetensors"
-COUNTS, IS_CHILD, WORD_TAGS = "unigram_counts", "is_child", "word_tags"
+LABELS, TAGS = "labels.txt", "tags.txt"
+COUNTS, IS_CHILD, WORD_TAGS = UNIGRAM_COUNTS.name, "is_child", "word_tags"
+
+_SCHEMA = (
+    UNIGRAM_COUNTS,
+    Tensor(IS_CHILD, np.uint8, ("labels",)),
+    Tensor(WORD_TAGS, np.uint32, ("words",), ids("tags")),
+)
 
 
 class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
@@ -143,105 +158,49 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
             arrays |= table.to_tensors(kind)
         return arrays
 
-    def _reading(self) -> Clean:
-        """Return what was done to the trees, in a form that a manifest can hold."""
-        return Clean(profile=load_profile(self.profile).to_config())
-
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="lower_bound",
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            transforms=(self._reading().to_config(),),
-        )
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return (Clean(profile=load_profile(self.profile).to_config()).to_config(),)
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write tables, labels and words, and the parser."""
         writer.tables(TABLES, self._tensors())
-        writer.text(LABELS, "".join(f"{label}\n" for label in self.labels))
-        writer.text(TAGS, "".join(f"{tag}\n" for tag in self._tags.names))
-        save_vocabulary(self._vocabulary, writer.file(WORDS))
+        writer.lines(LABELS, self.labels)
+        writer.lines(TAGS, self._tags.names)
+        write_words(writer, self._vocabulary)
         self.write_parser(writer)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
         config = config_of(folder, HeadlexConfig, "a headlex model")
-        vocabulary = load_vocabulary(folder.file(WORDS))
-        if vocabulary.fingerprint != folder.manifest.vocabulary:
-            raise _damaged(folder, f"{WORDS} is not the one the manifest names")
-        try:
-            model = _assembled(
-                folder.tables(TABLES),
-                (tuple(read_lines(folder.file(LABELS))), tuple(read_lines(folder.file(TAGS)))),
-                vocabulary,
-                config,
-                {
-                    "transforms": folder.manifest.transforms,
-                    "corpora": folder.manifest.corpora,
-                    "parser": cls.read_parser(folder),
-                },
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            labels, tags = folder.lines(LABELS), folder.lines(TAGS)
+            tensors = folder.tables()
+            found = read_tensors(
+                tensors, _SCHEMA, words=len(vocabulary), labels=len(labels), tags=len(tags)
             )
-            return cast("Self", model)
-        except ModelFileError as error:
-            raise _damaged(folder, str(error), error.code) from error
+            return cls(
+                {name: BackoffTable.from_tensors(tensors, name) for name in KINDS},
+                vocabulary,
+                found[COUNTS],
+                config,
+                labels=labels,
+                is_child=found[IS_CHILD].astype(np.bool_),
+                tags=WordTags(tags, found[WORD_TAGS]),
+                profile=only_transform(folder, Clean).profile,
+                corpora=folder.manifest.corpora,
+                parser=cls.read_parser(folder),
+            )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        tensors = {name: np.array(array) for name, array in self._tensors().items()}
-        others = {
-            "transforms": (self._reading().to_config(),),
-            "corpora": self._corpora,
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            **super()._arguments(),
+            "tables": self.tables,
+            "labels": self.labels,
+            "is_child": self.is_child,
+            "tags": self._tags,
+            "profile": load_profile(self.profile).to_config(),
             "parser": self._parser,
         }
-        names = (self.labels, self._tags.names)
-        return _assembled, (tensors, names, portable(self._vocabulary), self._config, others)
-
-
-def _assembled(
-    tensors: Mapping[str, npt.NDArray[Any]],
-    names: tuple[tuple[str, ...], tuple[str, ...]],
-    vocabulary: Vocabulary,
-    config: HeadlexConfig,
-    others: dict[str, Any],
-) -> HeadlexModel:
-    labels, tags = names
-    transforms = others.pop("transforms")
-    wanted = {
-        COUNTS: (np.uint64, len(vocabulary) + 1),
-        IS_CHILD: (np.uint8, len(labels)),
-        WORD_TAGS: (np.uint32, len(vocabulary)),
-    }
-    for name, (dtype, size) in wanted.items():
-        array = tensors.get(name)
-        if array is None or array.dtype != dtype or array.shape != (size,):
-            raise ModelFileError(
-                f'the array "{name}" is missing or of another kind', code="E_MODEL_TABLES"
-            )
-    if (tensors[WORD_TAGS] >= len(tags)).any():
-        raise ModelFileError("a word has a tag that does not exist", code="E_MODEL_TABLES")
-    try:
-        reading = transform_from_config(transforms[0]) if len(transforms) == 1 else None
-    except TreelmError as error:
-        raise ModelFileError(str(error), code="E_MANIFEST") from error
-    if not isinstance(reading, Clean):
-        raise ModelFileError("the manifest does not say how trees are read", code="E_MANIFEST")
-    return HeadlexModel(
-        {name: BackoffTable.from_tensors(tensors, name) for name in KINDS},
-        vocabulary,
-        tensors[COUNTS],
-        config,
-        labels=labels,
-        is_child=tensors[IS_CHILD].astype(np.bool_),
-        tags=WordTags(tags, tensors[WORD_TAGS]),
-        profile=reading.profile,
-        **others,
-    )
-
-
-def _damaged(folder: ModelFolder, what: str, code: str = "E_MODEL_TABLES") -> ModelFileError:
-    return ModelFileError(
-        f"{folder.path}: {what.rstrip('.')}. Copy or train the model again.", code=code
-    )

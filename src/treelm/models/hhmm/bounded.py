@@ -1,7 +1,7 @@
-"""Grammars that know the side and the depth of every node, and so fit a bounded store.
+"""Grammars that know the side and the depth of every node, and so fit a bounded stack.
 
 Schuler (2009); Schwartz et al. (2011), section 4. A node stands on a left or a right branch at a
-depth of the store; the probability that what is below it fits the store follows from linear
+depth of the stack; the probability that what is below it fits the stack follows from linear
 systems, one for each side and depth, and with it the rules conditioned on fitting.
 """
 
@@ -27,11 +27,11 @@ class BoundedGrammar:
 
     Args:
         rules: The grammar.
-        depth: Elements of the store.
+        depth: Elements of the stack.
         left: Probability of each rule on a left branch, rows by depth; the first row is not used.
         right: The same on a right branch, from depth 0.
         fits_left: Probability that what is below a symbol fits, on a left branch, by depth up to
-            one more than the store has.
+            one more than the stack has.
         fits_right: The same on a right branch.
     """
 
@@ -44,12 +44,12 @@ class BoundedGrammar:
 
     @property
     def fitting_share(self) -> float:
-        """The probability that a tree of the grammar fits the store."""
+        """The probability that a tree of the grammar fits the stack."""
         return float(self.fits_right[0, 0])
 
 
 def bound(rules: BinaryRules, depth: int) -> BoundedGrammar:
-    """Return a grammar conditioned on fitting a store of some depth.
+    """Return a grammar conditioned on fitting a stack of some depth.
 
     Raises:
         EstimationError: ``E_LOOP`` if a category goes on for ever, ``E_TOO_DEEP`` if no tree fits.
@@ -71,7 +71,7 @@ def bound(rules: BinaryRules, depth: int) -> BoundedGrammar:
             on_left[level] = _conditioned(parent, below * fits_left[level, left])
     if not fits_right[0, 0] > 0:
         raise EstimationError(
-            f"no tree of the grammar fits a store of depth {depth}. Train with a larger --depth.",
+            f"no tree of the grammar fits a stack of depth {depth}. Train with a larger --depth.",
             code="E_TOO_DEEP",
         )
     return BoundedGrammar(rules, depth, on_left, on_right, fits_left, fits_right)

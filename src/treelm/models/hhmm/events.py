@@ -1,4 +1,4 @@
-"""What the store model counts: binary rules, by side and depth of the store, and tagged words."""
+"""What the HHMM counts: binary rules, by side and depth of the stack, and tagged words."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def binary_trees(corpus: TreeCorpus, config: HhmmConfig) -> BinaryTrees:
 
 
 @dataclass(frozen=True, eq=False)
-class StoreCounts:
+class DepthCounts:
     """Counts of a treebank.
 
     Args:
         rules: Rules with their relative frequencies.
-        left: How often each rule stands on a left branch, rows by depth of the store; only trees
+        left: How often each rule stands on a left branch, rows by depth of the stack; only trees
             that fit are counted.
         right: The same on right branches.
-        depth_of_tree: Elements of the store that each tree needs.
+        depth_of_tree: Elements of the stack that each tree needs.
     """
 
     rules: BinaryRules
@@ -71,7 +71,7 @@ class StoreCounts:
     depth_of_tree: npt.NDArray[np.int64]
 
 
-def count_store_rules(trees: BinaryTrees, depth: int) -> StoreCounts:
+def count_rules_by_depth(trees: BinaryTrees, depth: int) -> DepthCounts:
     """Return the rules of trees, counted by side and depth.
 
     Raises:
@@ -107,7 +107,7 @@ def count_store_rules(trees: BinaryTrees, depth: int) -> StoreCounts:
         found = np.bincount(places, minlength=(depth + 1) * len(rows)).astype(np.float64)
         return found.reshape(depth + 1, -1)
 
-    return StoreCounts(rules, by_depth(counted & side), by_depth(counted & ~side), depths)
+    return DepthCounts(rules, by_depth(counted & side), by_depth(counted & ~side), depths)
 
 
 def branch_sides(trees: BinaryTrees) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
@@ -132,7 +132,7 @@ def branch_sides(trees: BinaryTrees) -> tuple[npt.NDArray[np.bool_], npt.NDArray
 
 
 def depth_coverage(depths: npt.NDArray[np.int64]) -> dict[int, float]:
-    """Return the share of trees that a store of each depth holds, from 1 to the deepest.
+    """Return the share of trees that a stack of each depth holds, from 1 to the deepest.
 
     Examples:
         >>> depth_coverage(np.array([1, 1, 2, 4]))

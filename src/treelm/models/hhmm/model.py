@@ -1,36 +1,57 @@
-"""The incremental right-corner parser as a language model (Schwartz et al. 2011)."""
+"""The HHMM: an incremental right-corner parser as a language model (Schwartz et al. 2011)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
 from treelm.corpus.encoder import Ids, Places, encode_sentences
-from treelm.errors import EstimationError, UnsupportedTask, UsageError
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
-from treelm.models.hhmm.files import damaged_tables, read_files, write_files
-from treelm.models.hhmm.reader import StoreReader
 from treelm.models.hhmm.state import (
+    HhmmState,
     ParserMeasures,
+    StackElement,
+    WeightedStack,
+    state_from_payload,
 )
+from treelm.models.hhmm.tables import HhmmTables
 from treelm.models.hhmm.viterbi import parse_sentences
-from treelm.models.interface.model import Config, Task
+from treelm.models.interface.incremental import IncrementalModel, check_pairs
+from treelm.models.interface.model import Config, ModelInfo, Task, config_of
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
+    Context,
     State,
+    Step,
+    Steps,
+    check_state_model,
+    damaged_state,
+    model_fingerprint,
+    state_payload,
 )
-from treelm.models.interface.words import Words, portable, words_of
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description
+from treelm.models.interface.trained_model import TrainedModel
+from treelm.models.interface.words import Word, Words, words_of
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
+
+#: Files of the model folder.
+LABELS, ENDINGS = "labels.txt", "endings.txt"
+
+_MEBIBYTE = 1 << 20
 
 
-class HhmmModel(StoreReader):
+class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
     """Predicts each word from all bounded right-corner parses of the words before it.
 
     Args:
@@ -41,10 +62,36 @@ class HhmmModel(StoreReader):
         corpora: What it was trained on.
     """
 
+    system: ClassVar[str] = "hhmm"
     tasks: ClassVar[frozenset[Task]] = frozenset(
         {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.PARSE, Task.DECODE}
     )
     config_class: ClassVar[type[Config]] = HhmmConfig
+
+    def __init__(
+        self,
+        tables: HhmmTables,
+        vocabulary: Vocabulary,
+        unigram_counts: npt.NDArray[np.uint64],
+        config: HhmmConfig,
+        corpora: Sequence[TrainingCorpus] = (),
+    ) -> None:
+        if tables.depth != config.depth or (config.observation == "bayes") != bool(tables.suffixes):
+            raise ValueError("tables and options are those of different models")
+        self.tables = tables
+        self._vocabulary = vocabulary
+        self._unigram_counts = unigram_counts
+        self._config = config
+        self._corpora = tuple(corpora)
+        with kernel_errors("preparing the HHMM"):
+            self._search = _native.HhmmSearch(
+                tables.grammar,
+                beam=config.beam_width or 0,
+                ratio=config.beam_ratio,
+                epsilon=config.robust_epsilon,
+                single=config.precision == "fast",
+                cache_bytes=config.cache_mebibytes * _MEBIBYTE,
+            )
 
     def with_search(self, **options: object) -> HhmmModel:
         """Return the same model with another search; states of both can be exchanged.
@@ -61,11 +108,30 @@ class HhmmModel(StoreReader):
             raise UsageError(f'"{unknown[0]}" is no option of the search: {", ".join(SEARCH)}.')
         config = self.make_config({**self._config.model_dump(), **options})
         assert isinstance(config, HhmmConfig)  # what an HhmmModel makes of options
-        return type(self)(
-            self.tables, self._vocabulary, self._unigram_counts, config, self._corpora
-        )
+        return self._changed(config=config)
 
     # -- properties -------------------------------------------------------------------------
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What kind of numbers it gives."""
+        pruned = self._config.beam_width is not None or self._config.beam_ratio > 0
+        return ModelInfo(
+            exactness="beam" if pruned else "exact",
+            normalized=self._config.observation != "bayes",
+            exact_key=self._config.recombination[0] == "exact",
+            beam=self._config.beam_width,
+            vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """8 bytes that tell the model from others; the search does not count."""
+        own = self._config.model_dump_json(exclude=set(SEARCH))
+        symbols = "\n".join(self.tables.rules.symbols)
+        return model_fingerprint(
+            (self.system, own, self._vocabulary.fingerprint, symbols), self.tables.to_arrays()
+        )
 
     def __repr__(self) -> str:
         rules = len(self.tables.rules.rules)
@@ -81,6 +147,132 @@ class HhmmModel(StoreReader):
             "rules": len(self.tables.rules.rules),
             "fitting_share": self.tables.fitting_share,
         }
+
+    # -- word by word -----------------------------------------------------------------------
+
+    def initial(self, context: Context | None = None) -> HhmmState:
+        """Return the state before any word; documents make no difference."""
+        del context
+        return HhmmState(self._search.initial(), self.fingerprint)
+
+    def advance(self, state: State, word: Word) -> Step:
+        """Return the natural log probability of a word in a state, and the state after it."""
+        own = self._own(state)
+        with kernel_errors("reading a word"):
+            guessed = self._guessed(word) if self.tables.suffixes is not None else None
+            if guessed is not None:
+                found = self._search.advance_tags(own.beam, *guessed)
+            else:
+                word_id = self.word_ids.word(word, first=own.beam.initial)
+                found = self._search.advance(own.beam, word_id)
+        log_prob, log_mass, _, _, beam = found
+        return Step(log_prob, HhmmState(beam, own.model, own.prefix_mass + log_mass))
+
+    def finish(self, state: State) -> float:
+        """Return the natural log probability that the sentence ends in this state."""
+        return self._search.finish(self._own(state).beam)
+
+    def advance_many(
+        self, states: Sequence[State], words: Sequence[Word], *, threads: int = 1
+    ) -> Steps:
+        """Return what `advance` gives for each pair; equal pairs are computed once."""
+        check_pairs(states, words)
+        if self.tables.suffixes is not None:
+            return super().advance_many(states, words)
+        places: dict[tuple[HhmmState, int], int] = {}
+        wanted = []
+        for state, word in zip(states, words, strict=True):
+            own = self._own(state)
+            pair = own, self.word_ids.word(word, first=own.beam.initial)
+            wanted.append(places.setdefault(pair, len(places)))
+        with kernel_errors("reading words"):
+            log_probs, masses, beams = self._search.advance_many(
+                [state.beam for state, _ in places],
+                np.array([word for _, word in places], np.uint32),
+                threads=threads,
+            )
+        after = [
+            HhmmState(beams[place], self.fingerprint, own.prefix_mass + float(masses[place]))
+            for place, own in zip(wanted, map(self._own, states), strict=True)
+        ]
+        return Steps(log_probs[wanted] if wanted else np.zeros(0), list(after))
+
+    def key(self, state: State) -> bytes:
+        """Return the key by which hypotheses may be merged, as `config.recombine` says."""
+        kind, count = self._config.recombination
+        return self._own(state).beam.key(kind, count)
+
+    def state_from_bytes(self, data: bytes) -> HhmmState:
+        """Return the state whose `to_bytes` gave these bytes."""
+        state = state_from_payload(state_payload(data, self.fingerprint), self.fingerprint)
+        try:
+            self._search.finish(state.beam)
+        except _native.KernelError as error:
+            raise damaged_state() from error
+        return state
+
+    def _own(self, state: State) -> HhmmState:
+        if not isinstance(state, HhmmState):
+            check_state_model(state.model, self.fingerprint)
+            raise damaged_state()
+        check_state_model(state.model, self.fingerprint)
+        return state
+
+    def _guessed(
+        self, word: Word
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64], float] | None:
+        """Return what the ending of an unknown word tells: tags, P(word | tag), frequency."""
+        suffixes = self.tables.suffixes
+        if suffixes is None or not isinstance(word, str) or word in self._vocabulary:
+            return None
+        self.word_ids.word(word, first=False)
+        tokens = float(self._unigram_counts[:-1].sum())
+        return *suffixes.emissions(word, self.tables.words.tag_counts), 1.0 / max(tokens, 1.0)
+
+    # -- distributions ----------------------------------------------------------------------
+
+    def next_tags(self, state: State) -> dict[str, float]:
+        """Return the probabilities of the tags that may come next, and of the sentence end."""
+        tags = self._search.next_tags(self._own(state).beam)
+        names = self.tables.rules.symbols
+        return {names[tag]: float(tags[tag]) for tag in np.flatnonzero(tags > 0).tolist()}
+
+    def distribution(
+        self, state: State, words: Sequence[Word] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of words in a state, all from one look at it."""
+        if self.tables.suffixes is not None and words is not None:
+            return super().distribution(state, words)
+        own = self._own(state)
+        tags = self._search.next_tags(own.beam)
+        table, epsilon = self.tables.words, self._config.robust_epsilon
+        unseen = epsilon * (1 - table.end_share) * table.unigram
+        mixed = (1 - epsilon) * table.word_shares(tags) + unseen
+        with np.errstate(divide="ignore"):
+            log_probs = np.minimum(np.log(mixed), 0.0)
+        if words is not None:
+            first = own.beam.initial
+            return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+        return np.append(log_probs, self.finish(state))
+
+    def estimate(self, words: Words) -> float:
+        """Return the log probability of words under the unigram model, wherever they stand."""
+        ids = self.word_ids.sentence(words_of(words))
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.tables.words.unigram[ids]).sum())
+
+    # -- stacks -----------------------------------------------------------------------------
+
+    def stacks(self, state: State, count: int = 10) -> list[WeightedStack]:
+        """Return the most probable stacks of a state."""
+        names = self.tables.rules.symbols
+        found = []
+        for weight, symbols in self._own(state).beam.stores(count):
+            labels = [*(names[symbol] for symbol in symbols), None]
+            pairs = zip(labels[::2], labels[1::2], strict=True)
+            elements = tuple(StackElement(str(active), awaited) for active, awaited in pairs)
+            found.append(WeightedStack(elements, weight))
+        return found
 
     # -- sentences --------------------------------------------------------------------------
 
@@ -107,7 +299,7 @@ class HhmmModel(StoreReader):
     def measure_ids(
         self, ids: Ids, starts: Places, *, threads: int = 1
     ) -> tuple[BatchScores, ParserMeasures]:
-        """Return scores of sentences and what the parser believes after each word."""
+        """Return scores of sentences and measures of the parser state after each word."""
         log_probs, table = self._scored(ids, starts, measured=True, threads=threads)
         return self.batch_scores(log_probs, ids, starts), ParserMeasures(*table.T)
 
@@ -147,7 +339,7 @@ class HhmmModel(StoreReader):
         """
         if k != 1:
             raise UnsupportedTask(
-                f"an incremental right-corner model gives the best tree of a sentence, not {k}. "
+                f"an HHMM gives the best tree of a sentence, not {k}. "
                 "For several trees parse with a pcfg or pcfg-la model."
             )
         found = self.parse_many(sentences, options=options, threads=threads)
@@ -189,31 +381,36 @@ class HhmmModel(StoreReader):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness=self.info.exactness,
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            transforms=self._config.pipeline().to_config(),
-        )
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return self._config.pipeline().to_config()
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write rules, labels and words."""
-        write_files(writer, self.tables, self._vocabulary, self._unigram_counts)
+        counts = {UNIGRAM_COUNTS.name: self._unigram_counts}
+        writer.tables(TABLES, {**self.tables.to_arrays(), **counts})
+        writer.lines(LABELS, self.tables.rules.symbols)
+        if self.tables.suffixes is not None:
+            writer.lines(ENDINGS, self.tables.suffixes.endings)
+        write_words(writer, self._vocabulary)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder."""
-        config, tables, vocabulary, counts = read_files(folder)
-        try:
-            return cls(tables, vocabulary, counts, config, folder.manifest.corpora)
-        except EstimationError as error:
-            raise damaged_tables(folder, str(error)) from error
+        config = config_of(folder, HhmmConfig, "an HHMM")
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            tensors = folder.tables()
+            counts = read_tensors(tensors, (UNIGRAM_COUNTS,), words=len(vocabulary))
+            tables = HhmmTables.from_arrays(
+                tensors,
+                folder.lines(LABELS),
+                folder.lines(ENDINGS) if config.observation == "bayes" else None,
+                depth=config.depth,
+                words=len(vocabulary),
+            )
+            own = (counts[UNIGRAM_COUNTS.name], config, folder.manifest.corpora)
+            return cls(tables, vocabulary, *own)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        vocabulary = portable(self._vocabulary)
-        parts = (self.tables, vocabulary, self._unigram_counts, self._config, self._corpora)
-        return type(self), parts
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "tables": self.tables}

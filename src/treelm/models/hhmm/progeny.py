@@ -1,7 +1,7 @@
 """Expected left progeny: how often a category begins, at any depth of left branches, another.
 
 Equations (10) to (13) of the model: E_d(b ->* a), the expected number of a among the left progeny
-of an awaited b, is what expansions, transitions and reductions of the store are made of.
+of an awaited b, is what expansions, transitions and reductions of the stack are made of.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LeftProgeny:
     """Expected left progeny of every awaited symbol at every depth; equal rows are kept once.
 
     Args:
-        row_of: By depth of the progeny (from 1; up to one more than the store has) and awaited
+        row_of: By depth of the progeny (from 1; up to one more than the stack has) and awaited
             symbol, the number of its row, or -1.
         row_start: Where each row begins, and the total.
         symbol: Ascending in each row.

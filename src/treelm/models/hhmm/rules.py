@@ -1,4 +1,4 @@
-"""Binary grammars over words: what the store model is made from."""
+"""Binary grammars over words: what the HHMM is made from."""
 
 from __future__ import annotations
 
@@ -184,4 +184,4 @@ def _assembled(
 
 
 def _wrong(what: str) -> EstimationError:
-    return EstimationError(f"this is no grammar for the store model: {what}.", code="E_GRAMMAR")
+    return EstimationError(f"this is no grammar for the HHMM: {what}.", code="E_GRAMMAR")

@@ -1,4 +1,4 @@
-"""The state of the store model between words, and the stores in it by name."""
+"""The state of the HHMM between words, and the stacks in it by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MASS = struct.Struct("<d")
 
 
 @dataclass(frozen=True, slots=True)
-class StoreElement:
+class StackElement:
     """An incomplete constituent: the active category, and the one it still awaits.
 
     Args:
@@ -33,15 +33,15 @@ class StoreElement:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedStore:
+class WeightedStack:
     """One analysis of the words so far, as far as the future can tell.
 
     Args:
         elements: From the outermost constituent to the innermost, which is complete.
-        weight: Its probability given the words so far, among the stores that were kept.
+        weight: Its probability given the words so far, among the stacks that were kept.
     """
 
-    elements: tuple[StoreElement, ...]
+    elements: tuple[StackElement, ...]
     weight: float
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class WeightedStore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HhmmState:
-    """A beam of stores with weights; equal states have equal futures.
+    """A beam of stacks with weights; equal states have equal futures.
 
     Args:
-        beam: The stores, held by the kernel.
+        beam: The stacks, held by the kernel.
         model: The model it belongs to.
-        prefix_mass: Natural logarithm of the mass of all stores kept so far; it has no influence on
+        prefix_mass: Natural logarithm of the mass of all stacks kept so far; it has no influence on
             the future and is no part of what the state is.
     """
 
@@ -78,7 +78,7 @@ class HhmmState:
         return _unpickle, (self.beam.to_bytes(), self.model, self.prefix_mass)
 
     def __repr__(self) -> str:
-        return f"HhmmState(stores={len(self.beam)}, prefix_mass={self.prefix_mass:.6g})"
+        return f"HhmmState(stacks={len(self.beam)}, prefix_mass={self.prefix_mass:.6g})"
 
     @property
     def initial(self) -> bool:
@@ -91,21 +91,21 @@ class HhmmState:
 
 
 class ParserMeasures(NamedTuple):
-    """What the parser believes after each word and end of sentences, in flat arrays.
+    """The parser state after each word and end of sentences, in flat arrays.
 
     All are 0 at ends, where nothing is open any more.
     """
 
     entropy: npt.NDArray[np.float64]
-    """Of the distribution over stores, in bits."""
+    """Of the distribution over stacks, in bits."""
     mean_depth: npt.NDArray[np.float64]
-    """Elements of the store in use, the weighted mean."""
+    """Elements of the stack in use, the weighted mean."""
     best_depth: npt.NDArray[np.float64]
-    """Elements in use in the heaviest store."""
+    """Elements in use in the heaviest stack."""
     beam_mass: npt.NDArray[np.float64]
     """Share of the mass that pruning left."""
-    stores: npt.NDArray[np.float64]
-    """Stores kept."""
+    stacks: npt.NDArray[np.float64]
+    """Stacks kept."""
 
 
 def state_from_payload(payload: bytes, model: bytes) -> HhmmState:

@@ -16,11 +16,11 @@ from treelm.errors import TreelmWarning
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.models.hhmm.bounded import bound, with_counts
 from treelm.models.hhmm.config import HhmmConfig
-from treelm.models.hhmm.events import binary_trees, count_store_rules
+from treelm.models.hhmm.events import binary_trees, count_rules_by_depth
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffixes, observe
 from treelm.models.hhmm.rules import grammar_from_lines
-from treelm.models.hhmm.tables import StoreTables
+from treelm.models.hhmm.tables import HhmmTables
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.run import QUIET, Run
 
@@ -45,14 +45,14 @@ def train_hhmm(
     """
     del run  # it takes no time worth speaking of
     trees = binary_trees(corpus, config)
-    counts = count_store_rules(trees, config.depth)
+    counts = count_rules_by_depth(trees, config.depth)
     bounded = bound(counts.rules, config.depth)
     if config.estimation == "counts":
         bounded = with_counts(bounded, counts.left, counts.right, config.kappa)
     _warn_about_depth(counts.depth_of_tree, config)
     vocabulary = vocabulary or _own_vocabulary(corpus, config)
     words, unigrams, suffixes = _observed(trees, corpus, vocabulary, config)
-    tables = StoreTables.of(bounded, words, suffixes)
+    tables = HhmmTables.of(bounded, words, suffixes)
     return HhmmModel(tables, vocabulary, unigrams, config, [corpus_record(corpus)])
 
 
@@ -85,7 +85,7 @@ def model_from_grammar(lines: Iterable[str], config: HhmmConfig) -> HhmmModel:
         0.5,
     )
     counts = np.zeros(len(vocabulary) + 1, np.uint64)
-    return HhmmModel(StoreTables.of(bounded, words), vocabulary, counts, config)
+    return HhmmModel(HhmmTables.of(bounded, words), vocabulary, counts, config)
 
 
 def _own_vocabulary(corpus: TreeCorpus, config: HhmmConfig) -> Vocabulary:

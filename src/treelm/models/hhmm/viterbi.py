@@ -1,4 +1,4 @@
-"""The best trees of sentences: from the moves of the store back to trees."""
+"""The best trees of sentences: from the moves of the stack back to trees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treelm.trees.tree import Tree
 if TYPE_CHECKING:
     from treelm.models.hhmm.model import HhmmModel
 
-#: A completed constituent began a new one in its own element of the store; else in the one above.
+#: A completed constituent began a new one in its own element of the stack; else in the one above.
 _WITHIN = 1
 
 ROOT = "ROOT"
@@ -30,7 +30,7 @@ ROOT = "ROOT"
 
 @dataclass(slots=True)
 class _Element:
-    """An element of the store while its tree grows: nodes of its right spine, from the top."""
+    """An element of the stack while its tree grows: nodes of its right spine, from the top."""
 
     spine: list[tuple[str, Tree]] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class _Element:
 def tree_of_moves(
     moves: Sequence[Sequence[int]], words: Sequence[str], symbols: Sequence[str], pipeline: Pipeline
 ) -> Tree:
-    """Return the tree that the moves of a store have built, below ROOT.
+    """Return the tree that the moves of a stack have built, below ROOT.
 
     Args:
         moves: For each word: kind, parent, what is awaited after it, and the tag of the word.
@@ -53,16 +53,16 @@ def tree_of_moves(
         symbols: Names of the symbols.
         pipeline: What was done to the training trees; it is undone.
     """
-    store: list[_Element] = []
+    stack: list[_Element] = []
     done = Tree(symbols[moves[0][3]], words[0])
     for (kind, parent, awaited, tag), word in zip(moves[1:], words[1:], strict=True):
         if kind == _WITHIN:
-            store.append(_Element([(symbols[parent], done)]))
+            stack.append(_Element([(symbols[parent], done)]))
         else:
-            store[-1].spine.append((symbols[parent], done))
+            stack[-1].spine.append((symbols[parent], done))
         leaf = Tree(symbols[tag], word)
         # A word below what is awaited begins a new element; one that is awaited ends its own.
-        done = store.pop().complete(leaf) if awaited == tag else leaf
+        done = stack.pop().complete(leaf) if awaited == tag else leaf
     return restore(Tree(ROOT, [done]), pipeline)
 
 

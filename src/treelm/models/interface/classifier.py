@@ -6,18 +6,17 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Generic, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
-from treelm.models.interface.model import LanguageModel, ModelInfo, Task
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.trained_model import OwnConfig
+from treelm.models.interface.trained_model import ConfiguredModel, OwnConfig
 from treelm.models.interface.words import Words, words_of
-from treelm.store.manifest import TrainingCorpus
 from treelm.trees.tree import Tree
 
 Floats = npt.NDArray[np.float64]
@@ -34,29 +33,17 @@ class Explanation(NamedTuple):
     """One a node, in preorder: that of the production below it."""
 
 
-class Classifier(LanguageModel, Generic[OwnConfig]):
+class Classifier(ConfiguredModel[OwnConfig]):
     """A model whose score is a margin: good above zero, bad at zero and below."""
 
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.CLASSIFY, Task.SCORE})
 
-    _config: OwnConfig
     _calibration: Calibration
-    _corpora: tuple[TrainingCorpus, ...]
-
-    @property
-    def config(self) -> OwnConfig:
-        """The options it was trained with."""
-        return self._config
 
     @property
     def calibration(self) -> Calibration:
         """The curve from margins to probabilities."""
         return self._calibration
-
-    @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
 
     @cached_property
     def info(self) -> ModelInfo:

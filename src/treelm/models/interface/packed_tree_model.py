@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,13 @@ from pydantic import Field
 
 from treelm import _native
 from treelm.characters import visible
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.errors import (
+    CorpusFormatError,
+    ModelFileError,
+    TreelmError,
+    UnsupportedTask,
+    UsageError,
+)
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
@@ -23,6 +29,8 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeModel, TreeModelConfig, k_best_lists, log_sum
 from treelm.models.interface.words import Words, words_of
+from treelm.store.folder import ModelFolder
+from treelm.transforms.transform import Transform, transform_from_config
 from treelm.trees.label import Label
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
@@ -34,6 +42,8 @@ ROOT, FLAT = "ROOT", "FRAG"
 _BATCH = 64
 
 Forms = npt.NDArray[np.uint32]
+
+_Transform = TypeVar("_Transform", bound=Transform)
 
 
 class PackedTreeConfig(TreeModelConfig):
@@ -184,6 +194,25 @@ def pack_rooted(trees: Sequence[Tree]) -> PackedTrees:
     return PackedTrees.from_trees(
         tree if tree.label == Label(ROOT) else Tree(ROOT, [tree]) for tree in trees
     )
+
+
+def only_transform(folder: ModelFolder, kind: type[_Transform]) -> _Transform:
+    """Return the transform that the manifest of a folder names; it must name one of this kind.
+
+    Raises:
+        ModelFileError: ``E_MANIFEST`` if it does not; to be called inside `damage_in`.
+    """
+    steps = folder.manifest.transforms
+    try:
+        found = transform_from_config(steps[0]) if len(steps) == 1 else None
+    except TreelmError as error:
+        raise ModelFileError(str(error), code="E_MANIFEST") from error
+    if not isinstance(found, kind):
+        raise ModelFileError(
+            f'the manifest does not name "{kind.name}" as the transform of the training trees',
+            code="E_MANIFEST",
+        )
+    return found
 
 
 @contextmanager

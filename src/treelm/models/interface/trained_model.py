@@ -1,8 +1,10 @@
-"""What models that were trained on a corpus remember of it."""
+"""What models that were trained on a corpus remember of it, and how they are saved and pickled."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.model import Config, LanguageModel
-from treelm.store.manifest import TrainingCorpus
+from treelm.store.manifest import Description, TrainingCorpus
 
 OwnConfig = TypeVar("OwnConfig", bound=Config)
 
@@ -37,13 +39,11 @@ def corpus_record(
     return TrainingCorpus(name=corpus_name(corpus)[:_LONGEST_NAME], **found._asdict())
 
 
-class TrainedModel(LanguageModel, Generic[OwnConfig]):
-    """Holds options, words, corpora and unigram counts; a system sets them when it is made."""
+class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
+    """Holds options and corpora; a system sets them when it is made."""
 
     _config: OwnConfig
-    _vocabulary: Vocabulary
     _corpora: tuple[TrainingCorpus, ...]
-    _unigram_counts: npt.NDArray[np.uint64]
 
     @property
     def config(self) -> OwnConfig:
@@ -51,16 +51,63 @@ class TrainedModel(LanguageModel, Generic[OwnConfig]):
         return self._config
 
     @property
+    def corpora(self) -> tuple[TrainingCorpus, ...]:
+        """What it was trained on."""
+        return self._corpora
+
+    @abstractmethod
+    def _arguments(self) -> dict[str, Any]:
+        """Return what the model was made of: the arguments of its constructor, by name."""
+
+    def _changed(self, **arguments: object) -> Self:
+        """Return the model made again with some arguments of its constructor changed."""
+        return type(self)(**{**self._arguments(), **arguments})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Kernel objects cannot be pickled; the constructor makes them again.
+        return _made, (type(self), self._arguments())
+
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees, as the manifest records it."""
+        return ()
+
+    def description(self) -> Description:
+        """Return what the manifest says about the model."""
+        return Description(
+            system=self.system,
+            config=self._config.model_dump(mode="json"),
+            exactness=self.info.exactness,
+            vocabulary=self.vocabulary.fingerprint,
+            corpora=self._corpora,
+            transforms=self.transforms(),
+            seed=getattr(self._config, "seed", None),
+        )
+
+
+def _made(kind: type[ConfiguredModel[Any]], arguments: dict[str, Any]) -> ConfiguredModel[Any]:
+    return kind(**arguments)
+
+
+class TrainedModel(ConfiguredModel[OwnConfig]):
+    """Holds words and unigram counts as well."""
+
+    _vocabulary: Vocabulary
+    _unigram_counts: npt.NDArray[np.uint64]
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """The words it knows, and what stands for the others."""
         return self._vocabulary
 
     @property
-    def corpora(self) -> tuple[TrainingCorpus, ...]:
-        """What it was trained on."""
-        return self._corpora
-
-    @property
     def unigram_counts(self) -> npt.NDArray[np.uint64]:
         """Counts of the training text by word id, that of the sentence end last."""
         return self._unigram_counts
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "vocabulary": self._vocabulary,
+            "unigram_counts": self._unigram_counts,
+            "config": self._config,
+            "corpora": self._corpora,
+        }

@@ -11,7 +11,6 @@ from treelm.characters import visible
 from treelm.corpus.corpus import split_words
 from treelm.corpus.vocabulary import RESERVED, SENTENCE_END, SENTENCE_START, Vocabulary
 from treelm.errors import VocabularyError
-from treelm.trees.profile import load_profile
 
 #: A sentence: its words, or a string that is split at white space and nothing else.
 Words = str | Sequence[str]
@@ -108,12 +107,6 @@ def reserved_word(word: str) -> VocabularyError:
         "boundaries themselves; the end is scored by `finish`.",
         code="E_RESERVED_SYMBOL",
     )
-
-
-def portable(vocabulary: Vocabulary) -> Vocabulary:
-    """Return a vocabulary without what it has worked out so far, so that it can be pickled."""
-    profile = load_profile(vocabulary.profile).to_config()
-    return Vocabulary(vocabulary.entries, profile, vocabulary.style, dict(vocabulary.source))
 
 
 def check_vocabularies(vocabularies: Sequence[Vocabulary]) -> None:

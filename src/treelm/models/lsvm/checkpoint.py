@@ -15,23 +15,32 @@ from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import FeatureVectors, LatentFeatures
 from treelm.models.lsvm.memory import TrainingState
 from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.schema import ANY, Tensor, Tensors, finite, ids, offsets
 from treelm.store.tables import Tables
 
-_TYPES = {
-    "weights": np.float64,
-    "best_weights": np.float64,
-    "accuracies": np.float64,
-    "owners": np.int64,
-    "memory.starts": np.int64,
-    "memory.features": np.int32,
-    "memory.counts": np.float64,
-    "good.owners": np.int64,
-    "good.starts": np.int64,
-    "good.features": np.int32,
-    "good.counts": np.float64,
-    "added.tags": np.int32,
-    "added.words": np.uint8,
-}
+_ALL = "features+added"
+
+
+def _vector_schema(name: str, rows: str) -> tuple[Tensor, ...]:
+    """Return the schema of vectors of features, one for each of some rows."""
+    entries = f"entries of {name}"
+    return (
+        Tensor(rows, np.int64, (rows,)),
+        Tensor(f"{name}.starts", np.int64, (f"{rows}+1",), offsets(entries)),
+        Tensor(f"{name}.features", np.int32, (entries,), ids(_ALL)),
+        Tensor(f"{name}.counts", np.float64, (entries,)),
+    )
+
+
+_SCHEMA = (
+    Tensor("added.tags", np.int32, ("added",), ids("labels")),
+    Tensor("added.words", np.uint8, (ANY,)),
+    Tensor("weights", np.float64, (_ALL,), finite),
+    Tensor("best_weights", np.float64, ("best",)),
+    Tensor("accuracies", np.float64, ("later rounds+1",)),
+    *_vector_schema("memory", "owners"),
+    *_vector_schema("good", "good.owners"),
+)
 
 
 def training_key(
@@ -82,27 +91,16 @@ class LatentCheckpoint(CheckpointFolder):
         tables = self.open(key)
         if tables is None:
             return None
-        if any(
-            name not in tables or tables[name].dtype != kind or tables[name].ndim != 1
-            for name, kind in _TYPES.items()
-        ):
-            raise self.damaged("tables are missing")
         return self._state(tables, features)
 
     def _state(self, tables: Tables, features: LatentFeatures) -> TrainingState:
-        words = bytes(tables["added.words"]).decode("utf-8", "replace").split("\n")
-        tags = tables["added.tags"].tolist()
-        size = features.grammar.features + len(tags)
+        grammar = features.grammar
+        found = self.read(tables, _SCHEMA, features=grammar.features, labels=len(grammar.symbols))
+        words = bytes(found["added.words"]).decode("utf-8", "replace").split("\n")
+        tags = found["added.tags"].tolist()
         fits = (
-            (len(words) == len(tags) or (not tags and words == [""]))
-            and all(0 <= tag < len(features.grammar.symbols) for tag in tags)
-            and len(tables["weights"]) == size
-            and features.grammar.features <= len(tables["best_weights"]) <= size
-            and len(tables["accuracies"]) > 0
-            and _fits(tables, "memory", len(tables["owners"]), size)
-            and _fits(tables, "good", len(tables["good.owners"]), size)
-            and bool(np.isfinite(tables["weights"]).all())
-        )
+            len(words) == len(tags) or (not tags and words == [""])
+        ) and grammar.features <= found.sizes["best"] <= found.size(_ALL)
         try:
             regularization = float(tables.metadata.get("regularization", ""))
         except ValueError:
@@ -112,15 +110,15 @@ class LatentCheckpoint(CheckpointFolder):
         for pair in zip(tags, words, strict=False):
             features.add({pair})
         return TrainingState(
-            np.array(tables["weights"]),
-            np.array(tables["best_weights"]),
+            np.array(found["weights"]),
+            np.array(found["best_weights"]),
             regularization,
-            tables["accuracies"].tolist(),
-            _vectors(tables, "memory"),
-            np.array(tables["owners"]),
+            found["accuracies"].tolist(),
+            _vectors(found, "memory"),
+            np.array(found["owners"]),
             tables.metadata.get("digest", ""),
-            _vectors(tables, "good"),
-            np.array(tables["good.owners"]),
+            _vectors(found, "good"),
+            np.array(found["good.owners"]),
         )
 
 
@@ -132,18 +130,6 @@ def _tensors(name: str, vectors: FeatureVectors) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _vectors(tables: Tables, name: str) -> FeatureVectors:
-    parts = (np.array(tables[f"{name}.{part}"]) for part in ("starts", "features", "counts"))
+def _vectors(found: Tensors, name: str) -> FeatureVectors:
+    parts = (np.array(found[f"{name}.{part}"]) for part in ("starts", "features", "counts"))
     return FeatureVectors(*parts)
-
-
-def _fits(tables: Tables, name: str, rows: int, size: int) -> bool:
-    """Return whether vectors are so many, and whole, and of no more features than there are."""
-    starts, columns = tables[f"{name}.starts"], tables[f"{name}.features"]
-    return (
-        len(starts) == rows + 1
-        and starts[0] == 0
-        and bool(np.all(np.diff(starts) >= 0))
-        and starts[-1] == len(columns) == len(tables[f"{name}.counts"])
-        and (not len(columns) or bool(columns.min() >= 0 and columns.max() < size))
-    )

@@ -14,7 +14,7 @@ from treelm.corpus.unknown_words import UNKNOWN, Signatures
 from treelm.kernel_errors import kernel_errors
 from treelm.models.lsvm.grammar import Floats, Ids, LatentGrammar
 from treelm.parallel.progress import SILENT, Progress, kernel_report
-from treelm.trees.profile import ProfileSource
+from treelm.trees.profile import ProfileSource, load_profile
 
 Places = npt.NDArray[np.int64]
 #: A lexical node: its tag, its feature, and the feature of the word itself or -1.
@@ -120,6 +120,10 @@ class LatentFeatures:
         for place, (tag, name) in enumerate(rows.tolist()):
             found[names[name]].append((tag, first + place))
         return dict(found)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        profile = load_profile(self.profile).to_config()
+        return type(self), (self.grammar, self.added, profile)
 
     def __len__(self) -> int:
         return self.grammar.features + len(self.added)

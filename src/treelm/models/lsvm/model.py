@@ -9,11 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.files import read_lines
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.model import Config, config_of
@@ -21,14 +18,36 @@ from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import (
+    ANY,
+    Tensor,
+    columns,
+    damage_in,
+    finite,
+    ids,
+    read_tensors,
+    read_words,
+    write_words,
+)
 from treelm.transforms.markovize import undo_markovize
 from treelm.trees.tree import Tree
 
-_TABLES, _LABELS, _WORDS = "tables.safetensors", "labels.txt", "words.txt"
-_CLASSES, _ADDED = "classes.txt", "added.txt"
-_MATRICES = {"rules": 3, "word_tags": 2, "class_tags": 2}
+_LABELS, _CLASSES, _ADDED = "labels.txt", "classes.txt", "added.txt"
+_PRODUCTIONS = "rules+tops+tagged words+tagged classes"
+_SCHEMA = (
+    Tensor("rules", np.int32, ("rules", 3), ids("labels")),
+    Tensor("tops", np.int32, ("tops",), ids("labels")),
+    Tensor("word_tags", np.int32, ("tagged words", 2), columns("labels", "words")),
+    Tensor("class_tags", np.int32, ("tagged classes", 2), columns("labels", "classes")),
+    Tensor("added_tags", np.int32, ("added",), ids("labels")),
+    Tensor("frequencies", np.float64, (_PRODUCTIONS,), finite),
+    Tensor("weights", np.float64, (f"{_PRODUCTIONS}+added",), finite),
+    Tensor("calibration", np.float64, (2,), finite),
+    Tensor("accuracies", np.float64, (ANY,), finite),
+)
+_FIXED = Tensor("fixed", np.float64, (_PRODUCTIONS,), finite)
 _NO_RULE = 0xFFFFFFFF
 
 
@@ -176,16 +195,6 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="margin",
-            vocabulary=self.vocabulary.fingerprint,
-            corpora=self._corpora,
-        )
-
     def write_files(self, writer: FolderWriter) -> None:
         """Write productions, words and weights."""
         grammar = self.features.grammar
@@ -202,15 +211,11 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         }
         if self.fixed is not None:
             tensors["fixed"] = self.fixed
-        writer.tables(_TABLES, tensors)
-        lines = {
-            _LABELS: grammar.symbols,
-            _CLASSES: grammar.classes,
-            _ADDED: [word for _, word in self.features.added],
-        }
-        for name, values in lines.items():
-            writer.text(name, "".join(f"{value}\n" for value in values))
-        save_vocabulary(self.vocabulary, writer.file(_WORDS))
+        writer.tables(TABLES, tensors)
+        writer.lines(_LABELS, grammar.symbols)
+        writer.lines(_CLASSES, grammar.classes)
+        writer.lines(_ADDED, (word for _, word in self.features.added))
+        write_words(writer, self.vocabulary)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
@@ -220,75 +225,46 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             ModelFileError: if something is missing, or the parts do not fit together.
         """
         config = config_of(folder, LatentSvmConfig, "a latent SVM")
-        vocabulary = load_vocabulary(folder.file(_WORDS))
-        if vocabulary.fingerprint != folder.manifest.vocabulary:
-            raise _damaged(folder, f"{_WORDS} is not the one the manifest names")
-        tables = folder.tables(_TABLES)
-        labels, classes, added = (
-            tuple(read_lines(folder.file(name))) for name in (_LABELS, _CLASSES, _ADDED)
-        )
-        words = tuple(sorted(set(vocabulary.symbols) - {UNKNOWN}))
-        try:
-            arrays = {name: tables[name] for name in (*_MATRICES, "tops", "added_tags")}
-            floats = {
-                name: tables[name]
-                for name in ("frequencies", "weights", "calibration", "accuracies", "fixed")
-                if name != "fixed" or config.fixed_trees
-            }
-        except KeyError as error:
-            raise _damaged(folder, f"the table {error} is missing") from error
-        for name, array in arrays.items():
-            shape = (len(array), _MATRICES[name]) if name in _MATRICES else (array.size,)
-            if array.dtype != np.int32 or array.shape != shape or (array.size and array.min() < 0):
-                raise _damaged(folder, f"the table {name} has no such numbers")
-        for name, array in floats.items():
-            if array.dtype != np.float64 or array.ndim != 1 or not np.isfinite(array).all():
-                raise _damaged(folder, f"the table {name} holds what is no number")
-        limits = [
-            (arrays["rules"], len(labels)),
-            (arrays["tops"], len(labels)),
-            (arrays["word_tags"][:, 0], len(labels)),
-            (arrays["word_tags"][:, 1], len(words)),
-            (arrays["class_tags"][:, 0], len(labels)),
-            (arrays["class_tags"][:, 1], len(classes)),
-            (arrays["added_tags"], len(labels)),
-        ]
-        number = sum(len(arrays[name]) for name in (*_MATRICES, "tops"))
-        if (
-            any(array.size and array.max() >= limit for array, limit in limits)
-            or len(floats["frequencies"]) != number
-            or len(added) != len(arrays["added_tags"])
-            or len(floats["weights"]) != number + len(added)
-            or len(floats["calibration"]) != 2
-            or len(floats.get("fixed", floats["frequencies"])) != number
-        ):
-            raise _damaged(folder, "its tables do not fit together")
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            words = tuple(sorted(set(vocabulary.symbols) - {UNKNOWN}))
+            labels, classes, added = map(folder.lines, (_LABELS, _CLASSES, _ADDED))
+            found = read_tensors(
+                folder.tables(),
+                (*_SCHEMA, _FIXED) if config.fixed_trees else _SCHEMA,
+                labels=len(labels),
+                words=len(words),
+                classes=len(classes),
+                added=len(added),
+            )
         grammar = LatentGrammar(
             labels,
-            arrays["rules"],
-            arrays["tops"],
+            found["rules"],
+            found["tops"],
             words,
             classes,
-            arrays["word_tags"],
-            arrays["class_tags"],
-            floats["frequencies"],
+            found["word_tags"],
+            found["class_tags"],
+            found["frequencies"],
         )
-        pairs = list(zip(arrays["added_tags"].tolist(), added, strict=True))
-        slope, offset = floats["calibration"].tolist()
+        pairs = list(zip(found["added_tags"].tolist(), added, strict=True))
         return cls(
             LatentFeatures(grammar, pairs, vocabulary.profile),
-            floats["weights"],
+            found["weights"],
             config,
-            Calibration(slope, offset),
-            fixed=floats.get("fixed"),
+            Calibration(*found["calibration"].tolist()),
+            fixed=found.get("fixed"),
             corpora=folder.manifest.corpora,
-            accuracies=floats["accuracies"].tolist(),
+            accuracies=found["accuracies"].tolist(),
         )
 
-
-def _damaged(folder: ModelFolder, what: str) -> ModelFileError:
-    return ModelFileError(
-        f"{folder.path}: {what}; files of another model may have been copied in. Train the model "
-        "again.",
-        code="E_MODEL_TABLES",
-    )
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "features": self.features,
+            "weights": self.weights,
+            "config": self._config,
+            "calibration": self._calibration,
+            "fixed": self.fixed,
+            "corpora": self._corpora,
+            "accuracies": self.accuracies,
+        }

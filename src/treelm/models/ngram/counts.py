@@ -13,7 +13,6 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import EncodedText, encode_open, encode_text, encode_trees
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import (
     CorpusFormatError,
     EstimationError,
@@ -28,11 +27,12 @@ from treelm.models.ngram.events import WordSpace, count_ngrams
 from treelm.models.run import Run
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.folder import FolderWriter, open_folder, save_folder
+from treelm.store.folder import TABLES, FolderWriter, open_folder, save_folder
 from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
 
 SYSTEM = "ngram_counts"
-WORDS, TABLES, EVENTS, UNIGRAMS = "words.txt", "tables.safetensors", "events", "unigram_counts"
+EVENTS = "events"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +108,9 @@ class NgramCounts:
         save_folder(Path(folder), description, self._write)
 
     def _write(self, writer: FolderWriter) -> None:
-        tensors = {**self.events.to_tensors(EVENTS), UNIGRAMS: self.unigrams}
+        tensors = {**self.events.to_tensors(EVENTS), UNIGRAM_COUNTS.name: self.unigrams}
         writer.tables(TABLES, tensors)
-        save_vocabulary(self.vocabulary, writer.file(WORDS))
+        write_words(writer, self.vocabulary)
 
     @classmethod
     def load(cls, folder: Source) -> NgramCounts:
@@ -131,20 +131,14 @@ class NgramCounts:
                 "`treelm counts build`.",
                 code="E_MANIFEST",
             )
-        vocabulary = load_vocabulary(opened.file(WORDS))
-        space = WordSpace.of(vocabulary)
-        tables = opened.tables(TABLES)
-        unigrams = tables.get(UNIGRAMS)
-        if (
-            vocabulary.fingerprint != opened.manifest.vocabulary
-            or unigrams is None
-            or unigrams.dtype != np.uint64
-            or unigrams.shape != (space.words + 1,)
-        ):
-            raise _mixed_up(opened.path)
-        largest = [space.end, *[space.start] * (order - 1)]
-        events = EventCounts.from_tensors(tables, EVENTS, largest=largest)
-        return cls(order, vocabulary, events, unigrams, opened.manifest.corpora)
+        with damage_in(opened, again="count again"):
+            vocabulary = read_words(opened)
+            space = WordSpace.of(vocabulary)
+            tables = opened.tables()
+            found = read_tensors(tables, (UNIGRAM_COUNTS,), words=space.words)
+            largest = [space.end, *[space.start] * (order - 1)]
+            events = EventCounts.from_tensors(tables, EVENTS, largest=largest)
+        return cls(order, vocabulary, events, found[UNIGRAM_COUNTS.name], opened.manifest.corpora)
 
 
 def merge_ngram_counts(
@@ -225,13 +219,6 @@ def union_of_words(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _mixed_up(path: Path) -> ModelFileError:
-    return ModelFileError(
-        f"{path}: {WORDS}, {TABLES} and the manifest do not fit together. Count again.",
-        code="E_MODEL_TABLES",
-    )
 
 
 def encode_corpus(

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
@@ -31,16 +30,17 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, portable, words_of
+from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
 
-#: File of the vocabulary, and names in the file of tables.
-WORDS, TABLES, TABLE, COUNTS = "words.txt", "tables.safetensors", "ngram", "unigram_counts"
+#: Names in the file of tables.
+TABLE, COUNTS = "ngram", UNIGRAM_COUNTS.name
 
 _CACHED_ESTIMATES = 1 << 16
 
@@ -137,15 +137,12 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
             mean_weight=weights.mean,
             largest_weight=weights.largest,
         )
-        return self._changed(table, bits=bits, rounding=rounding, loss=None)
+        options = {"bits": bits, "rounding": rounding, "loss": None}
+        return self._changed(table=table, config=self._config.model_copy(update=options))
 
     def with_loss(self, loss: ReductionLoss) -> NgramModel:
         """Return the model with a record of what making it smaller cost."""
-        return self._changed(self.table, loss=loss)
-
-    def _changed(self, table: BackoffTable, **options: object) -> NgramModel:
-        config = self._config.model_copy(update=options)
-        return NgramModel(table, self._vocabulary, self._unigram_counts, config, self._corpora)
+        return self._changed(config=self._config.model_copy(update={"loss": loss}))
 
     # -- word by word -----------------------------------------------------------------------
 
@@ -274,69 +271,36 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     def _tensors(self) -> dict[str, npt.NDArray[Any]]:
         return {**self.table.to_tensors(TABLE), COUNTS: self._unigram_counts}
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="exact",
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            seed=self._config.seed,
-        )
-
     def write_files(self, writer: FolderWriter) -> None:
         """Write tables and words."""
         writer.tables(TABLES, self._tensors())
-        save_vocabulary(self._vocabulary, writer.file(WORDS))
+        write_words(writer, self._vocabulary)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
         config = config_of(folder, NgramConfig, "an n-gram model")
-        vocabulary = load_vocabulary(folder.file(WORDS))
-        tables = folder.tables(TABLES)
-        counts = tables.get(COUNTS)
-        if (
-            vocabulary.fingerprint != folder.manifest.vocabulary
-            or counts is None
-            or counts.dtype != np.uint64
-            or counts.shape != (len(vocabulary) + 1,)
-        ):
-            raise _mixed_up(folder)
-        table = BackoffTable.from_tensors(tables, TABLE)
-        if (
-            table.widths != tuple(range(config.order - 1, -1, -1))
-            or not table.shape.sequence
-            or table.shape.outcomes != len(vocabulary) + 2
-            or (table.shape.value_bits if table.shape.value_bits < 32 else None) != config.bits
-        ):
-            raise _mixed_up(folder)
-        return cls(table, vocabulary, counts, config, folder.manifest.corpora)
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            tables = folder.tables()
+            found = read_tensors(tables, (UNIGRAM_COUNTS,), words=len(vocabulary))
+            table = BackoffTable.from_tensors(tables, TABLE)
+            bits = table.shape.value_bits
+            if (
+                table.widths != tuple(range(config.order - 1, -1, -1))
+                or not table.shape.sequence
+                or table.shape.outcomes != len(vocabulary) + 2
+                or (bits if bits < 32 else None) != config.bits
+            ):
+                raise ModelFileError(
+                    f'the table "{TABLE}" has another order, vocabulary or precision than the '
+                    "manifest says",
+                    code="E_MODEL_TABLES",
+                )
+        return cls(table, vocabulary, found[COUNTS], config, folder.manifest.corpora)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        tensors = {name: np.array(array) for name, array in self._tensors().items()}
-        vocabulary = portable(self._vocabulary)
-        return _unpickle, (type(self), tensors, vocabulary, self._config, self._corpora)
-
-
-def _unpickle(
-    kind: type[NgramModel],
-    tensors: dict[str, npt.NDArray[Any]],
-    vocabulary: Vocabulary,
-    config: NgramConfig,
-    corpora: tuple[TrainingCorpus, ...],
-) -> NgramModel:
-    table = BackoffTable.from_tensors(tensors, TABLE)
-    return kind(table, vocabulary, tensors[COUNTS], config, corpora)
-
-
-def _mixed_up(folder: ModelFolder) -> ModelFileError:
-    return ModelFileError(
-        f"{folder.path}: {WORDS}, {TABLES} and the manifest do not fit together; files of another "
-        "model may have been copied in. Train the model again.",
-        code="E_MODEL_TABLES",
-    )
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "table": self.table}
 
 
 def _ids(numbers: Sequence[int]) -> Ids:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, ClassVar, Self, cast
@@ -22,7 +21,7 @@ from treelm.grammar.packed_forest import PackedForest, forest_log_probs, parse_f
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.grammar.storage import TABLES, read_grammar, write_grammar
+from treelm.grammar.storage import read_grammar, write_grammar
 from treelm.grammar.tree_scores import TreeScores
 from treelm.models.interface.incremental import LONGEST_SAMPLE
 from treelm.models.interface.model import ModelInfo, Task, config_of
@@ -31,14 +30,12 @@ from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores, check_lengths
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.interface.words import Words, portable, words_of
+from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import damage_in
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
-
-#: Name of the counts in the file of tables.
-COUNTS = "unigram_counts"
 
 #: Sentences that are scored at once.
 _BATCH = 256
@@ -267,19 +264,9 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="exact",
-            vocabulary=self.vocabulary.fingerprint,
-            corpora=self._corpora,
-        )
-
     def write_files(self, writer: FolderWriter) -> None:
         """Write rules, labels and words."""
-        write_grammar(writer, self.grammar, self.lexicon, {COUNTS: self._unigram_counts})
+        write_grammar(writer, self.grammar, self.lexicon, self._unigram_counts)
 
     @classmethod
     @abstractmethod
@@ -290,22 +277,16 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder."""
         config = cast("OwnConfig", config_of(folder, cls.config_class, f"a {cls.kind}"))
-        grammar, lexicon = read_grammar(folder)
-        counts = folder.tables(TABLES).get(COUNTS)
-        if (
-            not cls._fits(grammar, config)
-            or counts is None
-            or counts.dtype != np.uint64
-            or counts.shape != (len(lexicon.vocabulary) + 1,)
-        ):
-            raise ModelFileError(
-                f"{folder.path}: the tables are not those of this {cls.kind}; files of another "
-                "model may have been copied in. Train the model again.",
-                code="E_MODEL_TABLES",
-            )
+        with damage_in(folder):
+            grammar, lexicon, counts = read_grammar(folder)
+            if not cls._fits(grammar, config):
+                raise ModelFileError(
+                    f"its grammar is not the {cls.kind} that the manifest describes",
+                    code="E_MODEL_TABLES",
+                )
         return cls(grammar, lexicon, counts, config, folder.manifest.corpora)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        lexicon = replace(self.lexicon, vocabulary=portable(self.vocabulary))
-        parts = (self.grammar, lexicon, self._unigram_counts, self._config, self._corpora)
-        return type(self), parts
+    def _arguments(self) -> dict[str, Any]:
+        arguments = {**super()._arguments(), "grammar": self.grammar, "lexicon": self.lexicon}
+        del arguments["vocabulary"]  # that of the lexicon
+        return arguments

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -33,7 +32,6 @@ from treelm.models.interface.words import Word, Words
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.state import PrefixState
-from treelm.store.manifest import Description
 from treelm.transforms.transform import Pipeline
 from treelm.trees.tree import Tree
 
@@ -184,9 +182,9 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return replace(super().description(), transforms=tuple(self._pipeline.to_config()))
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return self._pipeline.to_config()
 
     @classmethod
     def _fits(cls, grammar: Grammar, config: PcfgConfig) -> bool:

@@ -15,6 +15,7 @@ from treelm.grammar.latent_trees import LatentTrees
 from treelm.grammar.split_merge import LatentWeights
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.schema import ANY, Tensor
 from treelm.store.tables import Tables
 
 
@@ -72,14 +73,16 @@ class Checkpoint(CheckpointFolder):
     def _state(self, tables: Tables, trees: LatentTrees, cycle: int) -> LatentWeights:
         from treelm.grammar.latent_trees import grammar_of
 
-        names = {"substates", "weights", *(f"split_tree.{number}" for number in range(cycle))}
-        if set(tables) != names:
-            raise self.damaged("tables are missing")
-        substates, weights = np.array(tables["substates"]), np.array(tables["weights"])
-        split_tree = tuple(np.array(tables[f"split_tree.{number}"]) for number in range(cycle))
-        if substates.dtype != np.int32 or substates.shape != (trees.rules.symbols,):
-            raise self.damaged("its symbols are others")
-        if weights.dtype != np.float64 or weights.shape != (trees.rules.ends(substates)[2],):
+        levels = [f"split_tree.{number}" for number in range(cycle)]
+        schema = (
+            Tensor("substates", np.int32, ("symbols",)),
+            Tensor("weights", np.float64, ("weights",)),
+            *(Tensor(name, np.int32, (ANY,)) for name in levels),
+        )
+        found = self.read(tables, schema, only=True, symbols=trees.rules.symbols)
+        substates, weights = np.array(found["substates"]), np.array(found["weights"])
+        split_tree = tuple(np.array(found[name]) for name in levels)
+        if found.sizes["weights"] != trees.rules.ends(substates)[2]:
             raise self.damaged("its rules are others")
         grammar_of(trees.trees, trees.rules, substates, weights, split_tree)  # checks the rest
         return LatentWeights(substates, weights, split_tree)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from treelm.grammar.grammar import Grammar
 from treelm.models.interface.model import Config
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
-from treelm.store.manifest import Description
 
 
 class PcfgLaModel(GrammarModel[PcfgLaConfig]):
@@ -22,10 +20,6 @@ class PcfgLaModel(GrammarModel[PcfgLaConfig]):
     def __repr__(self) -> str:
         symbols, substates = len(self.grammar.symbols), self.grammar.total_substates
         return f"PcfgLaModel(symbols={symbols}, subcategories={substates})"
-
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return replace(super().description(), seed=self._config.seed)
 
     @classmethod
     def _fits(cls, grammar: Grammar, config: PcfgLaConfig) -> bool:

@@ -14,12 +14,18 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.lattice_weights import LatticeWeights
 from treelm.models.plsa.em import PlsaState
 from treelm.store.checkpoint import CheckpointFolder
+from treelm.store.schema import ANY, Tensor
 from treelm.store.tables import Tables
 
 if TYPE_CHECKING:
     from treelm.models.plsa.trainer import Parameters, PlsaTrainer
 
-Tensors = dict[str, npt.NDArray[Any]]
+_HISTORY = Tensor("history", np.float64, (ANY,))
+_PLSA = (
+    Tensor("word_topics", np.float64, ("words", "topics")),
+    Tensor("document_topics", np.float64, ("documents", "topics")),
+    _HISTORY,
+)
 
 
 class _PlsaFile(CheckpointFolder):
@@ -61,17 +67,17 @@ class PlsaCheckpoint:
         tables = self._plsa.open(self._key)
         if tables is None:
             return
-        shapes = {
-            "word_topics": (trainer.words, trainer.config.topics),
-            "document_topics": (len(trainer.text.document_starts) - 1, trainer.config.topics),
-            "history": tables["history"].shape if "history" in tables else (0,),
-        }
-        if not all(_fits(tables, name, np.float64, shape) for name, shape in shapes.items()):
-            raise self._plsa.damaged("its parts do not fit together")
+        found = self._plsa.read(
+            tables,
+            _PLSA,
+            words=trainer.words,
+            documents=len(trainer.text.document_starts) - 1,
+            topics=trainer.config.topics,
+        )
         self.plsa = PlsaState(
-            np.array(tables["word_topics"]),
-            np.array(tables["document_topics"]),
-            tuple(tables["history"].tolist()),
+            np.array(found["word_topics"]),
+            np.array(found["document_topics"]),
+            tuple(found["history"].tolist()),
         )
 
     def save_plsa(self, state: PlsaState) -> None:
@@ -101,10 +107,9 @@ class PlsaCheckpoint:
         tables = self._em.open(self._key) if self._resume else None
         if tables is None:
             return False
-        if "history" not in tables or tables["history"].dtype != np.float64:
-            raise self._em.damaged("its history is missing")
+        history = self._em.read(tables, (_HISTORY,))["history"]
         trainer.set(self._parameters(trainer, tables, "now"))
-        trainer.history = tables["history"].tolist()
+        trainer.history = history.tolist()
         if "before.counts" in tables:
             trainer.before = self._parameters(trainer, tables, "before")
         return True
@@ -113,19 +118,17 @@ class PlsaCheckpoint:
         from treelm.models.plsa.trainer import Parameters
 
         assert trainer.kept is not None
-        counts = trainer.tables.top_counts()
-        fits = (
-            _fits(tables, f"{prefix}.counts", np.int64, counts.shape)
-            and _fits(tables, f"{prefix}.shares", np.float64, trainer.kept.shares.shape)
-            and _fits(tables, f"{prefix}.perplexity", np.float64, (1,))
+        schema = (
+            Tensor(f"{prefix}.counts", np.int64, trainer.tables.top_counts().shape),
+            Tensor(f"{prefix}.shares", np.float64, trainer.kept.shares.shape),
+            Tensor(f"{prefix}.perplexity", np.float64, (1,)),
         )
-        if not fits:
-            raise self._em.damaged("its parts do not fit together")
+        found = self._em.read(tables, schema)
         return Parameters(
-            np.array(tables[f"{prefix}.counts"]),
-            np.array(tables[f"{prefix}.shares"]),
+            np.array(found[f"{prefix}.counts"]),
+            np.array(found[f"{prefix}.shares"]),
             LatticeWeights.from_tensors(trainer.lattice, tables, prefix),
-            float(tables[f"{prefix}.perplexity"][0]),
+            found.number(f"{prefix}.perplexity"),
         )
 
     def remove(self) -> None:
@@ -134,17 +137,13 @@ class PlsaCheckpoint:
         self._em.remove()
 
 
-def _tensors(prefix: str, parameters: Parameters) -> Tensors:
+def _tensors(prefix: str, parameters: Parameters) -> dict[str, npt.NDArray[Any]]:
     return {
         f"{prefix}.counts": parameters.counts,
         f"{prefix}.shares": parameters.shares,
         f"{prefix}.perplexity": np.array([parameters.held_out_perplexity]),
         **parameters.weights.to_tensors(prefix),
     }
-
-
-def _fits(tables: Tables, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> bool:
-    return name in tables and tables[name].dtype == dtype and tables[name].shape == shape
 
 
 def _training_key(trainer: PlsaTrainer, vocabulary: Vocabulary) -> str:

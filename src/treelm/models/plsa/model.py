@@ -13,13 +13,12 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import save_vocabulary
 from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config, ModelInfo, Task
+from treelm.models.interface.model import Config, ModelInfo, Task, config_of
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -30,20 +29,26 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, portable
+from treelm.models.interface.words import Word
 from treelm.models.plsa.config import PlsaConfig
-from treelm.models.plsa.files import (
-    COUNTS,
-    PREDICTOR,
-    PRIOR,
-    TABLES,
-    WORDS,
-    read_topic_files,
-)
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import (
+    UNIGRAM_COUNTS,
+    Tensor,
+    damage_in,
+    distribution,
+    read_tensors,
+    read_words,
+    write_words,
+)
+
+#: Name of the predictor among the tensors.
+PREDICTOR = "predictor"
+#: p(g) of the training text.
+TOPIC_SHARES = Tensor("topics", np.float64, ("topics",), distribution)
 
 
 class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
@@ -114,7 +119,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
             f"words={len(self._vocabulary)})"
         )
 
-    def with_options(self, **options: object) -> PlsaModel:
+    def with_options(self, **options: object) -> Self:
         """Return the model with another eta, adapt or test_topics.
 
         Raises:
@@ -125,14 +130,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
             raise UsageError(f"{', '.join(sorted(others))} cannot be changed after training.")
         config = self.make_config({**self._config.model_dump(), **options})
         assert isinstance(config, PlsaConfig)  # what this class makes of options
-        return PlsaModel(
-            self.predictor,
-            self.prior,
-            self._vocabulary,
-            self._unigram_counts,
-            config,
-            corpora=self._corpora,
-        )
+        return self._changed(config=config)
 
     def details(self) -> dict[str, object]:
         """Return the few numbers that tell it from others."""
@@ -254,58 +252,34 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
     def _tensors(self) -> dict[str, npt.NDArray[Any]]:
         return {
             **self.predictor.to_tensors(PREDICTOR),
-            PRIOR: self.prior,
-            COUNTS: self._unigram_counts,
+            TOPIC_SHARES.name: self.prior,
+            UNIGRAM_COUNTS.name: self._unigram_counts,
         }
-
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="exact",
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            seed=self._config.seed,
-        )
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write tables and words."""
         writer.tables(TABLES, self._tensors())
-        save_vocabulary(self._vocabulary, writer.file(WORDS))
+        write_words(writer, self._vocabulary)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder."""
-        stored = read_topic_files(folder)
-        lattice = predictor_lattice(len(stored.vocabulary) + 1, stored.config)
+        config = config_of(folder, PlsaConfig, "a PLSA model")
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            tables = folder.tables()
+            schema = (UNIGRAM_COUNTS, TOPIC_SHARES)
+            found = read_tensors(tables, schema, words=len(vocabulary), topics=config.topics)
+            lattice = predictor_lattice(len(vocabulary) + 1, config)
+            predictor = LatticeModel.from_tensors(lattice, tables, PREDICTOR)
         return cls(
-            LatticeModel.from_tensors(lattice, stored.tables, PREDICTOR),
-            stored.prior,
-            stored.vocabulary,
-            stored.counts,
-            stored.config,
+            predictor,
+            np.array(found[TOPIC_SHARES.name]),
+            vocabulary,
+            np.array(found[UNIGRAM_COUNTS.name]),
+            config,
             corpora=folder.manifest.corpora,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        tensors = {name: np.array(array) for name, array in self._tensors().items()}
-        return _unpickle, (
-            type(self),
-            tensors,
-            portable(self._vocabulary),
-            self._config,
-            self._corpora,
-        )
-
-
-def _unpickle(
-    kind: type[PlsaModel],
-    tensors: dict[str, npt.NDArray[Any]],
-    vocabulary: Vocabulary,
-    config: PlsaConfig,
-    corpora: tuple[TrainingCorpus, ...],
-) -> PlsaModel:
-    lattice = predictor_lattice(len(vocabulary) + 1, config)
-    predictor = LatticeModel.from_tensors(lattice, tensors, PREDICTOR)
-    return kind(predictor, tensors[PRIOR], vocabulary, tensors[COUNTS], config, corpora=corpora)
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "predictor": self.predictor, "prior": self.prior}

@@ -15,6 +15,7 @@ from treelm import _native
 from treelm.kernel_errors import kernel_errors
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.pickling import PickledFields
 from treelm.trees.tree import Tree
 
 Ids = npt.NDArray[np.int32]
@@ -40,7 +41,7 @@ def rule_of(node: Tree) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class FragmentGrammar:
+class FragmentGrammar(PickledFields):
     """Fragments with their counts.
 
     Args:

@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.files import read_lines
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import EstimationError, ModelFileError, UnsupportedTask
+from treelm.errors import UnsupportedTask
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
@@ -22,16 +20,31 @@ from treelm.models.interface.words import Words, words_of
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import (
+    ANY,
+    Tensor,
+    damage_in,
+    finite,
+    read_tensors,
+    read_words,
+    write_words,
+)
 
-_TABLES, _FEATURES, _WORDS, _RULES = "tables.safetensors", "features.txt", "words.txt", "rules.txt"
-_OWN = ("weights", "offset", "accuracy", "calibration")
-_FRAGMENTS: dict[str, type[np.generic]] = {
-    "fragments.starts": np.int64,
-    "fragments.tokens": np.int32,
-    "fragments.counts": np.uint64,
-}
+_FEATURES, _RULES = "features.txt", "rules.txt"
+_SCHEMA = (
+    Tensor("weights", np.float64, ("features",), finite),
+    Tensor("offset", np.float64, (1,), finite),
+    Tensor("accuracy", np.float64, (1,), finite),
+    Tensor("calibration", np.float64, (2,), finite),
+)
+#: The kernel looks at the values.
+_FRAGMENTS = (
+    Tensor("fragments.starts", np.int64, (ANY,)),
+    Tensor("fragments.tokens", np.int32, (ANY,)),
+    Tensor("fragments.counts", np.uint64, (ANY,)),
+)
 
 
 class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
@@ -146,16 +159,6 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
 
     # -- files ------------------------------------------------------------------------------
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="margin",
-            vocabulary=self.vocabulary.fingerprint,
-            corpora=self._corpora,
-        )
-
     def write_files(self, writer: FolderWriter) -> None:
         """Write features and weights, and the parser, if it is a model."""
         tensors: dict[str, npt.NDArray[Any]] = {
@@ -168,10 +171,10 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             tensors["fragments.starts"] = self.grammar.starts
             tensors["fragments.tokens"] = self.grammar.tokens
             tensors["fragments.counts"] = self.grammar.counts
-            writer.text(_RULES, "".join(f"{rule}\n" for rule in self.grammar.rules))
-        writer.tables(_TABLES, tensors)
-        writer.text(_FEATURES, "".join(f"{name}\n" for name in self.names))
-        save_vocabulary(self.vocabulary, writer.file(_WORDS))
+            writer.lines(_RULES, self.grammar.rules)
+        writer.tables(TABLES, tensors)
+        writer.lines(_FEATURES, self.names)
+        write_words(writer, self.vocabulary)
         parser: object = self.parser
         if isinstance(parser, LanguageModel):
             parser.save(writer.part(PARSER_PART))
@@ -184,57 +187,40 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             ModelFileError: if something is missing, or the parts do not fit together.
         """
         config = config_of(folder, TreeFeaturesConfig, "a classifier by trees")
-        vocabulary = load_vocabulary(folder.file(_WORDS))
-        names = tuple(read_lines(folder.file(_FEATURES)))
-        stored = folder.tables(_TABLES)
-        tables = {name: stored[name] for name in stored}
-        if vocabulary.fingerprint != folder.manifest.vocabulary or not _fits(tables, len(names)):
-            raise _damaged(folder)
-        grammar = None
-        if config.features == "tsg":
-            grammar = _read_fragments(folder, tables)
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            names = folder.lines(_FEATURES)
+            fragments = _FRAGMENTS if config.features == "tsg" else ()
+            found = read_tensors(folder.tables(), (*_SCHEMA, *fragments), features=len(names))
+            grammar = None
+            if fragments:
+                arrays = (np.array(found[item.name]) for item in fragments)
+                grammar = FragmentGrammar(folder.lines(_RULES), *arrays)
+                grammar.check()
+            parser = TreeModel.read_parser(folder)
         return cls(
             names,
-            tables["weights"],
-            float(tables["offset"][0]),
+            found["weights"],
+            found.number("offset"),
             config,
-            calibration=Calibration(*tables["calibration"].tolist()),
+            calibration=Calibration(*found["calibration"].tolist()),
             vocabulary=vocabulary,
             grammar=grammar,
-            parser=TreeModel.read_parser(folder),
-            accuracy=float(tables["accuracy"][0]),
+            parser=parser,
+            accuracy=found.number("accuracy"),
             corpora=folder.manifest.corpora,
         )
 
-
-def _fits(tables: dict[str, npt.NDArray[Any]], size: int) -> bool:
-    """Return whether tables of a file are those of a model with so many features."""
-    lengths = dict(zip(_OWN, (size, 1, 1, 2), strict=True))
-    return all(
-        name in tables
-        and tables[name].dtype == np.float64
-        and tables[name].shape == (length,)
-        and bool(np.isfinite(tables[name]).all())
-        for name, length in lengths.items()
-    )
-
-
-def _read_fragments(folder: ModelFolder, tables: dict[str, npt.NDArray[Any]]) -> FragmentGrammar:
-    for name, kind in _FRAGMENTS.items():
-        if name not in tables or tables[name].dtype != kind or tables[name].ndim != 1:
-            raise _damaged(folder)
-    rules = tuple(read_lines(folder.file(_RULES)))
-    grammar = FragmentGrammar(rules, *(np.array(tables[name]) for name in _FRAGMENTS))
-    try:
-        grammar.check()
-    except EstimationError as error:
-        raise _damaged(folder) from error
-    return grammar
-
-
-def _damaged(folder: ModelFolder) -> ModelFileError:
-    return ModelFileError(
-        f"{folder.path}: the tables are not those of this classifier by trees; files of another "
-        "model may have been copied in. Train the model again.",
-        code="E_MODEL_TABLES",
-    )
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "names": self.names,
+            "weights": self.weights,
+            "offset": self.offset,
+            "config": self._config,
+            "calibration": self._calibration,
+            "vocabulary": self._vocabulary,
+            "grammar": self.grammar,
+            "parser": self.parser,
+            "accuracy": self.accuracy,
+            "corpora": self._corpora,
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,46 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from treelm.corpus.files import Source, read_lines
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError, TreelmError, UsageError
+from treelm.corpus.files import Source
+from treelm.errors import ModelFileError, UsageError
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.events.extract import EventSymbols
 from treelm.models.interface.model import explain
+from treelm.models.interface.packed_tree_model import only_transform
 from treelm.models.ngram.counts import union_of_words
 from treelm.models.run import Run
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.models.treelet.events import TreeletCounts
 from treelm.parallel.memory import MemoryLimit
-from treelm.store.folder import FolderWriter, open_folder, save_folder
+from treelm.store.folder import TABLES, FolderWriter, open_folder, save_folder
 from treelm.store.manifest import Description
-from treelm.transforms.transform import transform_from_config
+from treelm.store.schema import (
+    Tensor,
+    Tensors,
+    columns,
+    damage_in,
+    ids,
+    offsets,
+    read_tensors,
+    read_words,
+    write_words,
+)
 from treelm.transforms.treelet import Treelet
 
 SYSTEM = "treelet_counts"
-WORDS, LABELS, BASES, TABLES = "words.txt", "labels.txt", "categories.txt", "tables.safetensors"
+LABELS, BASES = "labels.txt", "categories.txt"
 _EVENTS = ("nonterminal", "terminal")
-_ARRAYS: dict[str, tuple[type[np.generic], int]] = {
-    "yield_labels": (np.uint32, 1),
-    "yield_starts": (np.uint64, 1),
-    "rules": (np.uint32, 2),
-}
+
+
+def _rows_after_the_first(array: npt.NDArray[Any], found: Tensors) -> str | None:
+    return columns("labels", "yields")(array[1:], found)  # rule 0 is what stands above a root
+
+
+_SCHEMA = (
+    Tensor("yield_labels", np.uint32, ("symbols of yields",), ids("labels")),
+    Tensor("yield_starts", np.uint64, ("yields+1",), offsets("symbols of yields", step=1)),
+    Tensor("rules", np.uint32, ("rules+1", 2), _rows_after_the_first),
+)
 
 
 def save_treelet_counts(counts: TreeletCounts, variant: str, folder: Source) -> None:
@@ -43,14 +59,14 @@ def save_treelet_counts(counts: TreeletCounts, variant: str, folder: Source) -> 
 
     def write(writer: FolderWriter) -> None:
         tensors: dict[str, npt.NDArray[Any]] = {
-            name: getattr(counts.symbols, name) for name in _ARRAYS
+            item.name: getattr(counts.symbols, item.name) for item in _SCHEMA
         }
         for name in _EVENTS:
             tensors |= getattr(counts, name).to_tensors(name)
         writer.tables(TABLES, tensors)
-        writer.text(LABELS, "".join(f"{label}\n" for label in counts.symbols.labels))
-        writer.text(BASES, "".join(f"{base}\n" for base in counts.symbols.bases))
-        save_vocabulary(counts.vocabulary, writer.file(WORDS))
+        writer.lines(LABELS, counts.symbols.labels)
+        writer.lines(BASES, counts.symbols.bases)
+        write_words(writer, counts.vocabulary)
 
     description = Description(
         system=SYSTEM,
@@ -73,61 +89,36 @@ def load_treelet_counts(folder: Source) -> tuple[TreeletCounts, TreeletConfig]:
         ModelFileError: if the folder holds no counts of treelets, or not those that were saved.
     """
     opened = open_folder(Path(folder))
-
-    def damaged(what: str) -> ModelFileError:
-        return ModelFileError(f"{opened.path}: {what}. Count again.", code="E_MODEL_TABLES")
-
     manifest = opened.manifest
     sentences = manifest.config.get("sentences")
-    try:
-        transform = transform_from_config(manifest.transforms[0]) if manifest.transforms else None
-    except TreelmError as error:
-        raise damaged(str(error).rstrip(".")) from error
     if manifest.system != SYSTEM or not isinstance(sentences, int) or sentences < 0:
         raise ModelFileError(
             f"{opened.path}: this folder holds no counts of treelets; make some with "
             "`treelm counts build --treelets`.",
             code="E_MANIFEST",
         )
-    if not isinstance(transform, Treelet):
-        raise damaged("the manifest does not name the treelet transform")
-    try:
-        config = TreeletConfig.model_validate(
-            {
-                "variant": manifest.config.get("variant"),
-                "transforms": sorted(transform.transforms),
-                "vp_label": transform.vp_label,
-                "marked_tags": manifest.config.get("marked_tags"),
-                "temporal": sorted(transform.temporal or ()),
-            }
+    with damage_in(opened, again="count again"):
+        transform = only_transform(opened, Treelet)
+        config = _options(manifest.config, transform)
+        vocabulary = read_words(opened)
+        words, tensors = len(vocabulary), opened.tables()
+        labels, bases = opened.lines(LABELS), opened.lines(BASES)
+        if len(labels) != len(bases):
+            raise ModelFileError(
+                f"{LABELS} and {BASES} have different numbers of lines", code="E_MODEL_TABLES"
+            )
+        found = read_tensors(tensors, _SCHEMA, labels=len(labels))
+        rows = (found["yield_labels"], found["yield_starts"], found["rules"])
+        symbols = EventSymbols(labels, *rows, words, words, words + 1, bases)
+        nonterminal, terminal = (
+            EventCounts.from_tensors(tensors, name, largest=largest[: columns + 1])
+            for name, largest, columns in zip(
+                _EVENTS, _largest(symbols), WIDTHS[config.variant], strict=True
+            )
         )
-    except ValidationError as error:
-        raise damaged(explain(error).rstrip(".")) from error
-    vocabulary = load_vocabulary(opened.file(WORDS))
-    if vocabulary.fingerprint != manifest.vocabulary:
-        raise damaged(f"{WORDS} is not the one the manifest names")
-    tensors = opened.tables(TABLES)
-    for name, (kind, dimensions) in _ARRAYS.items():
-        array = tensors.get(name)
-        if array is None or array.dtype != kind or array.ndim != dimensions:
-            raise damaged(f'the array "{name}" is missing or of another kind')
-    labels, bases = (tuple(read_lines(opened.file(name))) for name in (LABELS, BASES))
-    words = len(vocabulary)
-    symbols = EventSymbols(
-        labels,
-        tensors["yield_labels"],
-        tensors["yield_starts"],
-        tensors["rules"],
-        words,
-        words,
-        words + 1,
-        bases,
-    )
-    largest = _largest(symbols, damaged)
-    phrase_columns, word_columns = WIDTHS[config.variant]
     counts = TreeletCounts(
-        EventCounts.from_tensors(tensors, "nonterminal", largest=largest[0][: phrase_columns + 1]),
-        EventCounts.from_tensors(tensors, "terminal", largest=largest[1][: word_columns + 1]),
+        nonterminal,
+        terminal,
         symbols,
         vocabulary,
         transform,
@@ -181,25 +172,27 @@ class CountedTreelets:
         return options.model_copy(update=settled)
 
 
-def _largest(symbols: EventSymbols, damaged: Any) -> tuple[list[int], list[int]]:
-    """Return the largest id of every column of both kinds of events, after a look at all parts."""
-    labels, starts, rules = len(symbols.labels), symbols.yield_starts, symbols.rules
-    if (
-        labels != len(symbols.bases)
-        or not len(starts)
-        or starts[0] != 0
-        or starts[-1] != len(symbols.yield_labels)
-        or (np.diff(starts.astype(np.int64)) < 1).any()
-        or (symbols.yield_labels >= labels).any()
-        or rules.shape[1] != 2
-        or not len(rules)
-        or (rules[1:, 0] >= labels).any()
-        or (rules[1:, 1] >= len(starts) - 1).any()
-    ):
-        raise damaged("labels, right-hand sides and rules do not fit together")
-    last_label, last_rule = labels - 1, len(rules) - 1
-    phrase = [max(len(starts) - 2, 0), last_label, last_label, last_rule]
-    word = [symbols.words - 1, last_label, last_label, last_rule, symbols.start, symbols.start]
+def _options(config: Mapping[str, object], transform: Treelet) -> TreeletConfig:
+    """Return the options that counts go with."""
+    try:
+        return TreeletConfig.model_validate(
+            {
+                "variant": config.get("variant"),
+                "transforms": sorted(transform.transforms),
+                "vp_label": transform.vp_label,
+                "marked_tags": config.get("marked_tags"),
+                "temporal": sorted(transform.temporal or ()),
+            }
+        )
+    except ValidationError as error:
+        raise ModelFileError(explain(error), code="E_MODEL_TABLES") from error
+
+
+def _largest(symbols: EventSymbols) -> tuple[list[int], list[int]]:
+    """Return the largest id of every column of both kinds of events."""
+    label, rule = len(symbols.labels) - 1, len(symbols.rules) - 1
+    phrase = [max(len(symbols.yield_starts) - 2, 0), label, label, rule]
+    word = [symbols.words - 1, label, label, rule, symbols.start, symbols.start]
     return phrase, word
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,22 +15,28 @@ from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
-from treelm.models.interface.model import Config, ModelInfo, Task
-from treelm.models.interface.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.packed_tree_model import (
+    Forms,
+    PackedTreeModel,
+    only_transform,
+    tree_score_errors,
+)
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.tree_model import GivesTrees
-from treelm.models.interface.words import portable
 from treelm.models.treelet.config import TreeletConfig
-from treelm.models.treelet.folder import COUNTS, damage_in, read_parts, write_parts
 from treelm.models.treelet.tables import TreeletTables
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
-from treelm.transforms.transform import transform_from_config
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
 from treelm.transforms.treelet import Treelet
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
+
+#: Files of a model folder, and a name in the file of tables.
+LABELS, TAGS, COUNTS = "labels.txt", "tags.txt", UNIGRAM_COUNTS.name
 
 #: A drawn tree that is deeper is given up.
 DEEPEST_SAMPLE = 200
@@ -195,71 +201,46 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
     ) -> TreeletModel:
         """Return the model with codes of 8 or 16 bits instead of floats in its large tables."""
         tables = self.tables.quantized(bits, threads=threads, progress=progress)
-        return TreeletModel(
-            tables,
-            self._vocabulary,
-            self._unigram_counts,
-            self._config.model_copy(update={"bits": bits}),
-            transform=self.transform,
-            corpora=self._corpora,
-            parser=self._parser,
-        )
+        return self._changed(tables=tables, config=self._config.model_copy(update={"bits": bits}))
 
     # -- files ------------------------------------------------------------------------------
 
     def _tensors(self) -> dict[str, npt.NDArray[Any]]:
         return {**self.tables.to_tensors(), COUNTS: self._unigram_counts}
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="lower_bound",
-            vocabulary=self._vocabulary.fingerprint,
-            corpora=self._corpora,
-            transforms=(self.transform.to_config(),),
-        )
+    def transforms(self) -> Sequence[Mapping[str, object]]:
+        """Return what was done to the training trees."""
+        return (self.transform.to_config(),)
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write tables, labels and words, and the parser."""
-        write_parts(writer, self.tables, self._tensors(), self._vocabulary)
+        writer.tables(TABLES, self._tensors())
+        writer.lines(LABELS, self.tables.symbols.labels)
+        writer.lines(TAGS, self.tables.tags)
+        write_words(writer, self._vocabulary)
         self.write_parser(writer)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, its tables mapped."""
-        parts = read_parts(folder)
+        config = config_of(folder, TreeletConfig, "a treelet model")
         with damage_in(folder):
+            vocabulary = read_words(folder)
+            words, tensors = len(vocabulary), folder.tables()
+            counts = read_tensors(tensors, (UNIGRAM_COUNTS,), words=words)[COUNTS]
+            names = folder.lines(LABELS), folder.lines(TAGS)
+            tables = TreeletTables.from_tensors(tensors, *names, words)
+            tables.check(config)
             return cls(
-                parts.tables,
-                parts.vocabulary,
-                parts.unigram_counts,
-                parts.config,
-                transform=parts.transform,
+                tables,
+                vocabulary,
+                counts,
+                config,
+                transform=only_transform(folder, Treelet),
                 corpora=folder.manifest.corpora,
                 parser=cls.read_parser(folder),
             )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        tensors = {name: np.array(array) for name, array in self._tensors().items()}
-        names = (self.tables.symbols.labels, self.tables.tags)
-        others = {
-            "transform": self.transform.to_config(),
-            "corpora": self._corpora,
-            "parser": self._parser,
-        }
-        return _unpickle, (tensors, names, portable(self._vocabulary), self._config, others)
-
-
-def _unpickle(
-    tensors: dict[str, npt.NDArray[Any]],
-    names: tuple[tuple[str, ...], tuple[str, ...]],
-    vocabulary: Vocabulary,
-    config: TreeletConfig,
-    others: dict[str, Any],
-) -> TreeletModel:
-    tables = TreeletTables.from_tensors(tensors, *names, vocabulary)
-    transform = transform_from_config(others.pop("transform"))
-    assert isinstance(transform, Treelet)
-    return TreeletModel(tables, vocabulary, tensors[COUNTS], config, transform=transform, **others)
+    def _arguments(self) -> dict[str, Any]:
+        own = {"tables": self.tables, "transform": self.transform, "parser": self._parser}
+        return {**super()._arguments(), **own}

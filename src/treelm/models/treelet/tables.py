@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, ModelFileError
+from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
 from treelm.estimation.yields import SymbolTable, YieldBase
@@ -20,23 +20,22 @@ from treelm.events.extract import EventSymbols
 from treelm.kernel_errors import kernel_errors
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.parallel.progress import SILENT, Progress
+from treelm.store.schema import ANY, Tensor, ids, read_tensors
 from treelm.transforms.treelet import Treelet
 
 _NONTERMINAL, _TERMINAL = "nonterminal", "terminal"
 _CONDITIONAL, _UNCONDITIONAL = "yields_given_parent", "yields"
 _BASE = "yield_base"
-_ARRAYS: dict[str, tuple[type[np.generic], int]] = {
-    "yield_labels": (np.uint32, 1),
-    "yield_starts": (np.uint64, 1),
-    "rules": (np.uint32, 2),
-    "is_tag": (np.uint8, 1),
-    "symbol_of_label": (np.uint32, 1),
-    "seen_parents": (np.uint8, 1),
-    "word_tags": (np.uint32, 1),
-    _BASE: (np.float64, 1),
-}
-
-_T = TypeVar("_T")
+_SCHEMA = (
+    Tensor("yield_labels", np.uint32, (ANY,)),
+    Tensor("yield_starts", np.uint64, (ANY,)),
+    Tensor("rules", np.uint32, (ANY, 2)),
+    Tensor("is_tag", np.uint8, ("labels",)),
+    Tensor("symbol_of_label", np.uint32, ("labels",)),
+    Tensor("seen_parents", np.uint8, ("labels",)),
+    Tensor("word_tags", np.uint32, ("words",), ids("tags")),
+    Tensor(_BASE, np.float64, (2,)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ class TreeletTables:
         widths = (self.nonterminal.context_columns, self.terminal.context_columns)
         bits = self.value_bits if self.value_bits < 32 else None
         if widths != WIDTHS[config.variant] or bits != config.bits:
-            raise _damaged("the tables are not those of the options")
+            raise _damaged("the tables have another variant or precision than the manifest says")
 
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
@@ -133,74 +132,52 @@ class TreeletTables:
         tensors: Mapping[str, npt.NDArray[Any]],
         labels: tuple[str, ...],
         tags: tuple[str, ...],
-        vocabulary: Vocabulary,
+        words: int,
     ) -> TreeletTables:
         """Return the tables that `to_tensors` stored.
 
+        Args:
+            tensors: The arrays; the kernel looks at labels, right-hand sides and rules.
+            labels: Labels by id.
+            tags: Categories of words.
+            words: How many words there are.
+
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if something is missing, or does not fit.
+            EstimationError: ``E_WEIGHTS`` for an impossible weight.
         """
-        arrays = {}
-        for name, (kind, dimensions) in _ARRAYS.items():
-            found = tensors.get(name)
-            if found is None or found.dtype != kind or found.ndim != dimensions:
-                raise _damaged(f'the array "{name}" is missing or of another kind')
-            arrays[name] = found
-        sizes = {len(arrays[name]) for name in ("is_tag", "symbol_of_label", "seen_parents")}
-        weight = arrays[_BASE]
-        word_tags = arrays["word_tags"]
-        if (
-            sizes != {len(labels)}
-            or weight.shape != (2,)
-            or arrays["rules"].shape[1] != 2
-            or word_tags.shape != (len(vocabulary),)
-            or (word_tags >= len(tags)).any()
-        ):
-            raise _damaged("labels, tags and arrays have different sizes")
+        found = read_tensors(tensors, _SCHEMA, labels=len(labels), tags=len(tags), words=words)
         tables = {
             name: BackoffTable.from_tensors(tensors, name)
             for name in (_NONTERMINAL, _TERMINAL, _CONDITIONAL, _UNCONDITIONAL)
         }
-        if tables[_TERMINAL].shape.base_size != len(vocabulary):
-            raise _damaged("the words are not those of the tables")
-        of_label = arrays["symbol_of_label"]
-        symbols = SymbolTable(
-            of_label, int(np.count_nonzero(of_label != _native.NO_ID)), bool(weight[1])
+        if tables[_TERMINAL].shape.base_size != words:
+            raise _damaged(f'the table "{_TERMINAL}" has another number of words')
+        of_label = found["symbol_of_label"]
+        weight, unknown = found[_BASE].tolist()
+        seen = int(np.count_nonzero(of_label != _native.NO_ID))
+        base = YieldBase(
+            tables[_CONDITIONAL],
+            tables[_UNCONDITIONAL],
+            SymbolTable(of_label, seen, bool(unknown)),
+            found["seen_parents"].astype(np.bool_),
+            weight=weight,
         )
-        base = _checked(
-            lambda: YieldBase(
-                tables[_CONDITIONAL],
-                tables[_UNCONDITIONAL],
-                symbols,
-                arrays["seen_parents"].astype(np.bool_),
-                weight=float(weight[0]),
-            )
-        )
-        words = len(vocabulary)
+        rows = (found["yield_labels"], found["yield_starts"], found["rules"])
         return cls(
-            EventSymbols(
-                labels,
-                arrays["yield_labels"],
-                arrays["yield_starts"],
-                arrays["rules"],
-                words,
-                words,
-                words + 1,
-            ),
+            EventSymbols(labels, *rows, words, words, words + 1),
             tables[_NONTERMINAL],
             tables[_TERMINAL],
             base,
-            arrays["is_tag"].astype(np.bool_),
+            found["is_tag"].astype(np.bool_),
             tags,
-            word_tags,
+            found["word_tags"],
         )
 
-
-def _checked(make: Callable[[], _T]) -> _T:
-    try:
-        return make()
-    except EstimationError as error:
-        raise _damaged(str(error).rstrip(".")) from error
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = {name: np.array(array) for name, array in self.to_tensors().items()}
+        names = (self.symbols.labels, self.tags)
+        return type(self).from_tensors, (tensors, *names, self.symbols.words)
 
 
 def _damaged(what: str) -> ModelFileError:

@@ -11,17 +11,25 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
-from treelm.errors import ModelFileError
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Floats
 from treelm.models.interface.model import Config, config_of
 from treelm.models.trigram_svm.config import TrigramSvmConfig
-from treelm.store.folder import FolderWriter, ModelFolder
-from treelm.store.manifest import Description, TrainingCorpus
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder
+from treelm.store.manifest import TrainingCorpus
+from treelm.store.schema import (
+    Tensor,
+    ascending,
+    damage_in,
+    finite,
+    ids,
+    offsets,
+    read_tensors,
+    read_words,
+    write_words,
+)
 
-_TABLES, _WORDS = "tables.safetensors", "words.txt"
 _DEGREE = 3
 #: Words whose n-grams fit into a number.
 MOST_WORDS = 1 << 20
@@ -130,21 +138,11 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
             ngram_vectors(sentences, self._vocabulary, self.ngrams), self.tables, self.size
         )
 
-    def description(self) -> Description:
-        """Return what the manifest says about the model."""
-        return Description(
-            system=self.system,
-            config=self._config.model_dump(mode="json"),
-            exactness="margin",
-            vocabulary=self.vocabulary.fingerprint,
-            corpora=self._corpora,
-        )
-
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""
         own = {"ngrams": self.ngrams, "calibration": np.array(self._calibration)}
-        writer.tables(_TABLES, {**self.tables, **own})
-        save_vocabulary(self.vocabulary, writer.file(_WORDS))
+        writer.tables(TABLES, {**self.tables, **own})
+        write_words(writer, self.vocabulary)
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
@@ -154,74 +152,47 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
             ModelFileError: if something is missing, or the parts do not fit together.
         """
         config = config_of(folder, TrigramSvmConfig, "an SVM over n-grams")
-        vocabulary = load_vocabulary(folder.file(_WORDS))
-        stored = folder.tables(_TABLES)
-        tables = {name: stored[name] for name in stored}
-        calibration = tables.pop("calibration", np.zeros(0))
-        ngrams = tables.pop("ngrams", np.zeros(0))
-        made = cls(
+        with damage_in(folder):
+            vocabulary = read_words(folder)
+            keys = (len(vocabulary) + 3) ** 3
+            found = read_tensors(folder.tables(), _schema(config), only=True, keys=keys)
+        return cls(
             vocabulary,
-            ngrams,
-            tables,
-            config,
-            calibration=Calibration(1.0, 0.0),
+            found.pop("ngrams"),
+            config=config,
+            calibration=Calibration(*found.pop("calibration").tolist()),
+            tables=dict(found),
             corpora=folder.manifest.corpora,
         )
-        limit = (len(vocabulary) + 3) ** 3
-        if not (
-            ngrams.dtype == np.int64
-            and ngrams.ndim == 1
-            and bool(np.all(np.diff(ngrams) > 0))
-            and (not len(ngrams) or (ngrams[0] >= 0 and int(ngrams[-1]) < limit))
-            and _fits(tables, len(ngrams), config)
-            and calibration.dtype == np.float64
-            and calibration.shape == (2,)
-            and bool(np.isfinite(calibration).all())
-            and vocabulary.fingerprint == folder.manifest.vocabulary
-        ):
-            raise ModelFileError(
-                f"{folder.path}: the tables are not those of this SVM over n-grams; files of "
-                "another model may have been copied in. Train the model again.",
-                code="E_MODEL_TABLES",
-            )
-        made._calibration = Calibration(*calibration.tolist())
-        return made
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "vocabulary": self._vocabulary,
+            "ngrams": self.ngrams,
+            "tables": self.tables,
+            "config": self._config,
+            "calibration": self._calibration,
+            "corpora": self._corpora,
+        }
 
 
-def _fits(tables: dict[str, npt.NDArray[Any]], size: int, config: TrigramSvmConfig) -> bool:
-    """Return whether tables of a file are those of a model with so many n-grams."""
-    kinds: dict[str, type[np.generic]] = dict.fromkeys(_OWN, np.float64)
-    if config.kernel == "poly":
-        kinds |= _LANDMARKS
-    if set(tables) != set(kinds) or any(
-        tables[name].dtype != kind or tables[name].ndim != 1 for name, kind in kinds.items()
-    ):
-        return False
-    if any(
-        not np.isfinite(tables[name]).all() for name, kind in kinds.items() if kind is np.float64
-    ):
-        return False
-    weights = len(tables["weights"])
-    if len(tables["offset"]) != 1 or len(tables["accuracy"]) != 1:
-        return False
+def _schema(config: TrigramSvmConfig) -> list[Tensor]:
+    """Return what the tables of a model with these options hold."""
+    schema = [
+        Tensor("ngrams", np.int64, ("ngrams",), ascending, ids("keys")),
+        Tensor("offset", np.float64, (1,), finite),
+        Tensor("accuracy", np.float64, (1,), finite),
+        Tensor("calibration", np.float64, (2,), finite),
+    ]
     if config.kernel == "linear":
-        return weights == size
-    starts, columns = tables["landmarks.starts"], tables["landmarks.features"]
-    return (
-        len(starts) == weights + 1
-        and starts[0] == 0
-        and bool(np.all(np.diff(starts) >= 0))
-        and starts[-1] == len(columns) == len(tables["landmarks.values"])
-        and (not len(columns) or (int(columns.min()) >= 0 and int(columns.max()) < size))
-    )
-
-
-_OWN = ("weights", "offset", "accuracy")
-_LANDMARKS: dict[str, type[np.generic]] = {
-    "landmarks.starts": np.int64,
-    "landmarks.features": np.int32,
-    "landmarks.values": np.float64,
-}
+        return [*schema, Tensor("weights", np.float64, ("ngrams",), finite)]
+    return [
+        *schema,
+        Tensor("weights", np.float64, ("landmarks",), finite),
+        Tensor("landmarks.starts", np.int64, ("landmarks+1",), offsets("entries")),
+        Tensor("landmarks.features", np.int32, ("entries",), ids("ngrams")),
+        Tensor("landmarks.values", np.float64, ("entries",), finite),
+    ]
 
 
 def ngram_vectors(sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, ngrams: Keys) -> Any:

@@ -1,4 +1,4 @@
-"""Measures of the parser states after each word, for regressions."""
+"""The parser state after each word, as numbers for a regression."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def chosen_measures(model: LanguageModel, names: Sequence[str]) -> tuple[str, ..
         return MEASURES if parser is not None else ()
     if names and parser is None:
         raise UnsupportedTask(
-            f'"{names[0]}" describes the states of an incremental parser, which '
-            f"{model.system} models are not. Use an hhmm model, or a mixture with one."
+            f'"{names[0]}" describes parser states, and a model of the system '
+            f"{model.system} does not parse word by word. Use an hhmm model, or a mixture with one."
         )
     return tuple(name for name in MEASURES if name in names)
 
@@ -61,12 +61,12 @@ def parsing_part(model: LanguageModel) -> HhmmModel | None:
 def measure_sentences(model: HhmmModel, sentences: Sequence[Words], *, threads: int = 1) -> Columns:
     """Return every measure after each word and end of sentences, in flat arrays.
 
-    * ``entropy`` of the distribution over parser states, in bits;
-    * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over parser states);
-    * ``depth``: elements on the most probable stack;
+    * ``entropy`` of the distribution over stacks, in bits;
+    * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over stacks);
+    * ``depth``: elements in use in the most probable stack;
     * ``open_nodes``: expected number of constituents begun and not complete;
     * ``embedding_difference``: how much the expected depth of the stack has grown (Wu et al. 2010);
-    * ``beam_mass``: share of the probability that pruning kept.
+    * ``beam_mass``: share of the probability that pruning left.
 
     Args:
         model: The model.

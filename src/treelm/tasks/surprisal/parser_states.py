@@ -1,4 +1,4 @@
-"""The states of an incremental parser after each word of a sentence."""
+"""The state of an incremental parser after each word of a sentence."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from treelm.models.interface.scores import bits
 from treelm.models.interface.states import State
 from treelm.models.interface.words import Words, words_of
 from treelm.tasks.surprisal.measures import parsing_part
-from treelm.view.parser_states import ParserStates
+from treelm.view.parser_states import ParserState
 
 
-def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[ParserStates]:
-    """Return the most likely parser states after each word.
+def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> list[ParserState]:
+    """Return the most probable stacks after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         sentence: The words.
-        count: Number of parser states.
+        count: How many stacks.
 
     Raises:
         UnsupportedTask: if the model does not parse word by word.
@@ -25,13 +25,13 @@ def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> l
     parser = parsing_part(model)
     if parser is None:
         raise UnsupportedTask(
-            f"{model.system} models do not parse word by word, so they have no parser states "
-            "to show. Use an hhmm model."
+            f"a model of the system {model.system} does not parse word by word, so it has no "
+            "stacks to show. Use an hhmm model."
         )
     state: State = parser.initial()
     found = []
     for word in words_of(sentence):
         log_prob, state = parser.advance(state, word)
-        states = tuple((str(s), s.weight) for s in parser.stores(state, count))
-        found.append(ParserStates(word, bits(log_prob), states))
+        stacks = tuple((str(s), s.weight) for s in parser.stacks(state, count))
+        found.append(ParserState(word, bits(log_prob), stacks))
     return found

@@ -11,7 +11,7 @@ from treelm.models.interface.model import LanguageModel
 from treelm.tasks.surprisal.measures import parsing_part
 from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.tasks.surprisal.rows import SentenceRows, SurprisalRow
-from treelm.view.parser_states import draw_states_svg, draw_states_text
+from treelm.view.parser_states import draw_parser_states_svg, draw_parser_states_text
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 from treelm.view.svg import stack_svg
 
@@ -20,12 +20,12 @@ MOST_DRAWN = 20
 
 
 class ParserStateDrawings:
-    """Draws the parser states after each word.
+    """Draws the parser state after each word.
 
     Args:
         model: An incremental parser, or a mixture with one.
         path: File to write, a picture if it ends with ``.svg``.
-        count: Number of parser states after each word.
+        count: How many stacks after each word.
     """
 
     def __init__(self, model: LanguageModel, path: Path, count: int) -> None:
@@ -41,10 +41,10 @@ class ParserStateDrawings:
             (words, parser_states(self._model, words, count=self._count)) for words in sentences
         ]
         if self._path.suffix == ".svg":
-            drawn = [draw_states_svg(each, title=" ".join(words)) for words, each in found]
+            drawn = [draw_parser_states_svg(each, title=" ".join(words)) for words, each in found]
             content = stack_svg(drawn) if drawn else ""
         else:
-            content = "\n\n".join(draw_states_text(each) for _, each in found) + "\n"
+            content = "\n\n".join(draw_parser_states_text(each) for _, each in found) + "\n"
         with write_atomically(self._path) as out:
             out.write(content.encode())
 
