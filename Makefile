@@ -13,7 +13,7 @@ EXECUTIONS ?= 20000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-native lint format sanitize fuzz docs bench clean
+.PHONY: help install demo check test test-native lint format sanitize fuzz docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ install: $(VENV)/.installed ## Create .venv and build treelm into it
 
 demo: install ## Show what treelm does
 	$(BIN)/treelm demo
+
+check: lint ## The fast lane: lint and the quick tests, about two minutes
+	$(BIN)/python -m pytest -n auto -q -m "not slow"
 
 test: install test-native ## Run the whole test suite, native tests included
 	$(BIN)/python -m pytest -n auto

@@ -3,17 +3,23 @@
 The tests in tests/hostile also run against a build with sanitizers. The environment variable
 ``TREELM_SANITIZED`` says so; time limits are then longer, and whatever a sanitizer prints fails the
 test.
+
+A busy machine makes everything late, so nothing here depends on a clock: what must be quick is
+limited in processor time, and waiting ends only when a process surely hangs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import resource
+import select
 import signal
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +27,8 @@ import pytest
 SANITIZED = bool(os.environ.get("TREELM_SANITIZED"))
 #: Factor on every time limit.
 PATIENCE = 10 if SANITIZED else 1
+#: Seconds after which a process hangs: far more than any needs, on a busy machine too.
+HANGS = 300 * PATIENCE
 
 Argument = str | bytes | os.PathLike[str]
 #: What a finished command left behind: exit code, standard output, standard error.
@@ -39,7 +47,7 @@ def treelm(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    timeout: float = 60,
+    processor_seconds: int | None = None,
 ) -> Done:
     """Run the program to its end.
 
@@ -48,15 +56,18 @@ def treelm(
         stdin: Bytes on standard input.
         env: Variables added to the environment.
         cwd: Folder to run in.
-        timeout: Seconds it may take.
+        processor_seconds: Processor time after which the system kills it.
     """
+    limit = None if processor_seconds is None else processor_seconds * PATIENCE
     done = subprocess.run(
         _command(arguments),
         input=stdin,
         capture_output=True,
         env=environment(env),
         cwd=cwd,
-        timeout=timeout * PATIENCE,
+        timeout=HANGS,
+        # Most need no limit and start faster without.
+        preexec_fn=None if limit is None else preparation({resource.RLIMIT_CPU: limit}),
     )
     _check_sanitizers(done.stderr)
     return done
@@ -86,17 +97,6 @@ def start_treelm(
         passed: File descriptors handed on, to be named as ``/dev/fd/N``.
         limits: Resource limits by their number in the module `resource`.
     """
-
-    def prepare() -> None:
-        import resource
-
-        # A shell that runs tests in the background hands down an ignored SIGINT.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        for kind, value in (limits or {}).items():
-            resource.setrlimit(kind, (value, value))
-        for descriptor in closed:
-            os.close(descriptor)
-
     return subprocess.Popen(
         _command(arguments),
         stdin=stdin,
@@ -105,8 +105,29 @@ def start_treelm(
         env=environment(env),
         cwd=cwd,
         pass_fds=passed,
-        preexec_fn=prepare,  # noqa: PLW1509 (the tests start no threads of their own)
+        preexec_fn=preparation(limits, closed),  # noqa: PLW1509 (tests start no threads)
     )
+
+
+def preparation(
+    limits: Mapping[int, int] | None = None, closed: Iterable[int] = ()
+) -> Callable[[], None]:
+    """Return what a child process does before it becomes a program of its own.
+
+    Args:
+        limits: Resource limits by their number in the module `resource`.
+        closed: File descriptors to close.
+    """
+
+    def prepare() -> None:
+        # A shell that runs tests in the background hands down an ignored SIGINT.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for kind, value in (limits or {}).items():
+            resource.setrlimit(kind, (value, value))
+        for descriptor in closed:
+            os.close(descriptor)
+
+    return prepare
 
 
 @contextlib.contextmanager
@@ -121,25 +142,66 @@ def pipe_holding(content: bytes) -> Iterator[int]:
         os.close(reading)
 
 
-def finish(process: subprocess.Popen[bytes], *, timeout: float = 60) -> Done:
+def finish(process: subprocess.Popen[bytes]) -> Done:
     """Close standard input, read the rest and wait for the end."""
     with process:  # closes the pipes in any case
         try:
-            out, err = process.communicate(timeout=timeout * PATIENCE)
+            out, err = process.communicate(timeout=HANGS)
         finally:
             process.kill()
     _check_sanitizers(err or b"")
     return Done(process.args, process.returncode, out or b"", err or b"")
 
 
-def treelm_peak_memory(*arguments: Argument, timeout: float = 60) -> tuple[Done, int]:
+def read_answer(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a process that goes on has written, as soon as there is something."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], HANGS)
+    assert ready, "nothing came out"
+    return os.read(process.stdout.fileno(), 1000)
+
+
+def interrupt(
+    process: subprocess.Popen[bytes], which: signal.Signals = signal.SIGINT, *, pause: float = 1
+) -> None:
+    """Send a signal again and again until the process ends, as an impatient person does.
+
+    Python misses a signal that arrives just before it begins to read.
+
+    Args:
+        process: Gets the signals.
+        which: The signal.
+        pause: Seconds between two of them.
+    """
+    given_up = time.monotonic() + HANGS
+    while process.poll() is None:
+        assert time.monotonic() < given_up, "the process does not end"
+        process.send_signal(which)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(pause)
+
+
+@contextlib.contextmanager
+def processor_time_below(seconds: float) -> Iterator[None]:
+    """Assert that what is done inside, here and in processes that end, takes little work."""
+    started = _processor_time()
+    yield
+    assert _processor_time() - started < seconds * PATIENCE
+
+
+def _processor_time() -> float:
+    """Return the processor time of this process and of its children that ended."""
+    return sum(os.times()[:4])
+
+
+def treelm_peak_memory(*arguments: Argument) -> tuple[Done, int]:
     """Run the program without input or output; return its end, and its peak memory in MB."""
     done = subprocess.run(
         # A small process in between: after a fork, the peak counts what the parent holds.
         [sys.executable, "-S", "-c", _MEASURE, *_command(arguments)],
         capture_output=True,
         env=environment(None),
-        timeout=timeout * PATIENCE,
+        timeout=HANGS,
     )
     _check_sanitizers(done.stderr)
     code, peak = map(int, done.stdout.split())
@@ -192,6 +254,19 @@ def assert_fine(done: Done, stderr: bytes | None = b"") -> bytes:
     assert done.returncode == 0, done.stderr.decode(errors="backslashreplace")
     if stderr is not None:
         assert done.stderr == stderr
+    return done.stdout
+
+
+def run_script(script: Path, *arguments: object) -> str:
+    """Run a Python script to its end, which must be a good one; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment(None),
+        timeout=HANGS,
+    )
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -9,18 +9,24 @@ from hypothesis import HealthCheck, settings
 
 from treelm.corpus.sample_treebank import sample_path
 
+# Nothing here depends on a clock: a busy machine takes longer for the same examples.
 settings.register_profile(
     "treelm", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("treelm")
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+TESTS = Path(__file__).resolve().parent
+SHARED_DATA = TESTS.parents[1] / "shared" / "data"
+#: Tests that start programs of their own: most of the time goes into these.
+SLOW_FOLDERS = frozenset({"benchmarks", "cli", "experiments", "hostile"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark and skip the tests that read treebanks a user does not have."""
+    """Mark slow tests, and mark and skip those that read treebanks a user does not have."""
     missing = not SHARED_DATA.is_dir()
     for item in items:
+        if item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+            item.add_marker(pytest.mark.slow)
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_data)
             if missing:

@@ -8,6 +8,7 @@ Writes a report folder; see README.md beside this file.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -16,8 +17,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
 from pair_results import MIXTURE, Flags, PairScores, report_groups, report_overall, report_phenomena
+from recipe import recipe_options
 
 from treelm.corpus.corpus import Fingerprint, TextCorpus
 from treelm.corpus.files import read_lines
@@ -37,7 +41,6 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 
 TEXTS = ("reuters", "un-debates", "eltec")
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 
 
 class SplitText(NamedTuple):
@@ -216,11 +219,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the intervals")
+    parser = recipe_options(__doc__, seed="seed of the intervals")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument(
         "--held-out-every", type=int, default=50, help="hold out every n-th document"

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from corpora import CAPTIONS_AND_TALKS, TEXTS, TREEBANKS, every_nth, spread, trees_of
 from garden_paths import report_garden_paths
 from perplexity import PerplexityStudy
 from reading import report_reading_times
+from recipe import recipe_options
 from scored_text import ScoreFiles
 from study_models import StudyModels
 from sweeps import BEAMS, KeptRows, Sweeps, option_choices
@@ -25,7 +29,6 @@ from sweeps import BEAMS, KeptRows, Sweeps, option_choices
 from treelm.errors import TreelmWarning
 from treelm.tasks.report.report import Report
 
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 SETS = (*TREEBANKS, *TEXTS, *CAPTIONS_AND_TALKS)
 
 
@@ -120,9 +123,9 @@ PARTS = ("perplexity", "sweeps", "reading", "garden")
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="folder for the report folders")
+    parser = recipe_options(
+        __doc__, output="folder for the report folders", threads=1, seed="seed of the intervals"
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument(
         "--sets", nargs="+", choices=SETS, default=list(SETS), help="sets to score and report"
@@ -133,8 +136,6 @@ def main() -> None:
         default=math.inf,
         help="perplexity: start nothing new after this time",
     )
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the intervals")
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--beam-width", type=int, default=2000)
     parser.add_argument(

@@ -9,12 +9,15 @@ README.md beside this file.
 from __future__ import annotations
 
 import argparse
-import warnings
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from brackets import bracket_rows, measure_brackets
 from lists import list_rows
+from recipe import print_report, recipe_options
 from systems import LABELS, Systems
 from tables import (
     classified,
@@ -26,43 +29,27 @@ from tables import (
     with_length,
 )
 
-from published import (
-    CFG,
-    FIXED,
-    GT,
-    GX,
-    LATENT_MLE,
-    LINEAR,
-    MLE,
-    MLE_LENGTH,
-    NGRAM,
-    NO_MEMORY,
-    POLY,
-    RERANK,
-    TREELET,
-    TSG,
-)
+import published
 from treelm.corpus.corpus import TextCorpus
-from treelm.errors import MissingExtra, TreelmWarning
+from treelm.errors import MissingExtra
 from treelm.tasks.report.report import Report
 
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 #: Short names of the systems, in the order of the tables.
 SYSTEMS = {
-    "mle": MLE,
-    "mle-length": MLE_LENGTH,
-    "linear": LINEAR,
-    "poly": POLY,
-    "gx": GX,
-    "gt": GT,
-    "lsvm-mle": LATENT_MLE,
-    "no-memory": NO_MEMORY,
-    "fixed": FIXED,
-    "cfg": CFG,
-    "tsg": TSG,
-    "rerank": RERANK,
-    "ngram": NGRAM,
-    "treelet": TREELET,
+    "mle": published.MLE,
+    "mle-length": published.MLE_LENGTH,
+    "linear": published.LINEAR,
+    "poly": published.POLY,
+    "gx": published.GX,
+    "gt": published.GT,
+    "lsvm-mle": published.LATENT_MLE,
+    "no-memory": published.NO_MEMORY,
+    "fixed": published.FIXED,
+    "cfg": published.CFG,
+    "tsg": published.TSG,
+    "rerank": published.RERANK,
+    "ngram": published.NGRAM,
+    "treelet": published.TREELET,
 }
 
 
@@ -73,7 +60,7 @@ def run(arguments: argparse.Namespace) -> Path:
     scores = {}
     for name in names:
         own = systems.scores(name)
-        scores[name] = with_length(systems, own) if name == MLE_LENGTH else own
+        scores[name] = with_length(systems, own) if name == published.MLE_LENGTH else own
     if arguments.output is None:
         return systems.work
     report = Report(
@@ -139,7 +126,7 @@ def run(arguments: argparse.Namespace) -> Path:
         [
             (name, f"{sum(fact.get('seconds', 0) for fact in systems.facts(name)):.0f}")
             for name in names
-            if name != MLE_LENGTH
+            if name != published.MLE_LENGTH
         ],
     )
     report_not_run(report, found, lists)
@@ -164,13 +151,11 @@ def _report_lists(report: Report, systems: Systems, names: Sequence[str]) -> lis
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument(
-        "--work", type=Path, help="folder of models and scores; default: OUTPUT.work"
+    parser = recipe_options(
+        __doc__, output="report folder; without it, only train and score", needs_output=False
     )
     parser.add_argument(
-        "--output", type=Path, help="report folder; without it, only train and score"
+        "--work", type=Path, help="folder of models and scores; default: OUTPUT.work"
     )
     parser.add_argument("--parser", help="model folder of a parser, for tree features")
     parser.add_argument("--text", default="reuters", help="name of the text")
@@ -198,17 +183,12 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=100, help="trees per sentence, for treelets")
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.work is None:
         if arguments.output is None:
             parser.error("give --work or --output")
         arguments.work = arguments.output.with_name(f"{arguments.output.name}.work")
-    with warnings.catch_warnings():
-        # Oddities in the trees are counted in the report.
-        warnings.simplefilter("ignore", TreelmWarning)
-        print(run(arguments))
+    print_report(run, arguments)
 
 
 if __name__ == "__main__":

@@ -15,22 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sentences import LENGTHS, make_sentences, write_lines
 
-from published import (
-    CFG,
-    FIXED,
-    GT,
-    GX,
-    LATENT_MLE,
-    LINEAR,
-    MLE,
-    MLE_LENGTH,
-    NGRAM,
-    NO_MEMORY,
-    POLY,
-    RERANK,
-    TREELET,
-    TSG,
-)
+import published
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
 from treelm.corpus.files import read_lines
 from treelm.corpus.labelled import LabelledSentences
@@ -57,14 +42,14 @@ Scores = dict[str, Floats]
 
 #: Options of the latent SVMs.
 LATENT: dict[str, dict[str, object]] = {
-    MLE: {"start": "mle", "rounds": 0},
-    LATENT_MLE: {"start": "mle"},
-    GT: {"start": "zero"},
-    GX: {"start": "zero", "grammar": "uninformed"},
-    NO_MEMORY: {"start": "mle", "memory": False},
-    FIXED: {"start": "mle", "fixed_trees": True},
+    published.MLE: {"start": "mle", "rounds": 0},
+    published.LATENT_MLE: {"start": "mle"},
+    published.GT: {"start": "zero"},
+    published.GX: {"start": "zero", "grammar": "uninformed"},
+    published.NO_MEMORY: {"start": "mle", "memory": False},
+    published.FIXED: {"start": "mle", "fixed_trees": True},
 }
-TREES: dict[str, str] = {CFG: "cfg", TSG: "tsg", RERANK: "rerank"}
+TREES: dict[str, str] = {published.CFG: "cfg", published.TSG: "tsg", published.RERANK: "rerank"}
 #: References and translations: name of a set -> the two files below mt/.
 TRANSLATIONS = {
     "multi30k, Moses": ("multi30k/test_2016_flickr.en", "multi30k/test_2016_flickr.moses.en"),
@@ -227,8 +212,11 @@ class Systems:
                     run=Run(resume=True, threads=self.threads, event=watch),
                 ),
             )
-        if name in {LINEAR, POLY}:
-            kernel = {"kernel": "linear" if name == LINEAR else "poly", "seed": self.seed}
+        if name in {published.LINEAR, published.POLY}:
+            kernel = {
+                "kernel": "linear" if name == published.LINEAR else "poly",
+                "seed": self.seed,
+            }
             inputs = {"data": train, "tuning": dev}
             return self._once(
                 name,
@@ -275,7 +263,7 @@ class Systems:
             corpus = TreeCorpus((brackets,))
             train_treelet(corpus, TreeletConfig(), vocabulary=vocabulary).save(folder)
 
-        return ngram if name == NGRAM else treelet
+        return ngram if name == published.NGRAM else treelet
 
     # -- scores -----------------------------------------------------------------------------
 
@@ -283,7 +271,7 @@ class Systems:
         """Return a system's scores of all texts: margins, log probabilities or ratios."""
         path = self.work / "scores" / f"{name.replace(' ', '-')}.npz"
         if not path.is_file():
-            source = MLE if name == MLE_LENGTH else name
+            source = published.MLE if name == published.MLE_LENGTH else name
             model = self.model(source)
             found = {text: self._score(source, model, text) for text in self.texts}
             part = path.with_suffix(".part.npz")
@@ -294,9 +282,9 @@ class Systems:
 
     def _score(self, name: str, model: LanguageModel, text: str) -> Floats:
         sentences = self.sentences(text)
-        if name == NGRAM:
+        if name == published.NGRAM:
             return slr_scores(model, sentences, threads=self.threads)
-        if name == TREELET:
+        if name == published.TREELET:
             path = self.parses(f"{text}-list", self.texts[text], self.k)
             parser = CachedParser(ForestFile(path))
             return slr_scores(model.with_parser(parser, self.k), sentences)  # type: ignore[attr-defined]

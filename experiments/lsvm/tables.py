@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from recipe import ClassificationTables, add_published
 from systems import LATENT, TRANSLATIONS, Scores, Systems
 
 from published import (
@@ -32,7 +33,7 @@ from treelm.tasks.evaluate.comparison import compare_answers
 from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.evaluate.significance import holm
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Published, Result
+from treelm.tasks.report.results import Result
 from treelm.view.plots import Point, Series, draw_line_chart
 
 Floats = npt.NDArray[np.float64]
@@ -85,59 +86,20 @@ def report_samples(
     report: Report, found: Mapping[str, Classification], data: str, seed: int
 ) -> None:
     """Report accuracy and average precision, each accuracy tested against Trigram-Linear's."""
+    rows = ClassificationTables(report, data, digits=4, baseline=LINEAR)
     for name, result in found.items():
         p = None
         if name != LINEAR and LINEAR in found:
             p = compare_answers(result.right, found[LINEAR].right, seed=seed).p_value
         tables = [SAMPLES] + ([DISCRIMINATIVE] if name in TABLE_4 else [])
-        for table in tables:
-            report.add_result(
-                Result(
-                    table=table,
-                    model=name,
-                    metric="accuracy",
-                    data=data,
-                    value=result.accuracy,
-                    n=result.n,
-                    interval=result.interval,
-                    p=p,
-                    baseline=None if p is None else f"{LINEAR} (exact McNemar)",
-                    digits=4,
-                )
-            )
-        report.add_result(
-            Result(
-                table=SAMPLES,
-                model=name,
-                metric="average precision",
-                data=data,
-                value=result.average_precision,
-                n=result.n,
-                interval=result.average_precision_interval,
-                digits=4,
-            )
-        )
+        rows.add(tables, name, result, p)
     for name, (precision, accuracy, _) in TABLE_1.items():
         for metric, value in (("accuracy", accuracy), ("average precision", precision)):
-            _published(report, SAMPLES, name, metric, value=value, source=f"{SOURCE}, Table 1")
+            row = (SAMPLES, name, metric)
+            add_published(report, *row, value=value, source=f"{SOURCE}, Table 1", digits=4)
     for name, value in TABLE_4.items():
-        _published(report, DISCRIMINATIVE, name, "accuracy", value=value, source=TREELET_SOURCE)
-
-
-def _published(
-    report: Report, table: str, model: str, metric: str, *, value: float, source: str
-) -> None:
-    report.add_published(
-        Published(
-            table=table,
-            model=model,
-            metric=metric,
-            data="the publication's own data",
-            value=value,
-            source=source,
-            digits=4,
-        )
-    )
+        row = (DISCRIMINATIVE, name, "accuracy")
+        add_published(report, *row, value=value, source=TREELET_SOURCE, digits=4)
 
 
 def report_pairs(report: Report, scores: Mapping[str, Scores], seed: int) -> None:
@@ -162,9 +124,8 @@ def report_pairs(report: Report, scores: Mapping[str, Scores], seed: int) -> Non
                 )
             )
     for name, (_, _, value) in TABLE_1.items():
-        _published(
-            report, PAIRS, name, "pairwise accuracy", value=value, source=f"{SOURCE}, Table 1"
-        )
+        row = (PAIRS, name, "pairwise accuracy")
+        add_published(report, *row, value=value, source=f"{SOURCE}, Table 1", digits=4)
 
 
 def report_order(report: Report, found: Mapping[str, Classification], seed: int) -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
+from recipe import print_report, recipe_options
 
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import write_atomically
-from treelm.errors import TreelmWarning
 from treelm.tasks.corrupt.error_types import ErrorName
 from treelm.tasks.corrupt.lexicon import Lexicon
 from treelm.tasks.corrupt.noisy import (
@@ -36,7 +38,6 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.view.plots import Bar, draw_grouped_bars
 
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 TREEBANKS = ("craft", "gum", "masc", "wsj-sample")
 PARTS = ("train", "dev", "test")
 EXAMPLES = 10
@@ -236,18 +237,10 @@ def run(arguments: argparse.Namespace) -> Path:
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = recipe_options(__doc__)
     parser.add_argument("--count", type=int, default=100_000, help="noisy sentences to make")
     parser.add_argument("--keep", type=Path, help="file for the noisy sentences, as TSV")
-    arguments = parser.parse_args()
-    with warnings.catch_warnings():
-        # Oddities in the trees are counted in the report.
-        warnings.simplefilter("ignore", TreelmWarning)
-        print(run(arguments))
+    print_report(run, parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
+from recipe import recipe_options
 
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
@@ -42,7 +45,6 @@ from treelm.tasks.report.results import Result
 from treelm.trees.tree import Tree
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 NGRAM, PCFG, LATENT, MIXTURE = "5-gram", "PCFG", "PCFG-LA", "5-gram + PCFG"
 BOUNDS = ("fast", "default", "accurate")
 LIST_SIZES = (1, 10, 100, 1000)
@@ -325,11 +327,7 @@ def run(arguments: argparse.Namespace) -> Path:
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the splits and intervals")
+    parser = recipe_options(__doc__, seed="seed of the splits and intervals")
     parser.add_argument("--cycles", type=int, default=5, help="split-merge cycles")
     parser.add_argument("--split-iterations", type=int, default=50)
     parser.add_argument("--models", type=Path, help="folder to keep models in")

@@ -7,10 +7,12 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from model_store import FIVE_GRAM, Clock, Key, ModelStore
+from model_store import Clock, Key, ModelStore
+from recipe import add_published
 from training_sets import TREEBANKS_ONLY, TrainingSets
 from tree_scores import Numbers, Scores, ScoreStore, Sentence
 
@@ -21,14 +23,24 @@ from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.parser import ArrayParser, ListParser
 from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.open_parser import open_parser
+from treelm.tasks.evaluate.classification import Classification
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
 from treelm.tasks.evaluate.resampling import Interval
 from treelm.tasks.evaluate.significance import bootstrap_sums
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Published, Result
+from treelm.tasks.report.results import Result
 
+Flags = npt.NDArray[np.bool_]
 #: Number of trees per judged sentence; the publication found one as good as a thousand.
 JUDGED_K = 10
+
+
+class Answers(NamedTuple):
+    """How often something was right, and where."""
+
+    accuracy: float
+    interval: Interval
+    right: Flags
 
 
 class Experiment:
@@ -148,25 +160,24 @@ class Experiment:
         metric: str,
         data: str,
         *,
-        value: float,
-        interval: Interval,
-        right: npt.NDArray[np.bool_],
-        five_right: npt.NDArray[np.bool_],
+        found: Answers | Classification,
+        baseline: tuple[str, Flags],
     ) -> None:
-        """Add an accuracy, and whether it differs from that of the 5-gram model."""
-        own = key.model == FIVE_GRAM
-        p = None if own else compare_answers(right, five_right, seed=self.seed).p_value
+        """Add an accuracy, and whether it differs from that of a baseline."""
+        name, its_right = baseline
+        own = key.model == name
+        p = None if own else compare_answers(found.right, its_right, seed=self.seed).p_value
         self.report.add_result(
             Result(
                 table=table,
                 model=key.model,
                 metric=metric,
                 data=data,
-                value=value,
-                n=len(right),
-                interval=interval,
+                value=found.accuracy,
+                n=len(found.right),
+                interval=found.interval,
                 p=p,
-                baseline=None if own else FIVE_GRAM,
+                baseline=None if own else name,
                 digits=3,
             )
         )
@@ -177,17 +188,8 @@ class Experiment:
 
     def published(self, table: str, model: str, metric: str, value: float, number: int) -> None:
         """Add a published number of a numbered table."""
-        self.report.add_published(
-            Published(
-                table=table,
-                model=model,
-                metric=metric,
-                data="the publication's own data",
-                value=value,
-                source=f"{SOURCE}, Table {number}",
-                digits=3 if value < 1 else 0,
-            )
-        )
+        source, digits = f"{SOURCE}, Table {number}", 3 if value < 1 else 0
+        add_published(self.report, table, model, metric, value=value, source=source, digits=digits)
 
 
 class _PrunedParser(ArrayParser):

@@ -52,10 +52,8 @@ class GeneratorTables(JudgementTables):
                     key,
                     "accuracy",
                     data,
-                    value=judged.accuracy,
-                    interval=judged.interval,
-                    right=judged.right,
-                    five_right=five.right,
+                    found=judged,
+                    baseline=(FIVE_GRAM, five.right),
                 )
             accuracies = (f"{judged.accuracy:.3f}" for judged in found.values())
             rows.append((f"{size:,}", f"{own:.1f}", f"{math.log2(own):.2f}", *accuracies))

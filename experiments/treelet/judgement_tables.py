@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from experiment import Experiment
+from experiment import Answers, Experiment
 from judged_sentences import (
     PARTS,
     TRANSLATIONS,
@@ -106,10 +106,8 @@ class JudgementTables(Experiment):
                     key,
                     "accuracy",
                     f"10 to 30 words; trained on {self.training_name(training)}",
-                    value=own.accuracy,
-                    interval=own.interval,
-                    right=own.right,
-                    five_right=five.right,
+                    found=own,
+                    baseline=(FIVE_GRAM, five.right),
                 )
             self._differences(
                 _TRIGRAM, training, {key.model: own.right for key, own in found.items()}
@@ -191,27 +189,16 @@ class JudgementTables(Experiment):
                 found[key.model] = pair_accuracy(good, bad, seed=self.seed)
                 right[key.model] = good > bad
             for key in keys:
-                name = key.model
-                self.add_accuracy(
-                    _NOISY,
-                    key,
-                    "pairwise accuracy",
-                    data,
-                    value=found[name].accuracy,
-                    interval=found[name].interval,
-                    right=right[name],
-                    five_right=right[FIVE_GRAM],
-                )
-                self.add_accuracy(
-                    _NOISY,
-                    key,
-                    "independent accuracy",
-                    data,
-                    value=called[name].accuracy,
-                    interval=called[name].interval,
-                    right=called[name].right,
-                    five_right=called[FIVE_GRAM].right,
-                )
+                own = found[key.model]
+                paired = Answers(own.accuracy, own.interval, right[key.model])
+                alone = called[key.model]
+                for metric, answers, five in (
+                    ("pairwise accuracy", paired, right[FIVE_GRAM]),
+                    ("independent accuracy", alone, called[FIVE_GRAM].right),
+                ):
+                    self.add_accuracy(
+                        _NOISY, key, metric, data, found=answers, baseline=(FIVE_GRAM, five)
+                    )
             self._differences(_NOISY, training, right)
             self._by_error(training, pairs["test"], right)
         self._examples("one error", [pair.bad for pair in pairs["test"][:5]])
@@ -283,10 +270,8 @@ class JudgementTables(Experiment):
                     key,
                     "pairwise accuracy",
                     name,
-                    value=own.accuracy,
-                    interval=own.interval,
-                    right=sides[0] > sides[1],
-                    five_right=five_right,
+                    found=Answers(own.accuracy, own.interval, sides[0] > sides[1]),
+                    baseline=(FIVE_GRAM, five_right),
                 )
             self.report.add_table(
                 f"About {name}",

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from ablation_tables import AblationTables
 from generator_tables import GeneratorTables
 from model_store import FIVE_GRAM, TREELET, Stopped
+from recipe import print_report, recipe_options
 from training_sets import ALL, replace_text
 
-from treelm.errors import TreelmWarning
 from treelm.tasks.report.report import Report
 from treelm.tasks.sample import SamplingReport, sample_sentences
 
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 PARTS = ("samples", "perplexity", "trigram", "generators", "noisy", "mt", "curve", "ablations")
 
 #: Exit status when the time limit is reached; the same command resumes.
@@ -92,9 +92,7 @@ def run(arguments: argparse.Namespace) -> Path:
 
 def main() -> int:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
+    parser = recipe_options(__doc__)
     parser.add_argument(
         "--work",
         type=Path,
@@ -116,8 +114,6 @@ def main() -> int:
         action="store_true",
         help="continue if test sentences occur in the training text",
     )
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="time limit; run again to resume")
     arguments = parser.parse_args()
     if arguments.work is None:
@@ -134,14 +130,11 @@ def main() -> int:
             f"{arguments.work} belongs to a run with different options:\n{kept.read_text()}"
         )
     replace_text(kept, text)
-    with warnings.catch_warnings():
-        # Oddities in the trees are counted in the report.
-        warnings.simplefilter("ignore", TreelmWarning)
-        try:
-            print(run(arguments))
-        except Stopped:
-            print("Time limit reached; run the same command again to resume.", file=sys.stderr)
-            return GO_ON
+    try:
+        print_report(run, arguments)
+    except Stopped:
+        print("Time limit reached; run the same command again to resume.", file=sys.stderr)
+        return GO_ON
     return 0
 
 

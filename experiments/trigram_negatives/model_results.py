@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from recipe import ClassificationTables, add_published
+
 from treelm.tasks.evaluate.classification import Classification
 from treelm.tasks.evaluate.comparison import compare_answers
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Published, Result
 
 STANDS_FOR = "BLLIP, split of Post (2011)"
 TABLE = "Trigram pseudo-negatives"
@@ -31,37 +32,13 @@ def report_classification(
     report: Report, found: Mapping[str, Classification], text: str, seed: int
 ) -> None:
     """Report the models of the tables, each compared with the smallest one."""
+    tables = ClassificationTables(report, text, digits=3, baseline=SMALL)
     rows = []
     for name, result in found.items():
         p = None
         if name != SMALL:
             p = compare_answers(result.right, found[SMALL].right, seed=seed).p_value
-        report.add_result(
-            Result(
-                table=TABLE,
-                model=name,
-                metric="accuracy",
-                data=text,
-                value=result.accuracy,
-                n=result.n,
-                interval=result.interval,
-                p=p,
-                baseline=None if p is None else f"{SMALL} (exact McNemar)",
-                digits=3,
-            )
-        )
-        report.add_result(
-            Result(
-                table=TABLE,
-                model=name,
-                metric="average precision",
-                data=text,
-                value=result.average_precision,
-                n=result.n,
-                interval=result.average_precision_interval,
-                digits=3,
-            )
-        )
+        tables.add([TABLE], name, result, p)
         calls = (
             f"{result.right[: result.good].mean():.3f}",
             f"{result.right[result.good :].mean():.3f}",
@@ -75,14 +52,13 @@ def report_classification(
     for name, values in PUBLISHED.items():
         for value, where in zip(values, ("BLLIP, 50K sentences", "1B words"), strict=True):
             ours = SMALL if where.startswith("BLLIP") else LARGE
-            report.add_published(
-                Published(
-                    table=TABLE,
-                    model=ours if name == "5-gram" else f"{name} on {where}",
-                    metric="accuracy",
-                    data=f"{STANDS_FOR}; trained on {where}",
-                    value=value,
-                    source=SOURCE,
-                    digits=3,
-                )
+            add_published(
+                report,
+                TABLE,
+                ours if name == "5-gram" else f"{name} on {where}",
+                "accuracy",
+                value=value,
+                source=SOURCE,
+                digits=3,
+                data=f"{STANDS_FOR}; trained on {where}",
             )

@@ -8,6 +8,7 @@ Writes a report folder; see README.md beside this file.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 import warnings
@@ -16,7 +17,10 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from model_results import CONTROL, LARGE, SMALL, STANDS_FOR, report_classification
+from recipe import recipe_options
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary_rules import RuleName, VocabularyRule, build_vocabulary
@@ -35,7 +39,6 @@ from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.view.plots import Point, Reference, Series, draw_line_chart
 
-DATA = Path(__file__).resolve().parents[3] / "shared/data"
 #: Names of the curves.
 OWN_TEXT = "POS_TRAIN, then GEN_TEXT"
 OTHER_TEXT = "POS_TRAIN, then other text"
@@ -290,11 +293,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="data folder")
-    parser.add_argument("--output", type=Path, required=True, help="report folder to write")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = recipe_options(__doc__)
     parser.add_argument("--text", default="un-debates", help="name of the text")
     parser.add_argument("--vocabulary", choices=get_args(RuleName), default="stream")
     parser.add_argument("--order", type=int, default=5)

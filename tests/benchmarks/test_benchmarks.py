@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command_line import run_script
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "trees.py"
-
-
-def run(script: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a benchmark to its end, which must be a good one."""
-    done = subprocess.run(
-        [sys.executable, script, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
@@ -30,17 +16,17 @@ def test_tree_benchmark_runs_and_prints_every_figure(tmp_path: Path) -> None:
     folder = tmp_path / "few"
     folder.mkdir()
     (folder / "train.mrg").write_text("(S (NP-TMP (NN today)))\n(NN )\n" * 50)
-    done = run(SCRIPT, "--treebanks", tmp_path, "--tokens", "2000")
+    printed = run_script(SCRIPT, "--treebanks", tmp_path, "--tokens", "2000")
     for figure in ("read, transform, write", "2 threads over 1", "bound", "M tokens/s"):
-        assert figure in done.stdout
+        assert figure in printed
 
 
 def test_held_out_benchmark_prints_one_object(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     documents = [f"the dog {word} a cat\nthe cat {word}\n" for word in ("sees", "hears", "likes")]
     text.write_text("\n".join(documents * 10))
-    done = run(SCRIPT.with_name("held_out_text.py"), "--text", text, "--order", "3")
-    found = json.loads(done.stdout)
+    printed = run_script(SCRIPT.with_name("held_out_text.py"), "--text", text, "--order", "3")
+    found = json.loads(printed)
     assert found["train_tokens"] == 27 * 8
     assert found["held_out"]["tokens"] == 3 * 8
     assert 0 < found["held_out"]["bits_per_word"] < 3
@@ -49,24 +35,24 @@ def test_held_out_benchmark_prints_one_object(tmp_path: Path) -> None:
 def test_split_merge_benchmark_prints_every_cycle(tmp_path: Path) -> None:
     trees = tmp_path / "few.mrg"
     trees.write_text("(S (NP (NN rain)) (VP (VB falls) (ADVP (RB today))))\n" * 20)
-    done = run(SCRIPT.with_name("split_merge.py"), "--trees", trees, "--cycles", "2")
+    printed = run_script(SCRIPT.with_name("split_merge.py"), "--trees", trees, "--cycles", "2")
     for figure in ("20 trees, 60 words", "cycle 2:", "expectation step, 2 threads:"):
-        assert figure in done.stdout
+        assert figure in printed
 
 
 def test_treelet_benchmark_prints_every_figure(tmp_path: Path) -> None:
     options = ("--treebanks", tmp_path, "--tokens", "8000", "--memory", "512M")
-    done = run(SCRIPT.with_name("treelet.py"), *options)
+    printed = run_script(SCRIPT.with_name("treelet.py"), *options)
     for figure in ("count, 2 threads", "M tokens/s", "peak memory", "24 to 26 words"):
-        assert figure in done.stdout
+        assert figure in printed
 
 
 def test_hhmm_benchmark_prints_every_figure(tmp_path: Path) -> None:
     trees = tmp_path / "few.mrg"
     trees.write_text("(S (NP (NN rain)) (VP (VB falls) (ADVP (RB today))))\n" * 20)
-    done = run(SCRIPT.with_name("hhmm.py"), "--trees", trees, "--sentences", "3")
+    printed = run_script(SCRIPT.with_name("hhmm.py"), "--trees", trees, "--sentences", "3")
     for figure in ("beam 2000, ratio 1e-05", "cached", "r^2 of a line", "2 threads over 1"):
-        assert figure in done.stdout
+        assert figure in printed
 
 
 def test_latent_benchmark_compares_two_charts(tmp_path: Path) -> None:
@@ -75,8 +61,8 @@ def test_latent_benchmark_compares_two_charts(tmp_path: Path) -> None:
     trees.write_text(
         "(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat)))))\n" * 3
     )
-    done = run(SCRIPT.with_name("lsvm.py"), "--text", text, "--trees", trees, "--json")
-    rows = json.loads(done.stdout)["rows"]
+    printed = run_script(SCRIPT.with_name("lsvm.py"), "--text", text, "--trees", trees, "--json")
+    rows = json.loads(printed)["rows"]
     assert [row["words"] for row in rows] == ["5-10"] * 3
 
 
@@ -84,6 +70,6 @@ def test_topic_benchmark_prints_every_figure(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     documents = [f"the dog {word} a cat\nthe cat {word}\n" for word in ("sees", "hears", "likes")]
     text.write_text("\n".join(documents * 10))
-    done = run(SCRIPT.with_name("topics.py"), "--text", text, "--topics", "6")
+    printed = run_script(SCRIPT.with_name("topics.py"), "--text", text, "--topics", "6")
     for figure in ("PLSA, one iteration", "E-step (events)", "planned", "agree: True", "reading"):
-        assert figure in done.stdout
+        assert figure in printed

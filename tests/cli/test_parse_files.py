@@ -76,9 +76,8 @@ def test_a_stopped_run_goes_on(
     path = tmp_path / "a.forest"
     command = ("parse", "-m", folder, *RUN, "-o", path, *[text] * 6)
     running = start_treelm(*command)
-    for _ in range(3000):
-        if path.exists() and path.stat().st_size > 20_000:
-            break
+    while not (path.exists() and path.stat().st_size > 20_000):
+        assert running.poll() is None, "it ended before it was stopped"
         time.sleep(0.01)
     running.send_signal(number)
     stopped = finish(running)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import (
-    PATIENCE,
+    HANGS,
     assert_fine,
     assert_refused,
     finish,
@@ -58,7 +58,7 @@ def on_a_terminal(*arguments: str, stdin: bytes = b"", stream: str, **variables:
             if not block:
                 break
             shown += block
-        assert process.wait(60 * PATIENCE) == 0
+        assert process.wait(HANGS) == 0
     finally:
         os.close(master)
         if slave >= 0:
@@ -113,10 +113,10 @@ def test_program_script_equals_the_module() -> None:
     script = shutil.which("treelm", path=str(Path(sys.executable).parent))
     if script is None:
         pytest.skip("the script is not installed beside this Python")
-    done = subprocess.run([script, "--help"], capture_output=True, timeout=60)
+    done = subprocess.run([script, "--help"], capture_output=True, timeout=HANGS)
     assert done.stderr == b""
     assert done.stdout == assert_fine(treelm("--help"))
-    done = subprocess.run([script, "trasform"], capture_output=True, timeout=60)
+    done = subprocess.run([script, "trasform"], capture_output=True, timeout=HANGS)
     module = treelm("trasform")
     assert (done.returncode, done.stderr) == (module.returncode, module.stderr)
 
@@ -241,7 +241,7 @@ def test_program_keeps_nothing_heavy_in_its_help() -> None:
     # Help must answer at once: neither numpy nor the kernels are needed for it.
     code = "import sys; sys.argv = ['treelm', '--help']\nfrom treelm.cli.main import run\n"
     code += "run(['--help']); print(*(set(sys.modules) & {'numpy', 'pydantic'}), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60 * PATIENCE)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=HANGS)
     assert done.returncode == 0
     assert done.stderr.strip() == b""
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import bz2
-import os
-import select
 from pathlib import Path
 
-from tests.command_line import PATIENCE, assert_fine, assert_refused, finish, start_treelm, treelm
+from tests.command_line import (
+    assert_fine,
+    assert_refused,
+    finish,
+    read_answer,
+    start_treelm,
+    treelm,
+)
 
 TEXT = b"""\
 Mr. Smith (a doctor) didn't come. "No," he
@@ -62,13 +67,10 @@ def test_tokenize_invalid_text_has_a_place(tmp_path: Path) -> None:
 def test_tokenize_line_buffered_answers_before_the_input_ends() -> None:
     process = start_treelm("tokenize", "--no-split", "--line-buffered")
     assert process.stdin is not None
-    assert process.stdout is not None
     try:
         process.stdin.write(b"A dog.\n")
         process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], 30 * PATIENCE)
-        assert ready, "no sentence came out"
-        assert os.read(process.stdout.fileno(), 1000) == b"A dog .\n"
+        assert read_answer(process) == b"A dog .\n"
     finally:
         done = finish(process)
     assert_fine(done)

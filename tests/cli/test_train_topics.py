@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.command_line import Argument, treelm
-from tests.models.topic_models import ANIMALS, two_topics
+from tests.models.plsa_models import ANIMALS, two_topics
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.models.plsa.checkpoint import PlsaCheckpoint

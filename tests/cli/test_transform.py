@@ -6,16 +6,15 @@ import bz2
 import gzip
 import lzma
 import os
-import select
 from pathlib import Path
 
 import pytest
 from tests.command_line import (
-    PATIENCE,
     assert_fine,
     assert_refused,
     finish,
     pipe_holding,
+    read_answer,
     start_treelm,
     treelm,
 )
@@ -282,15 +281,11 @@ def test_transform_broken_profile(tmp_path: Path) -> None:
 def test_transform_line_buffered_answers_before_the_input_ends() -> None:
     process = start_treelm("transform", "--pipeline", "clean", "--line-buffered")
     assert process.stdin is not None
-    assert process.stdout is not None
     try:
         for number in range(3):
             process.stdin.write(b"(S (NN w%d))\n" % number)
             process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], 30 * PATIENCE)
-            assert ready, "no tree came out"
-            answer = os.read(process.stdout.fileno(), 1000)
-            assert answer == b"(ROOT (S (NN w%d)))\n" % number
+            assert read_answer(process) == b"(ROOT (S (NN w%d)))\n" % number
     finally:
         done = finish(process)
     assert assert_fine(done) == b""
@@ -302,8 +297,7 @@ def test_transform_line_buffered_in_every_pipeline() -> None:
     try:
         process.stdin.write(GOOD)
         process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], 3 * PATIENCE)
-        assert ready, "no tree came out"
+        assert read_answer(process).startswith(b"(")
     finally:
         finish(process)
 

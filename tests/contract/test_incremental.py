@@ -11,7 +11,7 @@ import pytest
 from tests.models.composite_models import sample_composite
 from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
-from tests.models.topic_models import sample_topics
+from tests.models.plsa_models import sample_topics
 from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 
 from treelm.corpus.corpus import TreeCorpus

@@ -8,7 +8,7 @@ from itertools import chain, pairwise, product
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.reference import bracket_reader as oracle
 from tests.reference.conversion import parts_of_node, parts_of_tree, to_node
@@ -29,7 +29,6 @@ from treelm.testing.strategies import bracket_soup, english_trees, labels, trees
 from treelm.transforms.clean import clean
 from treelm.trees.tree import Tree
 
-SOUP = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COMMON_BYTES = b"()NX \n\t\xc3\xa9\xe2\x80*x"
 WHOLE = ReadOptions(strip=False, unescape=False)
 
@@ -118,7 +117,7 @@ ALL_OPTIONS = [
 ]
 
 
-@settings(SOUP, max_examples=80)
+@settings(max_examples=80)
 @given(bracket_soup(undecodable=True))
 @example("\ufeff*x* (\n(NN a)")
 @example("(S (NN a)\n(NN b)) )\r\n*x*")
@@ -131,7 +130,7 @@ def test_brackets_oracle_same_reading_with_every_option(text: str) -> None:
         assert read([data], options) == read_slowly(data, options)
 
 
-@settings(SOUP, max_examples=80)
+@settings(max_examples=80)
 @given(bracket_soup(undecodable=True), st.integers(1, 6))
 def test_brackets_oracle_max_depth(text: str, max_depth: int) -> None:
     options = ReadOptions(strip=False, max_depth=max_depth)
@@ -141,7 +140,7 @@ def test_brackets_oracle_max_depth(text: str, max_depth: int) -> None:
     assert (again.trees, again.problems) == (reading.trees, [])
 
 
-@settings(SOUP, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.binary(max_size=60) | st.lists(st.sampled_from(b"()NX \n\t\xc3\xa9\xe2\x80*x")).map(bytes)
 )
@@ -150,7 +149,7 @@ def test_brackets_oracle_any_bytes(data: bytes) -> None:
     assert read([data], RAW_OPTIONS) == read_slowly(data, RAW_OPTIONS)
 
 
-@settings(SOUP, max_examples=80)
+@settings(max_examples=80)
 @given(bracket_soup(undecodable=True), st.lists(st.integers(0, 400), max_size=12), st.data())
 def test_brackets_oracle_blocks_and_threads_change_nothing(
     text: str, cuts: list[int], data: st.DataObject
@@ -167,7 +166,7 @@ def test_brackets_oracle_blocks_and_threads_change_nothing(
     assert read([], options).trees == []
 
 
-@settings(SOUP, max_examples=6)
+@settings(max_examples=6)
 @given(bracket_soup(undecodable=True), st.sampled_from([100, 4096, 70_000, 262_144, 300_001]))
 def test_brackets_oracle_many_batches(text: str, block: int) -> None:
     once = encode(text + "\n(S (NP (NN again)) (VP (VBZ is)))\n") * 40
@@ -196,7 +195,7 @@ def test_brackets_oracle_many_batches(text: str, block: int) -> None:
             assert report_of_text.problems == report.problems
 
 
-@settings(SOUP, max_examples=60)
+@settings(max_examples=60)
 @given(bracket_soup())
 @example("junk")
 def test_brackets_oracle_excerpts_do_not_depend_on_blocks(text: str) -> None:
@@ -209,7 +208,7 @@ def test_brackets_oracle_excerpts_do_not_depend_on_blocks(text: str) -> None:
     assert excerpts[0] == excerpts[1]
 
 
-@settings(SOUP, max_examples=30)
+@settings(max_examples=30)
 @given(bracket_soup())
 def test_brackets_oracle_line_buffered_rewriting(text: str) -> None:
     recipe = ReadOptions().recipe()
@@ -218,7 +217,7 @@ def test_brackets_oracle_line_buffered_rewriting(text: str) -> None:
     assert b"".join(rewritten).decode().split("\n")[:-1] == read([text.encode()]).trees
 
 
-@settings(SOUP, max_examples=60)
+@settings(max_examples=60)
 @given(bracket_soup(undecodable=True))
 def test_brackets_oracle_raise_stops_at_the_first_error(text: str) -> None:
     errors = read_slowly(encode(text)).problems
@@ -234,7 +233,7 @@ def test_brackets_oracle_raise_stops_at_the_first_error(text: str) -> None:
 # -- round trips ----------------------------------------------------------------------------
 
 
-@settings(SOUP, max_examples=100)
+@settings(max_examples=100)
 @given(trees(labels=labels(reserved=True)))
 def test_brackets_oracle_written_trees_are_read_as_they_were(tree: Tree) -> None:
     assert parse_tree(str(tree)) == tree
@@ -248,7 +247,7 @@ def oracle_raw(text: str) -> oracle.Node:
     return oracle.read(text, strip=False, unescape=False).trees[0]
 
 
-@settings(SOUP, max_examples=80)
+@settings(max_examples=80)
 @given(bracket_soup())
 def test_brackets_oracle_reading_again_changes_nothing(text: str) -> None:
     for options in (ReadOptions(), ReadOptions("neutral"), WHOLE):
@@ -259,7 +258,7 @@ def test_brackets_oracle_reading_again_changes_nothing(text: str) -> None:
         assert again.dropped == 0
 
 
-@settings(SOUP, max_examples=100)
+@settings(max_examples=100)
 @given(trees(labels=labels(reserved=True)) | english_trees())
 def test_brackets_oracle_clean_does_what_reading_does(tree: Tree) -> None:
     node = to_node(tree)
@@ -274,7 +273,7 @@ def test_brackets_oracle_clean_does_what_reading_does(tree: Tree) -> None:
     assert list(read_trees([str(tree)], options)) == [clean(tree)]
 
 
-@settings(SOUP, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.builds(Tree, labels(), words()), min_size=1))
 def test_brackets_oracle_strings_may_hold_any_number_of_trees(preterminals: list[Tree]) -> None:
     text = "".join(map(str, preterminals))

@@ -151,6 +151,7 @@ def run_session(block: Block, name: str, namespace: dict[str, object]) -> None:
     namespace.update(test.globs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TEXTS, ids=page_name)
 def test_page_examples(path: Path, tmp_path: Path) -> None:
     """Run the python and console blocks of a page in order, in one folder and one namespace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +53,27 @@ def uniform(size: int):
     return lambda rows: np.full(len(rows), 1 / size)
 
 
+def rest_of(data: Data) -> tuple[reference.Chain, reference.UniformBase]:
+    return reference_chain(data.chain), reference_base(data.outcomes)
+
+
+def kind_of(by_ratio: bool, minimum: int) -> dict[str, Any]:
+    return {"buckets": "ratio" if by_ratio else "count", "min_heldout": minimum}
+
+
+def check_estimate(
+    data: Data,
+    counts: ChainCounts,
+    weights: list[LevelWeights],
+    model: reference.JelinekMercerModel,
+    *,
+    by_ratio: bool,
+) -> None:
+    check_weights(weights, model)
+    table = kernel_table(counts, smoothing_of(weights, by_ratio=by_ratio), data.outcomes)
+    check_table(data, table, model, tolerance=1e-9)
+
+
 def check_weights(found: list[LevelWeights], model: reference.JelinekMercerModel) -> None:
     for level, weights in enumerate(model.weights):
         expected = [float(weights[number]) for number in range(len(weights))]
@@ -76,17 +98,9 @@ def test_held_out(data: Data, minimum: int, by_ratio: bool, more: st.DataObject)
         by_ratio=by_ratio,
         min_held_out=minimum,
     )
-    model = reference.jelinek_mercer(
-        reference_events(data.rows),
-        reference_events(held),
-        reference_chain(data.chain),
-        reference_base(data.outcomes),
-        buckets="ratio" if by_ratio else "count",
-        min_heldout=minimum,
-    )
-    check_weights(weights, model)
-    table = kernel_table(counts, smoothing_of(weights, by_ratio=by_ratio), data.outcomes)
-    check_table(data, table, model, tolerance=1e-9)
+    parts = (reference_events(data.rows), reference_events(held))
+    model = reference.jelinek_mercer(*parts, *rest_of(data), **kind_of(by_ratio, minimum))
+    check_estimate(data, counts, weights, model, by_ratio=by_ratio)
 
 
 @given(any_data(), st.integers(2, 4), st.integers(1, 9), st.booleans())
@@ -107,16 +121,12 @@ def test_deleted_interpolation(data: Data, folds: int, minimum: int, by_ratio: b
     weights = jelinek_mercer_weights(
         splits, counts, uniform(data.outcomes), by_ratio=by_ratio, min_held_out=minimum
     )
+    folds_of_events = [reference_events(part) for part in parts]
     model = reference.deleted_interpolation(
-        [reference_events(part) for part in parts],
-        reference_chain(data.chain),
-        reference_base(data.outcomes),
-        buckets="ratio" if by_ratio else "count",
-        min_heldout=minimum,
+        folds_of_events, *rest_of(data), **kind_of(by_ratio, minimum)
     )
-    check_weights(weights, model)
-    table = kernel_table(counts, smoothing_of(weights, by_ratio=by_ratio), data.outcomes)
-    check_table(Data(data.chain, rows, data.outcomes), table, model, tolerance=1e-9)
+    twice = Data(data.chain, rows, data.outcomes)
+    check_estimate(twice, counts, weights, model, by_ratio=by_ratio)
 
 
 @given(st.lists(st.tuples(st.integers(1, 2**40), st.integers(1, 1000)), min_size=1, max_size=20))

@@ -29,6 +29,8 @@ from treelm.estimation.lattice_weights import (
     fit_weights,
 )
 
+#: Columns, outcome, count.
+Event = tuple[tuple[int, ...], int, int]
 SHAPES = (
     Lattice.chain(3, columns=2),
     Lattice.grid(3, words=1, heads=1, head_columns=1),
@@ -38,11 +40,21 @@ SHAPES = (
 )
 
 
-def rows_of(events: list[tuple[tuple[int, ...], int, int]], width: int):
+def rows_of(events: list[Event], width: int):
     columns = np.array([event[0] for event in events], dtype=np.uint32).reshape(-1, width)
     outcomes = np.array([event[1] for event in events], dtype=np.uint32)
     counts = np.array([event[2] for event in events], dtype=np.int64)
     return columns, outcomes, counts
+
+
+def built(lattice: Lattice, events: list[Event]):
+    columns, outcomes, counts = rows_of(events, lattice.columns)
+    return lattice, columns, outcomes, LatticeTables.build(lattice, columns, outcomes, counts)
+
+
+def reference_of(lattice: Lattice, events: list[Event], *limit: Fraction) -> ReferenceTables:
+    exact = [(columns, outcome, Fraction(count, ONE)) for columns, outcome, count in events]
+    return ReferenceTables(lattice, exact, *limit)
 
 
 @st.composite
@@ -99,15 +111,11 @@ def test_lattice_oracle_of_two_words_and_a_head() -> None:
     assert LatticeModel(tables, stepped).probs([[0, 0]], [0])[0] == pytest.approx(31 / 48)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lattice_events())
 def test_lattice_agrees_with_the_reference(case) -> None:
-    lattice, events = case
-    columns, outcomes, counts = rows_of(events, lattice.columns)
-    tables = LatticeTables.build(lattice, columns, outcomes, counts)
-    reference = ReferenceTables(
-        lattice, [(event[0], event[1], Fraction(event[2], ONE)) for event in events]
-    )
+    lattice, columns, outcomes, tables = built(*case)
+    reference = reference_of(*case)
     check = CheckEvents(columns[::-1].copy(), outcomes.copy(), np.ones(len(outcomes)))
     weights = fit_weights(tables, check, rounds=3, least=2)
     model = LatticeModel(tables, weights)
@@ -125,15 +133,11 @@ def test_lattice_agrees_with_the_reference(case) -> None:
                 assert topics[row[-1]] == pytest.approx(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lattice_events(), st.integers(1, 12))
 def test_lattice_weights_step_is_that_of_the_reference(case, least: int) -> None:
-    lattice, events = case
-    columns, outcomes, counts = rows_of(events, lattice.columns)
-    tables = LatticeTables.build(lattice, columns, outcomes, counts)
-    reference = ReferenceTables(
-        lattice, [(event[0], event[1], Fraction(event[2], ONE)) for event in events]
-    )
+    lattice, columns, outcomes, tables = built(*case)
+    reference = reference_of(*case)
     start = LatticeWeights.equal(lattice)
     looked_up = [
         (reference.frequencies(row, outcome, BUCKET_EDGES), 1.0)
@@ -166,7 +170,7 @@ def test_lattice_weights_step_is_that_of_the_reference(case, least: int) -> None
     assert again.values.tobytes() == more.values.tobytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lattice_events(), st.randoms(use_true_random=False))
 def test_lattice_tables_depend_on_the_events_only(case, random) -> None:
     lattice, events = case
@@ -191,19 +195,13 @@ def test_lattice_tables_depend_on_the_events_only(case, random) -> None:
         assert array.tobytes() == built.to_tensors("x")[name].tobytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lattice_events())
 def test_lattice_cut_is_made_in_every_node(case) -> None:
-    lattice, events = case
-    columns, outcomes, counts = rows_of(events, lattice.columns)
-    tables = LatticeTables.build(lattice, columns, outcomes, counts)
+    _, columns, outcomes, tables = built(*case)
     limit = int(np.median(tables.top_counts()))
     kept = tables.cut(limit / ONE)
-    reference = ReferenceTables(
-        lattice,
-        [(event[0], event[1], Fraction(event[2], ONE)) for event in events],
-        Fraction(limit, ONE),
-    )
+    reference = reference_of(*case, Fraction(limit, ONE))
     for node, types in enumerate(reference.counts):
         assert kept.types(node) == len(types)
     for row, outcome in zip(columns.tolist(), outcomes.tolist(), strict=True):
@@ -214,10 +212,10 @@ def test_lattice_cut_is_made_in_every_node(case) -> None:
         assert found.tolist() == pytest.approx([float(frequency) for frequency, _ in expected])
         assert buckets.tolist() == [bucket for _, bucket in expected]
     # The same when rare types are dropped while the tables are built.
-    while_built = collected(lattice, events).tables(cutoff=limit / ONE)
+    while_built = collected(*case).tables(cutoff=limit / ONE)
     for name, array in kept.to_tensors("x").items():
         assert array.tobytes() == while_built.to_tensors("x")[name].tobytes()
-    for too_high in (tables.cut, lambda cutoff: collected(lattice, events).tables(cutoff=cutoff)):
+    for too_high in (tables.cut, lambda cutoff: collected(*case).tables(cutoff=cutoff)):
         with pytest.raises(EstimationError, match="its largest count is") as caught:
             too_high(1e6)
         assert caught.value.code == "E_NO_DATA"

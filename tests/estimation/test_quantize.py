@@ -103,7 +103,7 @@ def check_bins(before: np.ndarray, after: np.ndarray, codes: int) -> None:
 
 
 @given(varied_tables)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_bins_are_like_shares_and_values_stay_inside(table: BackoffTable) -> None:
     small = table.quantized(8)
     moved = [[], []]
@@ -124,7 +124,7 @@ def test_bins_are_like_shares_and_values_stay_inside(table: BackoffTable) -> Non
 
 
 @given(varied_tables, st.sampled_from([8, 16]), st.integers(0, 2**32))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_automaton_is_the_same(table: BackoffTable, bits: int, seed: int) -> None:
     small = table.quantized(bits)
     assert np.array_equal(table.native.index, small.native.index)

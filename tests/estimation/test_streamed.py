@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.estimation.kernel_models import Data, any_data, kernel_table
 
@@ -48,7 +48,6 @@ def both_counts(data: Data, folder: Path) -> tuple[EventCounts, EventCounts]:
 
 
 @pytest.mark.filterwarnings("ignore::treelm.errors.TreelmWarning")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=any_data(),
     kind=st.sampled_from(["kn", "mkn", "berkeley"]),
@@ -94,6 +93,7 @@ def test_streamed_tables_are_the_same(  # noqa: PLR0917 (drawn by hypothesis)
     assert_same(table, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("words", [True, False])
 def test_streamed_larger_than_any_run(tmp_path: Path, words: bool, threads: int) -> None:

@@ -21,21 +21,14 @@ from tests.estimation.rule_models import (
     yield_base,
 )
 from tests.reference import backoff as reference
-from tests.reference.backoff_cases import AT_ROOT, AT_S, TREES_74
+from tests.reference.backoff_cases import AT_ROOT, AT_S, TREES_74, random_rules
 from tests.reference.test_backoff_sampling import yield_chi_square
 
 from treelm.errors import EstimationError
 from treelm.estimation.kneser_ney import kneser_ney
 from treelm.estimation.yields import Rules, YieldBase
 
-RULES = st.lists(
-    st.tuples(
-        st.sampled_from(["X", "Y"]),
-        st.lists(st.sampled_from(["A", "B", "X"]), min_size=1, max_size=5).map(tuple),
-    ),
-    min_size=1,
-    max_size=8,
-)
+RULES = random_rules(5, 8)
 KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "halves": (halves, reference_halves),
     "kneser-ney": (kneser_ney, reference.kneser_ney),

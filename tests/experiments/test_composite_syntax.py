@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command_line import assert_fine, run_script
+from tests.command_line import treelm as run_treelm
 
 import treelm
 from treelm.corpus.corpus import TreeCorpus
@@ -17,13 +17,6 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.registry import train
 
 RECIPE = Path(__file__).resolve().parents[2] / "experiments/composite"
-
-
-def run(*arguments: object) -> str:
-    command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_parsed_text_becomes_parts_and_models(tmp_path: Path) -> None:
@@ -37,15 +30,15 @@ def test_parsed_text_becomes_parts_and_models(tmp_path: Path) -> None:
     forest = tmp_path / "text.forest"
     plain = tmp_path / "plain.txt"
     plain.write_text("\n".join(sentences) + "\n")
-    run("-m", "treelm", "parse", "-m", tmp_path / "parser", plain, "-q", "-o", forest)
+    assert_fine(run_treelm("parse", "-m", tmp_path / "parser", plain, "-q", "-o", forest))
     parts = tmp_path / "parts"
-    run(RECIPE / "parsed_corpus.py", "--text", text, "--forest", forest, "--output", parts)
+    run_script(RECIPE / "parsed_corpus.py", "--text", text, "--forest", forest, "--output", parts)
     held_out = (parts / "held-out.mrg").read_text().splitlines()
     assert len(held_out) == len((parts / "held-out.docs").read_text().splitlines()) == 3
     assert (parts / "test.txt").read_text().split("\n\n")[0].strip() == sentences[25]
     work = tmp_path / "work"
     models = ("3-gram", "3-gram Kneser-Ney", "2-SLM")
-    run(RECIPE / "syntax.py", "--trees", parts, "--work", work, "--models", *models)
+    run_script(RECIPE / "syntax.py", "--trees", parts, "--work", work, "--models", *models)
     found = {
         record["model"]: record
         for record in map(json.loads, (path.read_text() for path in work.rglob("*.json")))
@@ -55,7 +48,7 @@ def test_parsed_text_becomes_parts_and_models(tmp_path: Path) -> None:
     for name in models:
         assert found[name]["test_new_sentences"] > 1
     options = ("--punctuation", "remove", "--cutoff", "0.5")
-    run(
+    run_script(
         RECIPE / "syntax.py",
         "--trees",
         parts,
@@ -71,7 +64,7 @@ def test_parsed_text_becomes_parts_and_models(tmp_path: Path) -> None:
     assert not {",", ".", "``", "-LRB-"} & set(without)
     folder = work / "size-1-cutoff0.5-without-punctuation"
     kept = (folder / "3-gram.npz", folder / "2-SLM.npz")
-    told = run(
+    told = run_script(
         RECIPE / "intervals.py",
         "--work",
         work,

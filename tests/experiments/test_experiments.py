@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.command_line import run_script
 from tests.models.ngram_models import small_ngram
 from tests.models.reading import write_reading_data
 
@@ -59,15 +58,7 @@ def run(recipe: str, data: Path, output: Path, *options: str) -> tuple[dict[str,
     """Run a recipe and return its results and its tables."""
     script = RECIPES / recipe / "run.py"
     common = ["--data", str(data), "--output", str(output), "--threads", "1", "--seed", "3"]
-    done = subprocess.run(
-        [sys.executable, str(script), *common, *options],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(output)
+    assert run_script(script, *common, *options).strip() == str(output)
     results = json.loads((output / "results.json").read_text())
     return results, (output / "tables.md").read_text()
 
@@ -143,17 +134,10 @@ def test_hhmm(data: Path, tmp_path: Path) -> None:
     sizes = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
     rest = ("--beams", "5", "20", "--options", "2", "--threads", "1", "--seed", "3")
     folders = ("--data", str(data), "--output", str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, str(script), *folders, *sizes, *rest],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = run_script(script, *folders, *sizes, *rest)
     parts = ("perplexity", "sweeps", "reading", "garden")
     reports = [str(tmp_path / part) for part in parts]
-    assert [line for line in done.stdout.splitlines() if line in reports] == reports
+    assert [line for line in printed.splitlines() if line in reports] == reports
     results = json.loads((tmp_path / "perplexity/results.json").read_text())
     found = values(results, "Perplexity, in domain")
     for model in ("1-gram", "5-gram", "HHMM", "5-gram + HHMM", "big 5-gram + HHMM"):

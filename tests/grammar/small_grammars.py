@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.lexicon import Lexicon
 
+Pair = tuple[Grammar, Lexicon]
 WORDS = ("a", "b", "c")
 VOCABULARY = Vocabulary.from_counts(dict.fromkeys(WORDS, 1))
+
+
+def few_examples(number: int) -> settings:
+    """Return settings for grammars, most of which have no tree of a sentence."""
+    unimportant = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    return settings(max_examples=number, suppress_health_check=unimportant)
 
 
 def make_grammar(  # noqa: PLR0917 (the parts of a grammar)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from tests.grammar.small_grammars import grammars, sentences
+from hypothesis import assume, given
+from tests.grammar.small_grammars import Pair, few_examples, grammars, sentences
 from tests.reference.derivations import (
     best_by_rules,
     derivations,
@@ -17,17 +17,11 @@ from tests.reference.derivations import (
 
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
-from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.trees.tree import Tree
 
-QUICK = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-Pair = tuple[Grammar, Lexicon]
+QUICK = few_examples(40)
 
 
 def enumerate_all(pair: Pair, words: list[str]) -> list[tuple[float, tuple]]:

@@ -8,26 +8,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.grammar.small_grammars import grammars, make_grammar, make_lexicon, sentences
+from tests.grammar.small_grammars import (
+    Pair,
+    few_examples,
+    grammars,
+    make_grammar,
+    make_lexicon,
+    sentences,
+)
 from tests.reference.derivations import derivations, values_by_derivation, values_by_rules
 
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import Grammar
 from treelm.grammar.k_best import KBest, KBestParser, text_of
-from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.trees.tree import Tree
 
-QUICK = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-Pair = tuple[Grammar, Lexicon]
+QUICK = few_examples(25)
 DECODINGS = ("max_rule_product", "max_rule_sum", "variational", "viterbi")
 
 

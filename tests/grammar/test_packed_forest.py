@@ -7,16 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from tests.grammar.small_grammars import grammars, make_grammar, make_lexicon, sentences
+from hypothesis import assume, given
+from tests.grammar.small_grammars import (
+    Pair,
+    few_examples,
+    grammars,
+    make_grammar,
+    make_lexicon,
+    sentences,
+)
 from tests.grammar.test_k_best import attachment, cyclic
 from tests.reference.derivations import derivations, rules_of, without_subcategories
 
 from treelm.errors import EstimationError, UsageError
 from treelm.grammar.chart import ChartParser
-from treelm.grammar.grammar import Grammar
 from treelm.grammar.k_best import KBestParser, text_of
-from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.packed_forest import (
     NO_NODE,
     PackedForest,
@@ -27,12 +32,7 @@ from treelm.grammar.packed_forest import (
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
 
-QUICK = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-Pair = tuple[Grammar, Lexicon]
+QUICK = few_examples(25)
 
 
 def parser_of(pair: Pair, **options: object) -> KBestParser:

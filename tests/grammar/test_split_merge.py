@@ -72,7 +72,7 @@ def binary_tree(trees: LatentTrees, number: int) -> Tree:
     return build(int(made.tree_start[number]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts=small_trees(), sizes=st.tuples(*[st.integers(1, 3)] * 4), seed=st.integers(0, 99))
 def test_kernel_agrees_with_the_reference(
     texts: list[str], sizes: tuple[int, ...], seed: int
@@ -95,7 +95,7 @@ def test_kernel_agrees_with_the_reference(
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts=small_trees(), seed=st.integers(0, 99))
 def test_merge_gains_agree_with_the_reference(texts: list[str], seed: int) -> None:
     trees = latent_trees(texts)
@@ -117,7 +117,7 @@ def test_merge_gains_agree_with_the_reference(texts: list[str], seed: int) -> No
         assert gains[first] == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts=small_trees(), seed=st.integers(0, 999))
 @example(texts=["(ROOT (X (Y (b v))))"], seed=0)
 def test_likelihood_never_decreases(texts: list[str], seed: int) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import (
-    PATIENCE,
     SANITIZED,
     assert_fine,
     assert_refused,
@@ -23,13 +22,12 @@ from tests.command_line import (
     treelm_inside,
     treelm_peak_memory,
 )
+from tests.hostile.inputs import GOOD, READ
 
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import CorpusFormatError, InputFileError
 
-GOOD = b"(S (NP (PRP I)) (VP (VBP sleep)))\n"
-READ = b"(ROOT (S (NP (PRP I)) (VP (VBP sleep))))\n"
 Capture = pytest.CaptureFixture[bytes]
 as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
 
@@ -369,5 +367,5 @@ def test_hostile_files_text_of_ten_megabytes_without_a_line_end(tmp_path: Path) 
     file = tmp_path / "text"
     for content in (b"a" * 10_000_000, b"." * 100_000, b"a. " * 60_000, b"\"'(" * 30_000):
         file.write_bytes(content)
-        done = treelm("tokenize", file, timeout=30 * PATIENCE)
+        done = treelm("tokenize", file, processor_seconds=30)
         assert_fine(done)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.command_line import PATIENCE, environment
+from tests.command_line import HANGS, environment, preparation
 
 from treelm.errors import ModelFileError, OutputFileError
 from treelm.store import staging
@@ -77,18 +77,13 @@ def names(folder: Path) -> list[str]:
 
 
 def start(target: Path, mode: str, limits: dict[int, int] | None = None) -> subprocess.Popen[str]:
-    def prepare() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for kind, value in (limits or {}).items():
-            resource.setrlimit(kind, (value, value))
-
     return subprocess.Popen(
         [sys.executable, "-c", SAVER, target, mode],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(None),
-        preexec_fn=prepare,  # noqa: PLW1509 (the tests start no threads of their own)
+        preexec_fn=preparation(limits),  # noqa: PLW1509 (tests start no threads)
     )
 
 
@@ -101,7 +96,7 @@ def wait_for(process: subprocess.Popen[str], word: str) -> None:
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, errors = process.communicate(timeout=60 * PATIENCE)
+    _, errors = process.communicate(timeout=HANGS)
     return process.returncode, errors
 
 

@@ -7,23 +7,23 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.command_line import (
-    PATIENCE,
+    HANGS,
     SANITIZED,
     assert_fine,
     assert_refused,
     environment,
     finish,
+    interrupt,
+    read_answer,
     start_treelm,
     treelm,
 )
+from tests.hostile.inputs import GOOD, READ
 
-GOOD = b"(S (NP (PRP I)) (VP (VBP sleep)))\n"
-READ = b"(ROOT (S (NP (PRP I)) (VP (VBP sleep))))\n"
 READERS = {
     "transform": ["transform", "--pipeline", "clean"],
     "binarize": ["transform", "--pipeline", "binarize"],
@@ -123,10 +123,8 @@ def test_hostile_processes_interrupted(tmp_path: Path, command: str, threads: st
     process = start_treelm(*READERS[command], *options, "-o", target)
     feed_some(process, 8 if command == "transform" else 2)
     assert len(list(tmp_path.iterdir())) == 2  # the temporary file lies beside its target
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    done = finish(process)
-    assert_refused(done, 130, "interrupted")
+    interrupt(process)
+    assert_refused(finish(process), 130, "interrupted")
     assert target.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -134,19 +132,67 @@ def test_hostile_processes_interrupted(tmp_path: Path, command: str, threads: st
 def test_hostile_processes_interrupted_while_it_waits() -> None:
     process = start_treelm(*READERS["transform"], "--line-buffered")
     assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write(GOOD)
     process.stdin.flush()
-    assert os.read(process.stdout.fileno(), 1000) == READ
-    # Python misses a signal that arrives just before it begins to read: a person would try again.
-    for _ in range(30 * PATIENCE):
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(1)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+    assert read_answer(process) == READ
+    interrupt(process)
     assert_refused(finish(process), 130, "interrupted")
+
+
+#: Seconds between two signals to an impatient person's process: some come while it unwinds, some
+#: while it cleans up, some while the interpreter ends.
+PAUSES = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03)
+
+
+@pytest.mark.parametrize("pause", PAUSES)
+def test_hostile_processes_interrupted_again_and_again(tmp_path: Path, pause: float) -> None:
+    """One message, one exit status, and nothing half-written, however often Ctrl-C is pressed."""
+    process = start_treelm(*READERS["transform"], "-o", tmp_path / "out.mrg")
+    feed_some(process)
+    interrupt(process, pause=pause)
+    done = finish(process)
+    assert done.stderr == b"treelm: interrupted\n"
+    assert done.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_processes_terminated_again_and_again(tmp_path: Path) -> None:
+    process = start_treelm(*READERS["transform"], "-o", tmp_path / "out.mrg")
+    feed_some(process)
+    interrupt(process, signal.SIGTERM, pause=0.001)
+    done = finish(process)
+    assert done.stderr == b""
+    assert done.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_processes_interrupted_while_it_starts(tmp_path: Path) -> None:
+    """As in the middle of an import that takes long, here for ever."""
+    (tmp_path / "cyclopts.py").write_text(
+        "import sys, time\nsys.stdout.write('here\\n')\nsys.stdout.flush()\ntime.sleep(1000)\n"
+    )
+    paths = [str(tmp_path), *filter(None, [environment(None).get("PYTHONPATH")])]
+    process = start_treelm("--version", env={"PYTHONPATH": os.pathsep.join(paths)})
+    assert read_answer(process) == b"here\n"
+    interrupt(process, pause=0.01)
+    done = finish(process)
+    assert done.stderr == b"treelm: interrupted\n"
+    assert done.returncode == 130
+
+
+def test_hostile_processes_interrupted_while_nobody_reads(tmp_path: Path) -> None:
+    """What is left for a reader that has stopped reading does not keep the process."""
+    file = tmp_path / "trees.mrg"
+    file.write_bytes(GOOD * 20_000)  # far more than fits into a pipe
+    process = start_treelm(*READERS["transform"], file)
+    assert read_answer(process) != b""
+    interrupt(process)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    done = finish(process)
+    assert done.stderr == b"treelm: interrupted\n"
+    assert done.returncode == 130
 
 
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
@@ -158,7 +204,7 @@ def test_hostile_processes_killed(tmp_path: Path, which: signal.Signals) -> None
     process = start_treelm(*READERS["transform"], "-o", target)
     feed_some(process)
     process.send_signal(which)
-    process.wait(30 * PATIENCE)
+    process.wait(HANGS)
     finish(process)
     assert process.returncode in (-which, 128 + which)
     assert target.read_bytes() == b"before"
@@ -169,7 +215,7 @@ def test_hostile_processes_terminated_leaves_no_temporary_file(tmp_path: Path) -
     process = start_treelm(*READERS["transform"], "-o", target)
     feed_some(process)
     process.terminate()
-    process.wait(30 * PATIENCE)
+    process.wait(HANGS)
     finish(process)
     assert list(tmp_path.iterdir()) == []
 
@@ -262,7 +308,7 @@ def test_hostile_processes_fork_after_use(tmp_path: Path, when: str) -> None:
         [sys.executable, "-c", FORK, file, when],
         capture_output=True,
         env=environment(None),
-        timeout=60 * PATIENCE,
+        timeout=HANGS,
     )
     assert done.stderr == b""
     assert done.stdout.strip() == b"60000"
@@ -303,7 +349,7 @@ def test_hostile_processes_folder_that_is_gone(tmp_path: Path) -> None:
     folder.mkdir()
     script = f"cd {folder} && rmdir {folder} && exec {sys.executable} -m treelm transform --pipeline clean"
     done = subprocess.run(
-        ["sh", "-c", script], input=GOOD, capture_output=True, env=environment(None), timeout=60
+        ["sh", "-c", script], input=GOOD, capture_output=True, env=environment(None), timeout=HANGS
     )
     assert done.stdout == READ
     assert done.returncode == 0

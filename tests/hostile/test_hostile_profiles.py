@@ -146,7 +146,7 @@ def test_hostile_profiles_that_break_the_toml_reader(
 def test_hostile_profiles_of_quadratic_time(tmp_path: Path) -> None:
     profile = tmp_path / "mine.toml"
     profile.write_text("a." * 20_000 + "b = 1\n")
-    assert_refused(treelm("inspect", profile, timeout=3), 3, str(profile))
+    assert_refused(treelm("inspect", profile, processor_seconds=4), 3, str(profile))
 
 
 def test_hostile_profiles_huge_file(tmp_path: Path) -> None:

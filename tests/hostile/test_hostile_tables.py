@@ -7,13 +7,13 @@ import os
 import pickle
 import resource
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.command_line import PATIENCE, SANITIZED
+from tests.command_line import SANITIZED, processor_time_below
+from tests.hostile.inputs import refused_at_once
 
 from treelm.errors import ModelFileError
 from treelm.store.tables import MAX_HEADER_BYTES, open_tables, write_tables
@@ -21,16 +21,8 @@ from treelm.store.tables import MAX_HEADER_BYTES, open_tables, write_tables
 
 def refused(path: Path, code: str, *parts: str) -> None:
     """Check that tables are refused at once with a message fit for a terminal."""
-    started = time.perf_counter()
-    with pytest.raises(ModelFileError) as caught:
+    with refused_at_once(code, *parts):
         open_tables(path)
-    assert time.perf_counter() - started < 5 * PATIENCE
-    message = str(caught.value)
-    assert (caught.value.code, caught.value.exit_code) == (code, 3), message
-    assert message.isprintable()
-    assert len(message) < 1000
-    for part in parts:
-        assert part in message
 
 
 # -- the file as a whole -------------------------------------------------------------------------
@@ -254,9 +246,8 @@ def test_hostile_tables_huge_sparse_file_opens_in_little_memory(tmp_path: Path) 
     """A file of 64 GiB is mapped, not read."""
     path = forge(tmp_path / "t", {"x": entry("U8", [1 << 36], [0, 1 << 36])})
     os.truncate(path, path.stat().st_size + (1 << 36))
-    started = time.perf_counter()
-    assert open_tables(path)["x"].nbytes == 1 << 36
-    assert time.perf_counter() - started < 1
+    with processor_time_below(1):
+        assert open_tables(path)["x"].nbytes == 1 << 36
 
 
 def test_hostile_tables_too_large_to_map(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def binary_trees(depth: int = 3) -> st.SearchStrategy[Tree]:
 
 
 @given(binary_trees())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_binary_tree_has_one_string(tree: Tree) -> None:
     codes = ActionCodes(("N", "V"), ("NP", "S"))
     actions = actions_of(tree, codes)

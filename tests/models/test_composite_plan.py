@@ -27,7 +27,7 @@ def everything_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "SAMPLE", 1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.booleans())
 def test_sizes_of_tables_are_those_of_the_kernel(seed: int, with_topics: bool) -> None:
     generator = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def annotated_parser(model: HhmmModel) -> ChartParser:
     return ChartParser(grammar, make_lexicon(grammar, scores))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(written_grammars(), st.integers(1, 3), st.data())
 def test_hhmm_equals_inside_and_prefix_probabilities(
     lines: list[str], depth: int, data: st.DataObject
@@ -109,7 +109,7 @@ def test_hhmm_equals_inside_and_prefix_probabilities(
     assert abs(model.score(words).log_prob - total) <= 1e-12 * abs(total) or total == -math.inf
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(written_grammars(), st.integers(1, 3), st.integers(1, 4), st.data())
 def test_hhmm_probabilities_add_up_under_every_beam(
     lines: list[str], depth: int, beam: int, data: st.DataObject

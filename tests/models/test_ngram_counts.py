@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.command_line import assert_fine, assert_refused, treelm
+from tests.command_line import Argument, Done, assert_fine, assert_refused, treelm_inside
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
@@ -22,7 +23,16 @@ from treelm.store.tables import open_tables, write_tables
 
 PARTS = ["a b c a\nb c d\n", "a b\nd d e a b\n", "f a b c\n"]
 CONFIG = NgramConfig(order=3, smoothing="kn")
+Command = Callable[..., Done]
 pytestmark = pytest.mark.filterwarnings("ignore::treelm.errors.TreelmWarning")
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
+    def command(*arguments: Argument) -> Done:
+        return treelm_inside(capfdbinary, *arguments)
+
+    return command
 
 
 @pytest.fixture
@@ -121,38 +131,38 @@ def test_ngram_counts_a_model_is_none(texts: list[Path], tmp_path: Path) -> None
         NgramCounts.load(tmp_path / "model")
 
 
-def test_counts_commands(texts: list[Path], tmp_path: Path) -> None:
+def test_counts_commands(texts: list[Path], tmp_path: Path, run: Command) -> None:
     folders = []
     for i, path in enumerate(texts):
         folders.append(tmp_path / f"{i}.counts")
         options = ["--order", "3", "-o", folders[-1], "--memory", "100M"]
-        assert b"order" in assert_fine(treelm("counts", "build", "--text", path, *options))
+        assert b"order" in assert_fine(run("counts", "build", "--text", path, *options))
     merged = tmp_path / "all.counts"
-    done = treelm("counts", "merge", *folders, "-o", merged, "--json")
+    done = run("counts", "merge", *folders, "-o", merged, "--json")
     summary = json.loads(assert_fine(done))
     assert (summary["order"], summary["sentences"], summary["words"]) == (3, 5, 6)
-    found = json.loads(assert_fine(treelm("counts", "inspect", merged, "--json")))
+    found = json.loads(assert_fine(run("counts", "inspect", merged, "--json")))
     assert [level["order"] for level in found["orders"]] == [1, 2, 3]
     # Rows with several <s> before the word are counted, and are no entries.
     assert 0 < found["orders"][2]["ngrams"] <= found["ngrams"]
     assert len(found["corpora"]) == 3
     train = ["train", "ngram", "--smoothing", "kn", "--quiet"]
-    assert_fine(treelm(*train, "--counts", merged, "-o", tmp_path / "one"))
-    assert_fine(treelm(*train, "--text", *texts, "--order", "3", "-o", tmp_path / "two"))
+    assert_fine(run(*train, "--counts", merged, "-o", tmp_path / "one"))
+    assert_fine(run(*train, "--text", *texts, "--order", "3", "-o", tmp_path / "two"))
     for name in ("tables.safetensors", "words.txt"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_counts_commands_refuse(texts: list[Path], tmp_path: Path) -> None:
+def test_counts_commands_refuse(texts: list[Path], tmp_path: Path, run: Command) -> None:
     out = ["-o", tmp_path / "x"]
-    assert_refused(treelm("counts", "build", "--text", texts[0], "--order", "99", *out), 2, "99")
-    assert_refused(treelm("counts", "inspect", tmp_path / "none"), 3, "none")
-    assert_refused(treelm("counts", "merge", *out), 2, "no counts")
+    assert_refused(run("counts", "build", "--text", texts[0], "--order", "99", *out), 2, "99")
+    assert_refused(run("counts", "inspect", tmp_path / "none"), 3, "none")
+    assert_refused(run("counts", "merge", *out), 2, "no counts")
     both = ["--counts", tmp_path / "c", "--text", texts[0]]
-    assert_refused(treelm("train", "ngram", *both, *out), 2, "--counts")
+    assert_refused(run("train", "ngram", *both, *out), 2, "--counts")
     for memory in ("1", "x", "10M", "-4G"):
-        refused = treelm("train", "ngram", "--text", texts[0], *out, f"--memory={memory}")
+        refused = run("train", "ngram", "--text", texts[0], *out, f"--memory={memory}")
         assert_refused(refused, 2, "--memory")
     lost = ["--memory", "1G", "--temporary", tmp_path / "lost"]
-    assert_refused(treelm("train", "ngram", "--text", texts[0], *out, *lost), 2, "lost")
+    assert_refused(run("train", "ngram", "--text", texts[0], *out, *lost), 2, "lost")
     assert not (tmp_path / "x").exists()

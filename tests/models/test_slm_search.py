@@ -109,7 +109,7 @@ SEARCHES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", SEARCHES)
 @given(seed=st.integers(0, 10_000), words=st.lists(st.sampled_from("abc"), max_size=4))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_scores_are_those_of_the_slow_search(name: str, seed: int, words: list[str]) -> None:
     model = random_model(seed, **SEARCHES[name])
     slow = slow_model(model)
@@ -119,7 +119,7 @@ def test_scores_are_those_of_the_slow_search(name: str, seed: int, words: list[s
 
 @pytest.mark.parametrize("name", ["everything", "stacks", "both", "unary"])
 @given(seed=st.integers(0, 10_000), words=st.lists(st.sampled_from("abc"), min_size=1, max_size=4))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_best_parses_are_those_of_the_slow_search(name: str, seed: int, words: list[str]) -> None:
     model = random_model(seed, **SEARCHES[name])
     slow = slow_model(model)

@@ -10,7 +10,7 @@ import pytest
 from tests.estimation.kernel_models import count_rows, kernel_table, ngram_rows
 from tests.estimation.rule_models import RuleModel, unsmoothed, yield_base
 from tests.reference import backoff as reference
-from tests.reference.backoff_cases import AT_ROOT, AT_S, RULES_73, TREES_74
+from tests.reference.backoff_cases import AT_ROOT, AT_S, RULES_73, TERMINALS_AT_N, TREES_74
 
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain
@@ -155,17 +155,7 @@ def rules() -> RuleModel:
     return RuleModel.of(TREES_74, unknown=False)
 
 
-@pytest.mark.parametrize(
-    ("level", "row"),
-    [
-        (5, "7/24 7/24 7/24 1/8"),
-        (4, "19/48 19/48 7/48 1/16"),
-        (3, "43/96 43/96 7/96 1/32"),
-        (2, "91/192 91/192 7/192 1/64"),
-        (1, "187/384 187/384 7/384 1/128"),
-        (0, "187/384 187/384 7/384 1/128"),
-    ],
-)
+@pytest.mark.parametrize(("level", "row"), TERMINALS_AT_N)
 def test_74_terminals_at_n(terminals: Terminals, level: int, row: str) -> None:
     close(terminals.probabilities(level, AT_N, WORDS_74), row)
 

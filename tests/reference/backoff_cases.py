@@ -29,6 +29,15 @@ from tests.reference.backoff import (
 )
 
 HALF = Fraction(1, 2)
+#: 7.4: the words of the terminals at N, by level.
+TERMINALS_AT_N = [
+    (5, "7/24 7/24 7/24 1/8"),
+    (4, "19/48 19/48 7/48 1/16"),
+    (3, "43/96 43/96 7/96 1/32"),
+    (2, "91/192 91/192 7/192 1/64"),
+    (1, "187/384 187/384 7/384 1/128"),
+    (0, "187/384 187/384 7/384 1/128"),
+]
 
 
 def fractions(text: str) -> list[Fraction]:
@@ -117,3 +126,10 @@ def check_distribution(model: BackoffModel, level: int, key: Context) -> None:
     for x, p in upper.items():
         assert p >= model.gamma(level, key) * lower[x] >= 0
         assert p > 0
+
+
+def random_rules(longest: int, most: int) -> st.SearchStrategy[list[tuple[str, tuple[str, ...]]]]:
+    """Return a few rules of two parents, as many and as long as told."""
+    children = st.lists(st.sampled_from(["A", "B", "X"]), min_size=1, max_size=longest)
+    rule = st.tuples(st.sampled_from(["X", "Y"]), children.map(tuple))
+    return st.lists(rule, min_size=1, max_size=most)

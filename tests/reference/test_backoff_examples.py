@@ -31,6 +31,7 @@ from tests.reference.backoff_cases import (
     HALF,
     RULE_74,
     RULES_73,
+    TERMINALS_AT_N,
     TREES_74,
     V_71,
     V_72,
@@ -149,17 +150,7 @@ def test_73_first_symbol_and_the_rest() -> None:
         assert model.probability(context, symbol) == 1
 
 
-@pytest.mark.parametrize(
-    ("level", "row"),
-    [
-        (5, "7/24 7/24 7/24 1/8"),
-        (4, "19/48 19/48 7/48 1/16"),
-        (3, "43/96 43/96 7/96 1/32"),
-        (2, "91/192 91/192 7/192 1/64"),
-        (1, "187/384 187/384 7/384 1/128"),
-        (0, "187/384 187/384 7/384 1/128"),
-    ],
-)
+@pytest.mark.parametrize(("level", "row"), TERMINALS_AT_N)
 def test_74_terminals_at_n(terminals: CountModel, level: int, row: str) -> None:
     key = terminals.chain.project(CONTEXT_N, level)
     assert values(terminals, level, key, V_74) == fractions(row)

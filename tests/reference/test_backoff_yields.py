@@ -34,6 +34,7 @@ from tests.reference.backoff_cases import (
     TREES_74,
     code_of,
     halves,
+    random_rules,
     unsmoothed,
 )
 
@@ -116,14 +117,7 @@ def test_i6_worked_numbers(
     assert float(full) == pytest.approx(full_mass, abs=1e-6)
 
 
-RULES = st.lists(
-    st.tuples(
-        st.sampled_from(["X", "Y"]),
-        st.lists(st.sampled_from(["A", "B", "X"]), min_size=1, max_size=4).map(tuple),
-    ),
-    min_size=1,
-    max_size=6,
-)
+RULES = random_rules(4, 6)
 
 
 @given(RULES, st.sampled_from([halves, kneser_ney]))

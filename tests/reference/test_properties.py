@@ -40,7 +40,7 @@ def trees() -> st.SearchStrategy[Node]:
     return roots.map(lambda kids: raw(write(Node("ROOT", kids))))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trees())
 def test_transform_properties(tree: Node) -> None:
     result = treelet.apply(tree, TMP)
@@ -50,7 +50,7 @@ def test_transform_properties(tree: Node) -> None:
     assert write(raw(write(result))) == write(result)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trees())
 def test_idempotence(tree: Node) -> None:
     treelet.t2(tree)
@@ -59,7 +59,7 @@ def test_idempotence(tree: Node) -> None:
         assert write(transform(clone(once))) == write(once)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trees())
 def test_reading_is_idempotent(tree: Node) -> None:
     result = read(write(tree))
@@ -68,7 +68,7 @@ def test_reading_is_idempotent(tree: Node) -> None:
         assert read_one(write(once)) == write(once)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet="()ab-\\/* \n\u00e9", max_size=40))
 def test_reader_never_fails_and_good_trees_round_trip(text: str) -> None:
     for tree in read(text, strip=False, unescape=False).trees:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from treelm.errors import CorpusFormatError
@@ -116,7 +116,10 @@ def test_irregular_verbs_are_found_from_every_form() -> None:
 
 
 @given(st.from_regex(r"[a-z]{2,7}", fullmatch=True))
+@example("bee")
+@example("go")
 def test_rules_undo_each_other(word: str) -> None:
+    assume(len(word) > 2 or not word.endswith("e"))  # "aed", like "red", is no past of two letters
     assert all(word in regular_forms.from_ed(form) for form in regular_forms.past(word))
     assert all(word in regular_forms.from_ing(form) for form in regular_forms.gerund(word))
 

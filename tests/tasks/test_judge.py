@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.tasks.refused_files import assert_content_refused
 
 from treelm.errors import CorpusFormatError, TreelmError, UsageError
 from treelm.tasks.judge.agreement import fleiss_kappa, krippendorff_alpha
@@ -319,8 +320,4 @@ def test_empty_rows_and_cells_are_missing_ratings(tmp_path: Path) -> None:
     ],
 )
 def test_keys_that_are_none_are_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "k.json"
-    path.write_bytes(content)
-    with pytest.raises(CorpusFormatError) as caught:
-        read_key(path)
-    assert caught.value.code == "E_JUDGE_KEY"
+    assert_content_refused(read_key, tmp_path / "k.json", content, "E_JUDGE_KEY")

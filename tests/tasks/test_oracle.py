@@ -75,6 +75,7 @@ def test_lists_must_be_of_the_same_sentences(gold: list[Tree], lists: list[KBest
         assert caught.value.code == code
 
 
+@pytest.mark.slow
 def test_the_command_reads_lists_as_text(
     gold: list[Tree], lists: list[KBest | None], tmp_path: Path
 ) -> None:

@@ -13,9 +13,10 @@ import pytest
 from tests.models.hhmm_cases import PRESIDENT, exact_model, sample_model
 from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import ToyModel
+from tests.tasks.refused_files import assert_content_refused
 
 from treelm.corpus.corpus import sentences_in_documents
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.mixture.model import interpolate
 from treelm.tasks.search import with_search
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
@@ -125,11 +126,7 @@ def test_stimuli_of_csv_are_unquoted(tmp_path: Path) -> None:
     "content", ["", "item\tregion\n1\t1\n", "item\tword\n1\n", "item\tword\n1\t \n"]
 )
 def test_stimuli_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "items.tsv"
-    path.write_text(content)
-    with pytest.raises(CorpusFormatError) as caught:
-        read_stimuli(path)
-    assert caught.value.code == "E_STIMULI"
+    assert_content_refused(read_stimuli, tmp_path / "items.tsv", content, "E_STIMULI")
 
 
 def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.ngram_models import small_ngram
 from tests.models.reading import write_reading_data
+from tests.tasks.refused_files import assert_content_refused
 
 from treelm.corpus.reading_times import TimedWord, read_times, read_zoned_trees
 from treelm.errors import CorpusFormatError, EstimationError
@@ -133,11 +134,7 @@ def test_zones_of_several_tokens_add_up(tmp_path: Path) -> None:
     ],
 )
 def test_tables_of_times_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "words.tsv"
-    path.write_text(content)
-    with pytest.raises(CorpusFormatError) as caught:
-        read_times(path)
-    assert caught.value.code == "E_TIMES"
+    assert_content_refused(read_times, tmp_path / "words.tsv", content, "E_TIMES")
 
 
 def test_words_without_times_are_left_out(tmp_path: Path) -> None:

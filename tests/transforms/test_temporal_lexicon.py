@@ -19,7 +19,7 @@ from treelm.trees.profile import load_profile
 from treelm.trees.tree import Tree
 
 SHARED_FOLDER = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 UNFLATTENED = load_profile(
     {

@@ -48,7 +48,7 @@ def check(
     assert parts_of_tree(found) == parts_of_node(expected)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(english_trees(annotated=False), subsets, lexicons, verb_labels)
 def test_treelet_oracle_english_trees(
     tree: Tree, numbers: set[int], temporal: frozenset[str], vp_label: VerbLabel
@@ -56,7 +56,7 @@ def test_treelet_oracle_english_trees(
     check(tree, numbers, temporal, vp_label)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(rooted, subsets, lexicons, verb_labels)
 @example(Tree("ROOT", [Tree("SYM", "\\^@|+")]), {2}, frozenset(), "lowest")
 def test_treelet_oracle_any_trees(
@@ -65,7 +65,7 @@ def test_treelet_oracle_any_trees(
     check(tree, numbers, temporal, vp_label)
 
 
-@settings(deadline=None, max_examples=2)
+@settings(max_examples=2)
 @given(english_trees(annotated=False))
 def test_treelet_oracle_all_subsets(tree: Tree) -> None:
     temporal = frozenset(TEMPORAL)
@@ -137,7 +137,7 @@ def test_treelet_oracle_every_closed_word_and_number() -> None:
         check(Tree("ROOT", leaves), numbers, frozenset({"the", "x", "was"}), "lowest")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(english_trees(), min_size=1, max_size=4), lexicons, verb_labels)
 def test_treelet_oracle_while_reading(
     batch: list[Tree], temporal: frozenset[str], vp_label: VerbLabel
@@ -158,7 +158,7 @@ def test_treelet_oracle_while_reading(
     assert list(transform.apply_all(read_trees([text], on_error="skip"))) == one_by_one
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(english_trees())
 def test_treelet_oracle_after_cleaning(tree: Tree) -> None:
     for cleaned in read_trees([str(tree)], ReadOptions(unescape=False)):
@@ -169,7 +169,7 @@ def test_treelet_oracle_after_cleaning(tree: Tree) -> None:
 # -- laws of the end of section 6 -----------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(some_trees, lexicons, verb_labels)
 def test_treelet_oracle_words_stay_and_unaries_go(
     tree: Tree, temporal: frozenset[str], vp_label: VerbLabel
@@ -181,7 +181,7 @@ def test_treelet_oracle_words_stay_and_unaries_go(
         assert all(node.is_preterminal or len(node) > 1 for node in child.preorder())
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(some_trees, verb_labels, st.booleans())
 def test_treelet_oracle_idempotent_transforms(
     tree: Tree, vp_label: VerbLabel, annotated: bool
@@ -193,7 +193,7 @@ def test_treelet_oracle_idempotent_transforms(
         assert treelet(once, temporal=(), transforms=[transform], vp_label=vp_label) == once
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(["S", "NP", "VP", "SBAR", "FRAG", "ROOT"]), max_size=6))
 def test_treelet_oracle_a_single_word_survives(chain: list[str]) -> None:
     tree = Tree("NN", "Hello")
@@ -203,7 +203,7 @@ def test_treelet_oracle_a_single_word_survives(chain: list[str]) -> None:
     assert str(treelet(Tree("ROOT", [tree]), temporal=())) == f"(ROOT (NN{parent} Hello))"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(some_trees, lexicons)
 def test_treelet_oracle_transformed_trees_round_trip(tree: Tree, temporal: frozenset[str]) -> None:
     result = treelet(tree, temporal=temporal)

@@ -75,32 +75,32 @@ def test_heads_oracle_every_coordination(parent: str) -> None:
     check_flat(parent, product(ends, between, ["CC", "CONJP"], ends))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from(sorted(oracle.TABLE)), st.lists(st.sampled_from(CATEGORIES), min_size=1))
 def test_heads_oracle_one_phrase(parent: str, categories: list[str]) -> None:
     check_flat(parent, [categories])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(english_trees(annotated=False) | english_trees())
 def test_heads_oracle_english_trees(tree: Tree) -> None:
     check(tree)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(trees(labels=st.sampled_from(CATEGORIES)) | trees(labels=labels(reserved=True)))
 def test_heads_oracle_any_trees(tree: Tree) -> None:
     check(tree)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(english_trees(max_depth=3), max_size=4))
 def test_heads_oracle_many_trees_at_once(batch: list[Tree]) -> None:
     together = [[node.head for node in phrasal(tree)] for tree in find_heads_all(batch)]
     assert together == [[node.head for node in phrasal(find_heads(tree))] for tree in batch]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(english_trees(annotated=False))
 def test_heads_oracle_neutral_profile_takes_the_leftmost_word(tree: Tree) -> None:
     for node in phrasal(find_heads(tree, "neutral")):

@@ -6,24 +6,10 @@ import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.view.any_trees import ANY_TREES, chain
 
 from treelm.trees.tree import Tree
 from treelm.view.latex import draw_latex, escape_latex
-
-ANY_TREES = st.recursive(
-    st.builds(Tree, st.text(st.characters(), max_size=8), st.text(st.characters(), min_size=1)),
-    lambda trees: st.builds(
-        Tree, st.text(st.characters(), max_size=8), st.lists(trees, min_size=1, max_size=4)
-    ),
-)
-
-
-def chain(length: int) -> Tree:
-    tree = Tree("NN", "dog")
-    for _ in range(length - 1):
-        tree = Tree("X", [tree])
-    return tree
 
 
 def test_latex_draws_expected_source() -> None:

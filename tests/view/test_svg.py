@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.view.any_trees import ANY_TREES, chain
 
 from treelm.trees.tree import Tree
 from treelm.view.svg import draw_svg, text_width
@@ -25,19 +25,6 @@ DOG = Tree(
     ],
     head=1,
 )
-ANY_TREES = st.recursive(
-    st.builds(Tree, st.text(st.characters(), max_size=8), st.text(st.characters(), min_size=1)),
-    lambda trees: st.builds(
-        Tree, st.text(st.characters(), max_size=8), st.lists(trees, min_size=1, max_size=5)
-    ),
-)
-
-
-def chain(length: int) -> Tree:
-    tree = Tree("NN", "dog")
-    for _ in range(length - 1):
-        tree = Tree("X", [tree])
-    return tree
 
 
 def parse(picture: str) -> ET.Element:

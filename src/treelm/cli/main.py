@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple, TextIO
 from cyclopts import App, CycloptsError, Parameter
 
 from treelm.characters import printable
+from treelm.cli.process import let_stdout_go
 from treelm.errors import TreelmError, TreelmWarning
 
 
@@ -176,22 +176,11 @@ def _root(
         sys.stdout.write(f"{__version__}\n")
 
 
-class _Terminated(BaseException):
-    """Raised by SIGTERM, so that what is half-written is removed on the way out."""
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit with its code."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+def program() -> int:
+    """Run the program on the arguments of this process and return its exit status."""
     warnings.showwarning = _show_warning
     _prepare_streams()
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(arguments))
-
-
-def _terminate(_number: int, _frame: object) -> None:
-    raise _Terminated
+    return run(sys.argv[1:])
 
 
 def _prepare_streams() -> None:
@@ -220,11 +209,7 @@ def run(arguments: Sequence[str]) -> int:
         hint = _closest_option(str(error), arguments)
         return _fail(f"{error}\n{hint}See `treelm --help`.".strip(), 2)
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        _let_stdout_go()
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
-    except _Terminated:
-        return 143
+        let_stdout_go()
     except TreelmError as error:
         if "--traceback" in arguments:
             raise
@@ -265,15 +250,6 @@ def _unknown_command(name: str) -> str:
 def _fail(message: str, code: int) -> int:
     sys.stderr.write(f"treelm: {printable(message)}\n")
     return code
-
-
-def _let_stdout_go() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
-    if sys.stdout is None:
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def _show_warning(  # noqa: PLR0917 (its arguments are Python's)

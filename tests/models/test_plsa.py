@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.models.topic_models import ANIMALS, STARS, sample_topics, train_small, two_topics
+from tests.models.plsa_models import ANIMALS, STARS, sample_topics, train_small, two_topics
 
 from treelm import _native
 from treelm.corpus.corpus import TextCorpus
@@ -33,7 +33,7 @@ from treelm.tasks.inspect.topics import draw_topics, inspect_topics, word_topic_
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=6),
     st.integers(1, 11),

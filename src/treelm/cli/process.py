@@ -1,0 +1,103 @@
+"""The process around a command: its signals, its last flush and its exit status.
+
+Left alone, Python raises `KeyboardInterrupt` again for every Ctrl-C, also while the first one is
+being answered, and hands SIGINT back to the system before it has ended, so that a second Ctrl-C
+cuts cleaning up short, prints a traceback, or kills the process with another exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+#: Exit statuses of a command that was stopped, as shells count them.
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+
+#: Seconds for which further signals let cleaning up go on; should it hang, later ones interrupt it.
+UNDISTURBED_SECONDS = 5.0
+
+
+class Terminated(BaseException):
+    """Raised by SIGTERM, so that what is half-written is removed on the way out."""
+
+
+class _Signals:
+    """Turns SIGINT and SIGTERM into exceptions, one for all that arrive together."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        # A signal that the parent ignores, as a shell does for background jobs, stays ignored.
+        self._caught = [
+            number
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        ]
+        for number in self._caught:
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, _frame: object) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + UNDISTURBED_SECONDS
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+    def ignore(self) -> None:
+        """Let nothing change the exit status any more: only the interpreter has still to end."""
+        self._next = float("inf")
+        # Python complains about a signal that it was told of by one handler and answers by none.
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._caught)
+        for number in self._caught:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def run_process(command: Callable[[], int]) -> NoReturn:
+    """Call what returns an exit status, and exit with it or with that of the signal that came.
+
+    However many signals arrive, the process says so once and exits with the status of the first.
+    """
+    signals = _Signals()
+    try:
+        code = command()
+        _flush_stdout()
+        signals.ignore()
+    except KeyboardInterrupt:
+        sys.stderr.write("treelm: interrupted\n")
+        code = INTERRUPTED
+        _stop_writing(signals)
+    except Terminated:
+        code = TERMINATED
+        _stop_writing(signals)
+    sys.exit(code)
+
+
+def _stop_writing(signals: _Signals) -> None:
+    """Write what is left, unless a later signal finds that nobody takes it."""
+    try:
+        _flush_stdout()
+    except (KeyboardInterrupt, Terminated):
+        let_stdout_go()
+    signals.ignore()
+
+
+def _flush_stdout() -> None:
+    """Write what is left while signals are still answered; what cannot be written is dropped."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:  # a reader that has left, or a full disk, which the command has told already
+        let_stdout_go()
+
+
+def let_stdout_go() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
+    if sys.stdout is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
