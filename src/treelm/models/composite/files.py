@@ -43,7 +43,7 @@ def write_files(
 def read_files(
     folder: ModelFolder,
 ) -> tuple[CompositeParts, Vocabulary, UnigramCounts, Floats]:
-    """Return what an opened folder holds.
+    """Return the content of an opened folder.
 
     Raises:
         ModelFileError: if something is missing, or the parts do not fit together.
@@ -52,12 +52,12 @@ def read_files(
     vocabulary, counts, prior, tables = read_words_and_topics(folder, PRIOR, config.topics)
     tags, phrases = (tuple(read_lines(folder.file(name))) for name in (TAGS, PHRASES))
     if len({*tags}) < len(tags) or len({*phrases}) < len(phrases):
-        raise damaged(folder, "a label stands twice among the labels")
+        raise damaged(folder, "a label is duplicate")
     codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
     try:
         shape = CompositeShape(config, len(vocabulary), codes)
         parts = CompositeParts.from_tensors(shape, tables)
-        _ = parts.search  # says whether all fit together
+        _ = parts.search  # checks that all fit together
     except (EstimationError, ModelFileError) as error:
         raise damaged(folder, str(error)) from error
     return parts, vocabulary, counts, prior

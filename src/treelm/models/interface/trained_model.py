@@ -1,4 +1,4 @@
-"""What models that were trained on a corpus remember of it."""
+"""What trained models record about their corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treelm.store.manifest import TrainingCorpus
 
 OwnConfig = TypeVar("OwnConfig", bound=Config)
 
-#: Letters of the names of files that a record keeps.
+#: Maximum length of recorded file names.
 _LONGEST_NAME = 1000
 
 
@@ -27,18 +27,18 @@ def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
 def corpus_record(
     corpus: TextCorpus | TreeCorpus, fingerprint: Fingerprint | None = None
 ) -> TrainingCorpus:
-    """Return what a manifest says of a training corpus.
+    """Return what a manifest says about a training corpus.
 
     Args:
         corpus: The files.
-        fingerprint: That of what was read, where it is known; else they are read for it.
+        fingerprint: Its fingerprint, if known; otherwise the files are read for it.
     """
     found = fingerprint or corpus.fingerprint
     return TrainingCorpus(name=corpus_name(corpus)[:_LONGEST_NAME], **found._asdict())
 
 
 class TrainedModel(LanguageModel, Generic[OwnConfig]):
-    """Holds options, words, corpora and unigram counts; a system sets them when it is made."""
+    """Holds options, words, corpora and unigram counts; a system sets them in its constructor."""
 
     _config: OwnConfig
     _vocabulary: Vocabulary
@@ -52,7 +52,7 @@ class TrainedModel(LanguageModel, Generic[OwnConfig]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
+        """The words it knows, and what replaces the others."""
         return self._vocabulary
 
     @property

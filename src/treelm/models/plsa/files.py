@@ -1,4 +1,4 @@
-"""The files of a model with topics: what they are called, and whether they fit together."""
+"""The files of a topic model: their names, and whether they fit together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TopicFiles:
-    """What was read from a folder; the tables of the predictor are not looked at yet."""
+    """What was read from a folder; the tables of the predictor are not checked yet."""
 
     config: PlsaConfig
     vocabulary: Vocabulary
@@ -37,10 +37,10 @@ class TopicFiles:
 
 
 def read_topic_files(folder: ModelFolder) -> TopicFiles:
-    """Return what an opened folder holds.
+    """Return the content of an opened folder.
 
     Raises:
-        ModelFileError: ``E_MANIFEST`` or ``E_MODEL_TABLES`` if that is no model with topics.
+        ModelFileError: ``E_MANIFEST`` or ``E_MODEL_TABLES`` if it is not a topic model.
     """
     config = config_of(folder, PlsaConfig, "a PLSA model")
     vocabulary, counts, prior, tables = read_words_and_topics(folder, PRIOR, config.topics)
@@ -50,15 +50,15 @@ def read_topic_files(folder: ModelFolder) -> TopicFiles:
 def read_words_and_topics(
     folder: ModelFolder, prior_name: str, topics: int
 ) -> tuple[Vocabulary, UnigramCounts, Floats, Mapping[str, npt.NDArray[Any]]]:
-    """Return words, their counts, shares of topics, and all tables, which fit together.
+    """Return words, their counts, shares of topics, and all tables, checked to fit together.
 
     Args:
         folder: The folder, opened.
-        prior_name: What the array of shares is called.
-        topics: How many there are.
+        prior_name: Name of the array of shares.
+        topics: Number of topics.
 
     Raises:
-        ModelFileError: ``E_MODEL_TABLES`` if something is missing or of another model.
+        ModelFileError: ``E_MODEL_TABLES`` if something is missing or from another model.
     """
     vocabulary = load_vocabulary(folder.file(WORDS))
     tables = folder.tables(TABLES)
@@ -78,13 +78,13 @@ def read_words_and_topics(
 
 
 def are_shares(values: Floats) -> bool:
-    """Return whether numbers are probabilities that add up to 1; nothing at all may be, too."""
+    """Return whether numbers are probabilities that sum to 1; an empty array is allowed."""
     inside = bool(np.all((values >= 0) & (values <= 1)))
     return inside and (not len(values) or abs(float(values.sum()) - 1) < 1e-6)
 
 
 def damaged(folder: ModelFolder, what: str) -> ModelFileError:
-    """Return the error that says what is wrong with the files of a folder."""
+    """Return the error for damaged files of a folder."""
     return ModelFileError(
         f"{folder.path}: {what.rstrip('.')}. Files of another model may have been copied in; "
         "train the model again.",

@@ -1,4 +1,4 @@
-"""Files of a treelet model: what is written, and what is checked before it is used."""
+"""Files of a treelet model: writing, reading and checking them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNTS = "unigram_counts"
 
 
 class Parts(NamedTuple):
-    """What a folder holds, checked."""
+    """The content of a folder, checked."""
 
     tables: TreeletTables
     vocabulary: Vocabulary
@@ -49,10 +49,10 @@ def write_parts(
 
 
 def read_parts(folder: ModelFolder) -> Parts:
-    """Return what an opened folder holds, its tables mapped.
+    """Return the content of an opened folder, its tables mapped.
 
     Raises:
-        ModelFileError: if the options or the tables are not those of a treelet model, or do not
+        ModelFileError: if the options or the tables do not belong to a treelet model, or do not
             fit together.
     """
     config = config_of(folder, TreeletConfig, "a treelet model")
@@ -80,7 +80,7 @@ def read_parts(folder: ModelFolder) -> Parts:
 
 @contextmanager
 def damage_in(folder: ModelFolder) -> Iterator[None]:
-    """Name the folder in what is said about damaged tables.
+    """Add the folder to errors about damaged tables.
 
     Raises:
         ModelFileError: with the code of the damage.

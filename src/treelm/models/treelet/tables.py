@@ -41,14 +41,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class TreeletTables:
-    """Everything a treelet model knows but its words.
+    """Everything in a treelet model but its words.
 
     Args:
         symbols: Labels, right-hand sides and rules by id.
         nonterminal: Right-hand sides given label, parent and the parent's rule.
         terminal: Words given tag, sibling to the right, rule and two words before.
         base: Right-hand sides never seen below a label.
-        is_tag: Whether each label stands over words.
+        is_tag: Whether each label is over words.
         tags: Categories of words before any transform.
         word_tags: For every word the place of its most frequent category in `tags`.
     """
@@ -85,11 +85,11 @@ class TreeletTables:
 
     @cached_property
     def value_bits(self) -> int:
-        """Bits of a stored probability of the two large tables."""
+        """Number of bits per stored probability of the two large tables."""
         return self.terminal.shape.value_bits
 
     def check(self, config: TreeletConfig) -> None:
-        """Refuse tables that are not those of a configuration.
+        """Refuse tables that do not fit a configuration.
 
         Raises:
             ModelFileError: ``E_MODEL_TABLES``.
@@ -97,7 +97,7 @@ class TreeletTables:
         widths = (self.nonterminal.context_columns, self.terminal.context_columns)
         bits = self.value_bits if self.value_bits < 32 else None
         if widths != WIDTHS[config.variant] or bits != config.bits:
-            raise _damaged("the tables are not those of the options")
+            raise _damaged("the tables do not fit the options")
 
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
@@ -111,7 +111,7 @@ class TreeletTables:
         return replace(self, nonterminal=nonterminal, terminal=terminal)
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that a model folder stores; labels and tags have files of their own."""
+        """Return the arrays that a model folder stores; labels and tags have their own files."""
         return {
             **self.nonterminal.to_tensors(_NONTERMINAL),
             **self.terminal.to_tensors(_TERMINAL),
@@ -144,7 +144,7 @@ class TreeletTables:
         for name, (kind, dimensions) in _ARRAYS.items():
             found = tensors.get(name)
             if found is None or found.dtype != kind or found.ndim != dimensions:
-                raise _damaged(f'the array "{name}" is missing or of another kind')
+                raise _damaged(f'the array "{name}" is missing or of the wrong type')
             arrays[name] = found
         sizes = {len(arrays[name]) for name in ("is_tag", "symbol_of_label", "seen_parents")}
         weight = arrays[_BASE]
@@ -162,7 +162,7 @@ class TreeletTables:
             for name in (_NONTERMINAL, _TERMINAL, _CONDITIONAL, _UNCONDITIONAL)
         }
         if tables[_TERMINAL].shape.base_size != len(vocabulary):
-            raise _damaged("the words are not those of the tables")
+            raise _damaged("the words do not fit the tables")
         of_label = arrays["symbol_of_label"]
         symbols = SymbolTable(
             of_label, int(np.count_nonzero(of_label != _native.NO_ID)), bool(weight[1])
