@@ -1,4 +1,4 @@
-"""Optional packages: imported when used, and asked for by name when missing."""
+"""Optional packages: imported when used, with advice when missing."""
 
 from __future__ import annotations
 

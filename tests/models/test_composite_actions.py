@@ -73,7 +73,7 @@ def test_what_is_no_binary_tree_is_refused() -> None:
         Tree("S", [leaf]),
         Tree("S", [Tree("X", [leaf]), leaf], head=0),
     ):
-        with pytest.raises(UsageError, match="cannot be made of moves") as caught:
+        with pytest.raises(UsageError, match="cannot be built by moves") as caught:
             actions_of(tree, codes)
         assert caught.value.code == "E_NOT_BINARY"
     with pytest.raises(UsageError, match="head") as caught:
@@ -82,7 +82,7 @@ def test_what_is_no_binary_tree_is_refused() -> None:
     with pytest.raises(CorpusFormatError, match="closed") as wrong:
         actions_of(Tree("Q", [leaf, leaf], head=0), codes)
     assert wrong.value.code == "E_NEW_LABEL"
-    with pytest.raises(ValueError, match="no string of actions"):
+    with pytest.raises(ValueError, match="not a string of actions"):
         trees_of([0, 2], ["dogs"], codes)
 
 

@@ -268,5 +268,5 @@ def test_vocabularies_that_differ_are_refused_with_examples() -> None:
     moved = Vocabulary.from_counts({"x": 2, "y": 1})
     with pytest.raises(VocabularyError, match="other ids: x/y y/x"):
         check_vocabularies([moved, Vocabulary.from_counts({"x": 1, "y": 2})])
-    with pytest.raises(VocabularyError, match="other rules"):
+    with pytest.raises(VocabularyError, match="rules of the signatures differ"):
         check_vocabularies([moved, Vocabulary(moved.entries, "neutral")])

@@ -245,7 +245,7 @@ def open_encoder() -> _native.TextEncoder:
 def open_batches(
     corpus: TextCorpus | TreeSentences, encoder: _native.TextEncoder
 ) -> Iterator[Batch]:
-    """Read a corpus once into an encoder and yield what it hands out on the way.
+    """Read a corpus once into an encoder and yield its batches on the way.
 
     Raises:
         CorpusFormatError: for malformed input, and ``E_RESERVED_SYMBOL``.

@@ -102,7 +102,7 @@ def stanza_parser(pipeline: Any) -> ForeignParser:
 
     Args:
         pipeline: ``stanza.Pipeline("en", processors="tokenize,pos,constituency",
-            tokenize_pretokenized=True)``; it gives one tree a sentence.
+            tokenize_pretokenized=True)``; it gives one tree per sentence.
     """
 
     def find(words: tuple[str, ...], _: int) -> Found:

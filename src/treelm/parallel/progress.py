@@ -60,7 +60,7 @@ class SilentProgress:
     def step(
         self, description: str, *, total: float | None = None, unit: str = ""
     ) -> Iterator[Step]:
-        """Open a piece of work that nobody watches."""
+        """Open a piece of work without showing it."""
         del description, total, unit
         yield _SilentStep()
 

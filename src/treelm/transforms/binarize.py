@@ -40,7 +40,7 @@ def binarize(
     Args:
         tree: The tree.
         direction: See above; ``head`` needs the heads of nodes with more than two children.
-        horizontal_order: Most sisters that a label names; None for all, 0 for the bare ``@A``.
+        horizontal_order: Maximum number of sisters in a label; None for all, 0 for the bare ``@A``.
 
     Raises:
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains ``@``.

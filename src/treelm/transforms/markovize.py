@@ -80,7 +80,7 @@ def binarize_head_outward(tree: Tree, *, horizontal_order: int | None = 1) -> Tr
 
     Args:
         tree: The tree, with the heads of nodes that have more than two children.
-        horizontal_order: Most sisters that a label names; None for all.
+        horizontal_order: Maximum number of sisters in a label; None for all.
 
     Raises:
         CorpusFormatError: ``E_RESERVED_CHAR`` if a category contains ``@``.

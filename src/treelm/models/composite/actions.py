@@ -17,7 +17,7 @@ from treelm.trees.tree import Tree
 
 #: The move that ends the work on a word.
 NULL = 0
-#: Most unary moves in a row.
+#: Maximum number of unary moves in a row.
 MOST_UNARIES = 2
 
 
@@ -28,7 +28,7 @@ class ActionCodes:
     Args:
         tags: Labels of words.
         phrases: Labels of constituents, those that binarization made included.
-        unary_moves: Whether a move may put a label over one constituent.
+        unary_moves: Whether a move may put a label over a single constituent.
 
     Examples:
         >>> codes = ActionCodes(("N", "V"), ("NP", "S"))
@@ -84,7 +84,7 @@ class ActionCodes:
 
 def _new_label(kind: str, label: str) -> CorpusFormatError:
     return CorpusFormatError(
-        f'the {kind} "{label}" is not one of those of the training trees. The sets of labels are '
+        f'the {kind} "{label}" does not occur in the training trees. The sets of labels are '
         "closed: train on trees that have it, or leave these trees out.",
         code="E_NEW_LABEL",
     )
@@ -105,7 +105,7 @@ class NumbersActions(Protocol):
 
     @property
     def unary_moves(self) -> bool:
-        """Whether a move may put a label over one constituent."""
+        """Whether a move may put a label over a single constituent."""
         ...
 
     def tag(self, label: str) -> int:
@@ -126,7 +126,7 @@ def actions_of(tree: Tree, codes: NumbersActions) -> list[int]:
 
     Raises:
         UsageError: ``E_NOT_BINARY`` if a node has more than two children, or one and there are no
-            unary moves, or more than two unary nodes stand above each other; ``E_NO_HEAD`` if a
+            unary moves, or more than two unary nodes are above each other; ``E_NO_HEAD`` if a
             head is not known.
         CorpusFormatError: ``E_NEW_LABEL`` for a label without a code.
 
@@ -164,7 +164,7 @@ def _check_binary(node: Tree, codes: NumbersActions) -> None:
     if count > 2 or (count == 1 and not codes.unary_moves) or unaries > MOST_UNARIES:
         raise UsageError(
             f'node "{node.label}" has {count} child{"" if count == 1 else "ren"} and cannot be '
-            "made of moves. Prepare trees with `CompositeConfig.pipeline()` first.",
+            "built by moves. Prepare trees with `CompositeConfig.pipeline()` first.",
             code="E_NOT_BINARY",
         )
 
@@ -173,7 +173,7 @@ def trees_of(actions: Sequence[int], words: Sequence[str], codes: ActionCodes) -
     """Return the constituents that a string of actions leaves, from left to right.
 
     Raises:
-        ValueError: if it is no string of actions of so many words.
+        ValueError: if it is not a string of actions for that many words.
 
     Examples:
         >>> codes = ActionCodes(("N", "V"), ("S",))
@@ -195,7 +195,7 @@ def trees_of(actions: Sequence[int], words: Sequence[str], codes: ActionCodes) -
                     right, left = stack.pop(), stack.pop()
                     stack.append(Tree(label, [left, right], head=kind))
     except (StopIteration, IndexError):
-        raise ValueError("this is no string of actions of these words") from None
+        raise ValueError("this is not a string of actions for these words") from None
     if next(rest, None) is not None:
-        raise ValueError("the string of actions goes on after the last word")
+        raise ValueError("the string of actions continues after the last word")
     return stack

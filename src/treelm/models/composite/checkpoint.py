@@ -1,4 +1,4 @@
-"""Checkpoints: what the last complete round of EM left, from which training goes on."""
+"""Checkpoints: the state after the last complete round of EM, from which training resumes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treelm.store.schema import ANY, Tensor, ids
 from treelm.store.tables import Tables
 
 _STAGES = ("n-best", "follow-up")
-#: Options that say how long training goes on, not what it does.
+#: Options that say how long training runs, not what it does.
 _LENGTHS = {"iterations", "follow_up", "tolerance"}
 
 _HISTORY = (Tensor("history", np.float64, ("rounds",)),)
@@ -39,12 +39,12 @@ _LISTS = (
 
 @dataclass(frozen=True, eq=False)
 class TrainingState:
-    """Where training stands.
+    """The state of training.
 
     Args:
         parts: The lattices now.
         stage: ``n-best`` or ``follow-up``.
-        rounds: Rounds of this stage that are done.
+        rounds: Number of rounds of this stage that are done.
         history: Log-likelihoods before each round of this stage.
         lists: The parses of the last round of N-best EM.
         frozen: In the follow-up: the parts at the end of N-best EM.
@@ -80,15 +80,11 @@ class TrainingState:
         """Return the state at the start of the follow-up."""
         return TrainingState(self.parts, "follow-up", frozen=self.parts, topics=self.topics)
 
-    def refitted(self, parts: CompositeParts) -> TrainingState:
-        """Return the state with other weights."""
-        return replace(self, parts=parts)
-
 
 def training_key(
     shape: CompositeShape, prepared: PreparedTrees, held_out: ParsedText | None
 ) -> str:
-    """Return what tells one training from all others: its sentences and its options."""
+    """Return what identifies a training: its sentences and its options."""
     options = shape.config.model_dump(mode="json", exclude=_LENGTHS)
     codes = [list(shape.codes.tags), list(shape.codes.phrases)]
     digest = hashlib.sha256(
@@ -110,7 +106,7 @@ class Checkpoint(CheckpointFolder):
 
     @property
     def before(self) -> Checkpoint:
-        """What was kept before the last complete round."""
+        """The checkpoint before the last complete round."""
         return _CheckpointBefore(self.folder)
 
     def remove(self) -> None:
@@ -139,16 +135,16 @@ class Checkpoint(CheckpointFolder):
             tensors["lists.actions"] = state.lists.actions
             tensors["lists.action_starts"] = state.lists.action_starts
             tensors["lists.log_probs"] = state.lists.log_probs
-        with contextlib.suppress(OSError):  # what is there now stays as the round before
+        with contextlib.suppress(OSError):  # the current file becomes the one of the round before
             self.before.path.unlink(missing_ok=True)
             self.before.path.hardlink_to(self.path)
         self.write(tensors, key, stage=state.stage, rounds=str(state.rounds))
 
     def load(self, shape: CompositeShape, key: str) -> TrainingState | None:
-        """Return the state that was kept, or None if there is none.
+        """Return the saved state, or None if there is none.
 
         Raises:
-            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            UsageError: ``E_CHECKPOINT`` if it belongs to another training.
             ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
         """
         tables = self.open(key)

@@ -34,7 +34,7 @@ class Data:
     Args:
         text: The sentences, with one parse each.
         mixtures: Their topics.
-        word_shares: For every word its shares of the topics of its sentence, before there is a
+        word_shares: For every word, the shares of the topics of its sentence, before there is a
             predictor.
     """
 
@@ -45,13 +45,13 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What one round of EM leaves.
+    """The result of one round of EM.
 
     Args:
         parts: The new lattices.
         log_likelihood: Of the training sentences under the parts before.
         lists: The parses that were counted.
-        topic_counts: Words of each topic of each mixture.
+        topic_counts: Number of words of each topic of each mixture.
     """
 
     parts: CompositeParts
@@ -66,10 +66,10 @@ def first_parts(
     """Return the lattices of given parses, with weights from those of held-out sentences.
 
     Args:
-        shape: How large everything is.
+        shape: The sizes of everything.
         train: Sentences with parses.
-        held_out: Others; None for equal weights.
-        threads: Kernel threads; results do not depend on it.
+        held_out: Held-out sentences; None for equal weights.
+        threads: Number of threads.
     """
     collectors = shape.collectors(threads)
     topic_counts = []
@@ -106,7 +106,7 @@ def first_parts(
 
 
 def tables_of(shape: CompositeShape, part: str, events: LatticeEvents) -> LatticeTables:
-    """Return the tables of a part; those of the predictor are without rare types."""
+    """Return the tables of a part; those of the predictor without rare types."""
     return events.tables(cutoff=shape.config.least_count if part == "predictor" else 0.0)
 
 
@@ -123,7 +123,7 @@ def posteriors(lists: ParseLists) -> tuple[Floats, Floats]:
 
 
 def better_lists(new: ParseLists, old: ParseLists) -> ParseLists:
-    """Return for every sentence the list under which it is likelier, the new one if both are."""
+    """Return for every sentence the list under which it is more likely, the new one if equal."""
     take_old = np.flatnonzero(posteriors(old)[1] > posteriors(new)[1])
     if not len(take_old):
         return new
@@ -175,10 +175,10 @@ def n_best_step(
         parts: The lattices that search.
         train: Sentences.
         held_out: Sentences on which weights are found; None for equal weights.
-        before: Parses of the round before; a list stays where it is likelier than the new one.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
-        fit: Puts weights on tables; tests use others.
+        before: Parses of the round before; a list is kept where it is more likely than the new one.
+        threads: Number of threads.
+        progress: Progress callback.
+        fit: Finds the weights of tables; tests use others.
     """
     shape, count = parts.shape, parts.shape.config.n_best
     lists = parts.best_parses(

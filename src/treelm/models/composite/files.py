@@ -49,7 +49,7 @@ def write_files(
 def read_files(
     folder: ModelFolder,
 ) -> tuple[CompositeParts, Vocabulary, UnigramCounts, Floats]:
-    """Return what an opened folder holds.
+    """Return the content of an opened folder.
 
     Raises:
         ModelFileError: if something is missing, or the parts do not fit together.

@@ -1,4 +1,4 @@
-"""Follow-up EM: the predictor learns from all partial parses that are alive at each word."""
+"""Follow-up EM: the predictor learns from all live partial parses at each word."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from treelm.models.composite.em import Data, tables_of
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
-#: Rounds in which the weights of the predictor and the shares of partial parses follow each other.
+#: Rounds in which the weights of the predictor and the shares of partial parses are alternated.
 _CHECK_ROUNDS = 3
-#: Sentences whose contexts are in memory at once: a word has dozens.
+#: Number of sentences whose contexts are in memory at once: a word has dozens.
 SENTENCES_AT_ONCE = 1024
-#: Held-out contexts with a smaller share of their word do not move weights, and cost most time.
+#: Held-out contexts with a smaller share of their word do not affect weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Frontiers:
-    """What the predictor sees before every word and end, for all partial parses that are alive.
+    """The predictor's contexts of every word and end, for all live partial parses.
 
     Args:
         starts: The first row of every position, and the number of rows.
-        columns: Columns of the predictor without the topic, one row a context.
+        columns: Columns of the predictor without the topic, one row per context.
         outcomes: The word that follows, by row.
         shares: Share of the context among those of its position.
         sentence: The sentence of every row.
@@ -44,7 +44,7 @@ class Frontiers:
 def frontiers(
     parts: CompositeParts, data: Data, *, threads: int = 1, progress: Progress = SILENT
 ) -> Frontiers:
-    """Return all contexts of the predictor in sentences, weighed by the partial parses."""
+    """Return all contexts of the predictor in sentences, weighted by the partial parses."""
     text = data.text
     with (
         kernel_errors("searching partial parses"),
@@ -99,7 +99,7 @@ def frontier_weights(
 def fit_predictor(
     model: LatticeModel, seen: Frontiers, mixtures: Mixtures, *, threads: int = 1
 ) -> LatticeModel:
-    """Return the predictor with weights under which held-out words are likelier."""
+    """Return the predictor with weights under which held-out words are more likely."""
     for _ in range(_CHECK_ROUNDS):
         columns, outcomes, weights, _, _ = frontier_weights(model, seen, mixtures)
         kept = weights > _LEAST_SHARE
@@ -122,12 +122,12 @@ def follow_up_step(
     """Return the predictor after one round of the follow-up EM, and the log-likelihood before it.
 
     Args:
-        frozen: The parts at the end of N-best EM, which say which partial parses there are.
+        frozen: The parts at the end of N-best EM, which determine the partial parses.
         model: The predictor now.
         train: Sentences.
-        check: Contexts of held-out sentences on which weights are found; None keeps the weights.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        check: Contexts of held-out sentences for finding weights; None keeps the weights.
+        threads: Number of threads.
+        progress: Progress callback.
     """
     shape = frozen.shape
     collector = shape.collectors(threads)["predictor"]

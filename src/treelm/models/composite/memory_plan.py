@@ -1,8 +1,8 @@
-"""What a training will take, before it begins: types, bytes, time, and what fits.
+"""Planning a training run: types, bytes, time, and what fits.
 
 Types are counted on a sample of the n-grams of the text, chosen by a hash, so that one pass over
 the text is enough. How many topics an n-gram meets is not known before PLSA; it is estimated from
-the number of documents the n-gram stands in.
+the number of documents the n-gram occurs in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treelm.models.plsa.config import KEPT_TOPICS, PlsaConfig
 #: Bytes of the program itself.
 PROGRAM_BYTES = 70 << 20
 #: Share of the types that a cut-off keeps: 3-grams, 200 topics of which a document keeps five, one
-#: document in 64 of the experiment with topics. Measured.
+#: document in 64 of the topic experiment. Measured.
 KEPT_BY_CUTOFF = (
     (0.0, 1.0),
     (0.002, 0.61),
@@ -38,16 +38,16 @@ KEPT_BY_CUTOFF = (
     (0.5, 0.21),
     (1.0, 0.05),
 )
-#: Numbers of topics that a document may keep, for the question which fit.
+#: Numbers of topics that a document may keep, tried to see which fit.
 COMPARED = (1, 2, 5, 10, 20, 50, 100, 200)
-#: Events a second and core: PLSA (of one word in one document, for 200 topics) and one E-step.
+#: Events per second and core: PLSA (of one word in one document, for 200 topics) and one E-step.
 PLSA_PAIRS_A_SECOND = 4.0e6
 EM_EVENTS_A_SECOND = 2.0e5
 
 
 @dataclass(frozen=True)
 class NodePlan:
-    """One node of the lattice: what it looks at, and its types."""
+    """One node of the lattice: its columns and its types."""
 
     words: int
     topics: bool
@@ -57,19 +57,19 @@ class NodePlan:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a training will take.
+    """The resources that training will take.
 
     Args:
-        tokens: Words and sentence ends of the text.
+        tokens: Number of words and sentence ends of the text.
         nodes: Types by node.
-        table_bytes: Of all tables.
-        stages: The most that each stage of the training holds at once.
-        seconds: Of one iteration of PLSA and of each kind of EM, on one core.
-        cutoff: Smallest cut-off with which the tables of the model fit into the memory there is;
-            None if none does. Training holds what is cut, too.
-        keep_topics: Most topics that documents can keep so that the training fits; None if not even
-            one.
-        memory: The memory there is; None if it is not known.
+        table_bytes: Bytes of all tables.
+        stages: Peak memory of each stage of the training.
+        seconds: Time of one iteration of PLSA and of each kind of EM, on one core.
+        cutoff: Smallest cut-off with which the tables of the model fit into the available memory;
+            None if none does. Training also holds what is cut.
+        keep_topics: Largest number of topics that documents can keep so that the training fits;
+            None if not even one.
+        memory: The available memory; None if unknown.
     """
 
     tokens: int
@@ -83,12 +83,12 @@ class MemoryPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that is held at once."""
+        """Peak memory."""
         return max(self.stages.values())
 
     @property
     def fits(self) -> bool:
-        """Whether it fits as it is."""
+        """Whether it fits."""
         return self.memory is None or self.peak_bytes <= self.memory
 
 
@@ -99,9 +99,9 @@ def plan_topics(
 
     Args:
         text: The text, as ids.
-        words: Words of the vocabulary.
+        words: Size of the vocabulary.
         config: Options.
-        memory: Memory that there is, in bytes.
+        memory: Available memory in bytes.
     """
     places = _Positions.of(text, words)
     found = [(places.ngrams(0, width), places.ngrams(1, width)) for width in range(config.order)]
@@ -138,7 +138,7 @@ def plan_topics(
 def _sizes(
     text: EncodedText, words: int, config: PlsaConfig, found: list[tuple[Sampled, Sampled]]
 ) -> tuple[list[NodePlan], int, dict[str, int]]:
-    """Return types by node, bytes of all tables, and the most that each stage holds at once."""
+    """Return types by node, bytes of all tables, and the peak memory of each stage."""
     nodes, stems = [], []
     topics = config.topics, config.kept
     for width, (event, context) in enumerate(found):
@@ -168,14 +168,14 @@ def _sizes(
     )
     table = sum(stem.bytes for stem in stems)
     if config.topics and config.order > 1 and config.iterations:
-        # The tables without what is cut are a second set; three sets of counts are held.
+        # The tables after cutting are a second set; three sets of counts are held.
         copies = 2 if config.cutoff > 0 else 1
         stages["em"] = held + copies * table + 3 * 8 * full
     return nodes, table, stages
 
 
 def plsa_bytes(words: int, documents: int, topics: int) -> int:
-    """Return what PLSA holds: p(w|g) three times, p(g|d) twice."""
+    """Return the memory of PLSA: p(w|g) three times, p(g|d) twice."""
     return 8 * topics * (3 * words + 2 * documents)
 
 
@@ -205,7 +205,7 @@ class _Positions:
         )
 
     def back(self, steps: int) -> Ids:
-        """Return the id so many words back at every position."""
+        """Return the id a number of words back at every position."""
         if not steps:
             return self.ids
         ids = np.full(len(self.ids), self.start, dtype=np.uint32)
@@ -213,7 +213,7 @@ class _Positions:
         return ids
 
     def ngrams(self, first: int, last: int) -> Sampled:
-        """Look at the words from `first` to `last` steps back; 0 is what is predicted."""
+        """Sample the words from `first` to `last` steps back; 0 is the predicted word."""
         steps = range(first, last + 1)
         columns = (self.back(step) for step in steps)
         return sample_types(columns, len(steps), self.document, self.documents)

@@ -1,7 +1,7 @@
-"""What a training over parses will take, before it begins: types, bytes, time, and what fits.
+"""Planning a training run over parses: types, bytes, time, and what fits.
 
 Types of the given parses are counted on a sample of their events, chosen by a hash. How many more
-EM will count is seen on a few sentences that a small model searches.
+EM will count is estimated from a few sentences that a small model searches.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from treelm.models.composite.plan_sizes import (
 )
 from treelm.models.composite.search_sample import Columns, Stage, search_sample
 
-#: Events of partial parses that are weighed and sorted in a second.
+#: Events of partial parses that are weighted and sorted per second.
 ROWS_A_SECOND = 1.0e6
-#: Bytes of a word while trees become actions. Measured.
+#: Bytes per word while trees become actions. Measured.
 READ_BYTES = 330
 
 Sampling = dict[tuple[str, Columns], tuple[Sampled, Sampled]]
@@ -51,13 +51,13 @@ def plan_parses(
     held_out: ParsedText | None = None,
     memory: int | None = None,
 ) -> MemoryPlan:
-    """Return what the training of a composite model will take.
+    """Return the plan of the training of a composite model.
 
     Args:
         prepared: The training sentences.
         config: Options.
-        held_out: Sentences on which weights will be found.
-        memory: Memory that there is, in bytes.
+        held_out: Held-out sentences for the weights.
+        memory: Available memory in bytes.
     """
     plain = CompositeShape(
         config.model_copy(update={"topics": 0}), len(prepared.vocabulary), prepared.codes
@@ -100,7 +100,7 @@ def _given(
     outcomes: dict[str, list[Ids]] = {part: [] for part in stems}
     for first, last in pieces(text):
         part = text.part(first, last)
-        # Every sentence has one topic, the number of its document, so that rows tell theirs.
+        # Every sentence has one topic, the number of its document, so that rows identify theirs.
         of_document = Mixtures(
             np.arange(len(part) + 1, dtype=np.uint64),
             numbers[first:last].astype(np.uint32),
@@ -130,15 +130,15 @@ def _given(
 
 @dataclass(frozen=True)
 class _Planned:
-    """All that a plan is made of.
+    """Everything a plan is made of.
 
     Args:
         prepared: The training sentences.
         config: Options.
         found: Types of the given parses, by part and columns.
         rows: Rows of the given parses, by part.
-        searched: What EM would count in a few sentences.
-        held_out: Words and sentence ends on which weights will be found.
+        searched: Counts of EM in a few sentences.
+        held_out: Number of held-out words and sentence ends for the weights.
     """
 
     prepared: PreparedTrees
@@ -186,7 +186,7 @@ class _Planned:
         return sizes
 
     def kept(self, part: str, stage: str) -> list[StemSize]:
-        """Return what the cut-off leaves of them."""
+        """Return the tables after the cut-off."""
         whole, cutoff = self.whole(part, stage), self.config.least_count
         if part != "predictor" or cutoff <= 0:
             return whole
@@ -221,7 +221,7 @@ class _Planned:
         return nodes
 
     def stages(self) -> dict[str, int]:
-        """Return the most that each stage holds at once."""
+        """Return the peak memory of each stage."""
         text, config = self.prepared.text, self.config
         arrays = sum(array.nbytes for array in vars(text).values())
         held = PROGRAM_BYTES + arrays
@@ -237,8 +237,8 @@ class _Planned:
             stages["counting"] = held + self._counting("counting")
         tables = sum(self._tables("counting").values())
         for stage in self.rounds:
-            # All contexts of the held-out sentences stay, as weights are found on them; what
-            # the search had of them before stays with the allocator.
+            # All contexts of the held-out sentences stay, as weights are found on them; the
+            # memory of their search stays with the allocator.
             contexts = 0
             if stage == "follow-up":
                 contexts = int(self.held_out * self.searched[stage].new_rows)
@@ -259,7 +259,7 @@ class _Planned:
         return stages
 
     def _counting(self, stage: str) -> int:
-        """Return the most bytes while events are collected and tables are built."""
+        """Return the peak bytes while events are collected and tables are built."""
         parts = self.rows if stage != "follow-up" else {"predictor": 0}
         rows = {part: self._rows(part, stage) for part in parts}
         records = {part: self._record(part) for part in parts}
@@ -282,7 +282,7 @@ class _Planned:
         return self._row_bytes(int(contexts))
 
     def _row_bytes(self, contexts: int) -> int:
-        """Return the bytes of contexts, with what is computed for each in Python."""
+        """Return the bytes of contexts, including what Python computes for each."""
         width = self.config.order - 1 + self.config.heads
         if not self.config.topics:
             return contexts * (8 * width + 72)
@@ -314,7 +314,7 @@ class _Planned:
             if searched is None:
                 found[stage] = tokens * topics / EM_EVENTS_A_SECOND
                 continue
-            # Topics are summed up wherever a word is predicted, and events are counted by topic.
+            # Topics are summed wherever a word is predicted, and events are counted by topic.
             rows = tokens * topics * searched.rows["predictor"]
             search = tokens * searched.seconds * (1 + 0.2 * (topics - 1))
             found[stage] = search + rows / ROWS_A_SECOND

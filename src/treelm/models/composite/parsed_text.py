@@ -57,7 +57,7 @@ class ParsedText:
     Args:
         ids: Words of all sentences.
         starts: Where each sentence begins, and the number of words.
-        documents: The document of every sentence; sentences of one stand together.
+        documents: The document of every sentence; sentences of one document are adjacent.
         actions: Actions of all parses.
         action_starts: Where each parse begins, and the number of actions.
     """
@@ -73,12 +73,12 @@ class ParsedText:
 
     @property
     def tokens(self) -> int:
-        """Words and sentence ends."""
+        """Number of words and sentence ends."""
         return len(self.ids) + len(self)
 
     @property
     def document_numbers(self) -> npt.NDArray[np.int64]:
-        """The document of every sentence, counted anew from 0 without gaps."""
+        """The document of every sentence, renumbered from 0 without gaps."""
         changes = np.diff(self.documents, prepend=self.documents[:1]) != 0
         return np.cumsum(changes).astype(np.int64)
 
@@ -126,7 +126,7 @@ def _chosen_pieces(
 
 
 class _OpenCodes:
-    """Numbers of labels in the order in which they come; tags and moves can be told apart."""
+    """Numbers of labels in order of first occurrence; tags and moves are distinct."""
 
     def __init__(self, *, unary_moves: bool) -> None:
         self.unary_moves = unary_moves
@@ -148,7 +148,7 @@ class _OpenCodes:
         )
 
     def translate(self, found: npt.NDArray[np.int64], codes: ActionCodes) -> npt.NDArray[np.int64]:
-        """Return actions in the numbers of closed codes; -1 for what they do not have."""
+        """Return actions in the numbers of closed codes; -1 for actions they do not have."""
         tags = np.array([codes.tag_ids.get(tag, -1) for tag in self.tags], np.int64)
         moves = [0]
         size = len(codes.phrases)
@@ -189,7 +189,7 @@ def prepared_trees(
 
 
 def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
-    """Refuse phrases whose head no rule of the profile finds.
+    """Refuse phrases without a head rule in the profile.
 
     Raises:
         EstimationError: ``E_NO_HEAD_RULE``.
@@ -200,7 +200,7 @@ def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
     missing = ", ".join(sorted(phrases - set(profile.heads.rules) - roots))
     if missing:
         raise EstimationError(
-            f'{path}: the profile "{profile.name}" has no rule for the head of {missing}. Add '
+            f'{path}: the profile "{profile.name}" has no head rule for {missing}. Add '
             "rules to a profile of your own, or leave out --strict-heads to take the "
             f"{profile.heads.default}most child.",
             code="E_NO_HEAD_RULE",
@@ -222,7 +222,7 @@ def whole_sentence(tree: Tree) -> Tree:
 
 
 def without_punctuation(tree: Tree, profile: Profile) -> Tree | None:
-    """Return a tree without words that the profile calls punctuation; None if nothing is left."""
+    """Return a tree without punctuation (as the profile defines it); None if nothing is left."""
     tags, by_word = frozenset(profile.punctuation.tags), profile.punctuation.by_word
 
     def extend(node: Tree, below: list[Tree | None]) -> Tree | None:
@@ -257,7 +257,7 @@ def prepare(
     vocabulary: Vocabulary | None = None,
     codes: ActionCodes | None = None,
 ) -> PreparedTrees:
-    """Return a treebank as the model reads it.
+    """Return a treebank in the form the model needs.
 
     Args:
         corpus: The trees.
@@ -297,12 +297,14 @@ def prepare(
     if not known.all():
         parsed = parsed.chosen(np.flatnonzero(known))
     if not len(parsed):
-        raise EstimationError("no tree has only labels of the training trees.", code="E_NO_DATA")
+        raise EstimationError(
+            "every tree has labels that are not in the training trees.", code="E_NO_DATA"
+        )
     return PreparedTrees(parsed, vocabulary, codes)
 
 
 def joined(parts: Sequence[ParsedText]) -> ParsedText:
-    """Return texts one after the other; their documents stay apart."""
+    """Return texts one after the other; their documents stay distinct."""
     documents, before = [], 0
     for part in parts:
         documents.append(part.documents + before)

@@ -1,4 +1,4 @@
-"""Predictor, tagger and constructor: the lattices, what is counted for them, and their search."""
+"""Predictor, tagger and constructor: the lattices, their events, and their search."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 from treelm.pickling import PickledFields
 
-#: Sentences whose events are in memory at once.
+#: Number of sentences whose events are in memory at once.
 SENTENCES_AT_ONCE = 4096
-#: Names of the parts, in the order in which kernels give their events.
+#: Names of the parts, in the order in which kernels return their events.
 PARTS = ("predictor", "tagger", "constructor")
 
 Counts = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ class Mixtures:
         return cls(np.zeros(1, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
     def part(self, first: int, last: int) -> Mixtures:
-        """Return those of some sentences."""
+        """Return the topics of some sentences."""
         if not len(self.topics):
             return self
         starts = self.starts[first : last + 1]
@@ -73,7 +73,7 @@ class CompositeShape(PickledFields):
 
     Args:
         config: Options.
-        words: Symbols of the vocabulary.
+        words: Number of symbols of the vocabulary.
         codes: Tags and moves.
     """
 
@@ -115,7 +115,7 @@ class CompositeShape(PickledFields):
         }
 
     def limits(self, part: str) -> list[int]:
-        """Return, for each column of a part, the number below which its ids lie."""
+        """Return, for each column of a part, the number that all its ids are below."""
         heads, words, labels = self.config.heads, self.words + 2, self.native.labels
         if part == "tagger":
             return [words, *[labels] * heads]
@@ -126,7 +126,7 @@ class CompositeShape(PickledFields):
         return [*[words] * (self.config.order - 1), *[head] * heads, *topics]
 
     def collectors(self, threads: int) -> dict[str, LatticeEvents]:
-        """Return what collects the events of each part."""
+        """Return the collectors of the events of each part."""
         return {
             part: LatticeEvents(lattice, self.limits(part), threads=threads)
             for part, lattice in self.lattices.items()
@@ -142,7 +142,7 @@ class CompositeShape(PickledFields):
         *,
         threads: int = 1,
     ) -> tuple[dict[str, Rows], Counts]:
-        """Return the events of given parses, and how many words each topic of a mixture has."""
+        """Return the events of given parses, and the number of words of each topic of a mixture."""
         with kernel_errors("counting parses"):
             *rows, topics = self.native.events(
                 text.ids,
@@ -163,7 +163,7 @@ class CompositeParts(PickledFields):
     """The lattices of a model, and the search with them.
 
     Args:
-        shape: How large everything is.
+        shape: The sizes of everything.
         models: The lattice of each part, with its weights.
     """
 
@@ -189,7 +189,7 @@ class CompositeParts(PickledFields):
             )
 
     def with_model(self, part: str, model: LatticeModel) -> CompositeParts:
-        """Return the same parts but one."""
+        """Return the parts with one of them replaced."""
         return CompositeParts(self.shape, {**self.models, part: model})
 
     def best_parses(
@@ -245,7 +245,7 @@ class CompositeParts(PickledFields):
         *,
         threads: int = 1,
     ) -> tuple[dict[str, Rows], Counts]:
-        """Return the events of parses; words are shared out over topics by these parts."""
+        """Return the events of parses; words are distributed over topics by these parts."""
         with kernel_errors("counting parses"):
             *rows, topics = self.search.events(
                 text.ids,
@@ -274,7 +274,7 @@ class CompositeParts(PickledFields):
         """Return the parts that `to_tensors` stored; nothing in them is trusted.
 
         Raises:
-            ModelFileError: ``E_MODEL_TABLES`` if the arrays are not those of the shape.
+            ModelFileError: ``E_MODEL_TABLES`` if the arrays do not fit the shape.
         """
         models = {
             part: LatticeModel.from_tensors(lattice, tensors, part)
@@ -290,7 +290,7 @@ def weighted(
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> dict[str, LatticeModel]:
-    """Return tables with the weights that check events ask for; equal ones without check events."""
+    """Return tables with the weights found on held-out events; equal weights without them."""
     models = {}
     for part, each in tables.items():
         if check is None:
@@ -302,7 +302,7 @@ def weighted(
 
 
 def check_events(rows: Mapping[str, Rows]) -> dict[str, CheckEvents]:
-    """Return events with fixed-point counts as events on which weights are found."""
+    """Return events with fixed-point counts as held-out events for finding weights."""
     return {
         part: CheckEvents(columns, outcomes, counts / float(1 << 30))
         for part, (columns, outcomes, counts) in rows.items()

@@ -1,4 +1,4 @@
-"""How much memory the tables of a lattice take, and how much building them takes.
+"""The memory of the tables of a lattice, and of building them.
 
 This follows native/core/lattice_events.cpp and lattice_tables.cpp array by array.
 """
@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import Ids
 
-#: One type in so many is looked at.
+#: One type in this many is sampled.
 SAMPLE = 16
-#: Rows that are sorted at a time.
+#: Number of rows sorted at a time.
 RUN_ROWS = 1 << 24
 #: How much of its topics another document of an n-gram brings that those before did not have by
 #: chance: documents with the same n-grams have the same topics more often than others. Measured.
@@ -24,18 +24,18 @@ NEW_TOPICS = 0.75
 
 @dataclass(frozen=True)
 class Sampled:
-    """Types of one kind: how many, and in how many documents each of those looked at stands."""
+    """Types of one kind: how many, and the number of documents of each sampled one."""
 
     types: int
     documents: npt.NDArray[np.int64]
     scale: int
 
     def topics(self, topics: int, kept: int) -> int:
-        """Return how many pairs of a type and a topic there will be.
+        """Return the expected number of pairs of a type and a topic.
 
         Args:
-            topics: Topics that there are.
-            kept: Topics that each document keeps.
+            topics: Number of topics.
+            kept: Number of topics that each document keeps.
         """
         if not topics:
             return 0
@@ -47,17 +47,17 @@ class Sampled:
 def sample_types(
     columns: Iterable[Ids], width: int, document: npt.NDArray[np.int32], documents: int
 ) -> Sampled:
-    """Look at the distinct rows of some columns; at one in `SAMPLE` where there are two or more.
+    """Sample the distinct rows of some columns; one in `SAMPLE` if there are two or more columns.
 
     Args:
-        columns: One array a column.
-        width: How many there are.
+        columns: One array per column.
+        width: Number of columns.
         document: The document of every row.
-        documents: How many there are.
+        documents: Number of documents.
     """
-    if not width:  # the row without columns is one, and stands everywhere
+    if not width:  # the row without columns is one, and occurs everywhere
         return Sampled(1, np.array([documents]), 1)
-    if width == 1:  # single words are all looked at: the frequent ones meet most topics
+    if width == 1:  # all single words are used: the frequent ones meet most topics
         (only,) = columns
         return _count(only.astype(np.int64), document, documents, 1)
     hashes = row_hashes(columns, len(document))
@@ -90,14 +90,14 @@ def _count(
 
 @dataclass(frozen=True)
 class StemSize:
-    """One table of a lattice: contexts of some columns, what follows them, and the topics of both.
+    """One table of a lattice: contexts of some columns, their outcomes, and the topics of both.
 
     Args:
         columns: Columns of a context, without the topic.
-        entries: Pairs of a context and what follows.
-        contexts: Contexts.
-        topics: Pairs of an entry and a topic.
-        context_topics: Pairs of a context and a topic.
+        entries: Number of pairs of a context and an outcome.
+        contexts: Number of contexts.
+        topics: Number of pairs of an entry and a topic.
+        context_topics: Number of pairs of a context and a topic.
     """
 
     columns: tuple[int, ...]
@@ -108,12 +108,12 @@ class StemSize:
 
     @property
     def rows(self) -> int:
-        """Types of the table."""
+        """Number of types of the table."""
         return self.topics or self.entries
 
     @property
     def stored(self) -> int:
-        """Bytes while smaller tables are summed up from it."""
+        """Bytes while smaller tables are summed from it."""
         size = self.entries * (4 + 8) + self.contexts * (4 * len(self.columns) + 8) + 8
         return size + (4 * self.entries + 4 + (2 + 8) * self.topics if self.topics else 0)
 
@@ -125,7 +125,7 @@ class StemSize:
         return size + (4 * self.contexts + 4 + (2 + 8) * self.context_topics if self.topics else 0)
 
     def scaled(self, entries: float, contexts: float, topics: float = 1.0) -> StemSize:
-        """Return the size with so many times as many entries, contexts, and topics of both."""
+        """Return the size with entries, contexts, and topics of both multiplied by factors."""
         return StemSize(
             self.columns,
             int(self.entries * entries),
@@ -139,8 +139,8 @@ def record_bytes(limits: Sequence[int], outcomes: int) -> int:
     """Return the bytes of a packed row with its count.
 
     Args:
-        limits: For every column, the number below which its ids lie.
-        outcomes: What may follow a context.
+        limits: For every column, the number that all its ids are below.
+        outcomes: Number of outcomes.
     """
     bits = sum(max(0, limit - 1).bit_length() for limit in (*limits, outcomes))
     words = max(1, -(-bits // 64))
@@ -148,12 +148,12 @@ def record_bytes(limits: Sequence[int], outcomes: int) -> int:
 
 
 def collecting_peak(rows: int, types: int, record: int) -> int:
-    """Return the most bytes while rows come in: a run that is sorted, and runs that are merged.
+    """Return the peak bytes while rows arrive: a run being sorted, and runs being merged.
 
     Args:
-        rows: Rows that come in.
-        types: How many of them are distinct.
-        record: Bytes of one.
+        rows: Number of rows.
+        types: Number of distinct rows.
+        record: Bytes of one row.
     """
     run = min(rows, RUN_ROWS)
     if rows <= RUN_ROWS:  # one run: it grows by doubling, then it is copied
@@ -162,13 +162,13 @@ def collecting_peak(rows: int, types: int, record: int) -> int:
 
 
 def building_peak(whole: Sequence[StemSize], kept: Sequence[StemSize], record: int) -> int:
-    """Return the most bytes while tables are built, the largest first.
+    """Return the peak bytes while tables are built, the largest first.
 
-    A table is cut as soon as no smaller one is summed up from it any more.
+    A table is cut as soon as no more smaller ones are summed from it.
 
     Args:
         whole: The tables before anything is cut.
-        kept: What is left of each.
+        kept: The tables after cutting.
         record: Bytes of a packed row with its count.
     """
     order = sorted(range(len(whole)), key=lambda stem: -len(whole[stem].columns))

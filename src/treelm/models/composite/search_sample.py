@@ -1,4 +1,4 @@
-"""What EM over parses adds to the types of the given parses, seen on a few sentences."""
+"""Estimate, from a few sentences, of the types that EM over parses adds to the given parses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treelm.models.composite.parsed_text import ParsedText, PreparedTrees
 from treelm.models.composite.parts import NO_TOPICS, CompositeShape
 from treelm.models.composite.plan_sizes import row_hashes
 
-#: Sentences that a small model is counted on, that its weights are found on, that it searches.
+#: Numbers of sentences to count a small model on, to find its weights on, and to search.
 COUNTED, WEIGHED, SEARCHED = 8000, 300, 600
 
 Columns = tuple[int, ...]
@@ -42,22 +42,22 @@ class Kind:
         return cls(counts, context[first], len(kinds))
 
     def kept(self, cutoff: float) -> tuple[float, float]:
-        """Return the shares of types and of contexts that a cut-off leaves."""
+        """Return the shares of types and of contexts that a cut-off keeps."""
         left = self.counts >= cutoff
         return float(left.mean()), len(np.unique(self.context[left])) / max(1, self.contexts)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One kind of EM: the types of each part and kind, against those of the given parses.
+    """One kind of EM: the types of each part and kind, compared with those of the given parses.
 
     Args:
         kinds: Types by part and columns.
-        given: The same of the given parses.
-        rows: Rows of each part, for each word and sentence end.
-        seconds: Of the search, for each word and sentence end.
-        list_bytes: Of parses that are kept, for each word and sentence end.
-        new_rows: Rows of the predictor, in sentences that were not counted.
+        given: The same for the given parses.
+        rows: Rows of each part per word and sentence end.
+        seconds: Search time per word and sentence end.
+        list_bytes: Bytes of kept parses per word and sentence end.
+        new_rows: Rows of the predictor in sentences that were not counted.
     """
 
     kinds: Mapping[tuple[str, Columns], Kind]
@@ -68,7 +68,7 @@ class Stage:
     new_rows: float = 0.0
 
     def growth(self, part: str, columns: Columns) -> tuple[float, float]:
-        """Return how many times as many types and contexts there are."""
+        """Return the growth factors of types and contexts."""
         now, before = (kinds[part, columns] for kinds in (self.kinds, self.given))
         return len(now.counts) / max(1, len(before.counts)), now.contexts / max(1, before.contexts)
 
@@ -76,11 +76,11 @@ class Stage:
 def search_sample(
     prepared: PreparedTrees, shape: CompositeShape, stems: Mapping[str, Sequence[Columns]]
 ) -> dict[str, Stage]:
-    """Count a small model, search a few sentences with it, and return what EM would count.
+    """Count a small model, search a few sentences with it, and return the counts of EM.
 
     Args:
         prepared: The training sentences.
-        shape: How large everything is, without topics.
+        shape: The sizes of everything, without topics.
         stems: By part, which columns are counted together.
     """
     counted, weighed, text = _split(prepared.text)
@@ -109,7 +109,7 @@ def search_sample(
     seconds = time.process_time() - began
     new_contexts = frontiers(parts, Data(weighed))
     model = parts.models["predictor"]
-    if not shape.config.iterations:  # N-best EM before it makes up for weights of partial parses
+    if not shape.config.iterations:  # N-best EM compensates for weights of partial parses
         model = fit_predictor(model, new_contexts, NO_TOPICS)
     columns, outcomes, weights, _, _ = frontier_weights(model, seen_contexts, NO_TOPICS)
     stages["follow-up"] = Stage(
@@ -126,7 +126,7 @@ def search_sample(
 
 
 def _split(text: ParsedText) -> list[ParsedText]:
-    """Return samples of a text that are spread over all of it: to count, to weigh, to search.
+    """Return samples spread over a text: to count, to find weights on, to search.
 
     What is searched was counted, as in training; a very short text is used for everything.
     """

@@ -32,8 +32,8 @@ class TrainingTopics:
 
     Args:
         kept: The few that each document keeps.
-        sizes: Words and sentence ends of each document.
-        topics: All topics that there are.
+        sizes: Number of words and sentence ends of each document.
+        topics: Number of all topics.
     """
 
     kept: KeptTopics
@@ -58,7 +58,7 @@ class TrainingTopics:
 
         Args:
             text: The sentences.
-            counts: Words that each topic of each sentence is held responsible for, in fixed point.
+            counts: Expected number of words of each topic of each sentence, in fixed point.
         """
         width = self.kept.topics.shape[1]
         sums = np.zeros(self.kept.topics.shape, np.int64)
@@ -79,10 +79,10 @@ def first_topics(
 
     Args:
         text: The sentences.
-        words: Words that there are.
+        words: Number of words.
         config: Options.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        threads: Number of threads.
+        progress: Progress callback.
     """
     counts = document_words(text.encoded, words)
     start = start_plsa(words, len(counts), config.topics, seed=config.seed)
@@ -98,8 +98,8 @@ def word_shares(text: ParsedText, mixtures: Mixtures, word_topics: Floats) -> Fl
 
     Args:
         text: The sentences.
-        mixtures: Their topics, as many for each.
-        word_topics: p(w|g), one row a word, one column a topic.
+        mixtures: Their topics, equally many for each.
+        word_topics: p(w|g), one row per word, one column per topic.
     """
     sentences = np.repeat(np.arange(len(text)), np.diff(text.starts).astype(np.int64))
     topics, before = (
@@ -151,7 +151,7 @@ def model_topics(
 
 
 def largest_of(rows: Floats, keep: int) -> Mixtures:
-    """Return the largest topics of every row, with shares that add up to 1 again."""
+    """Return the largest topics of every row, with shares that sum to 1 again."""
     kept = keep_topics(rows, keep)
     starts = np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(keep)
     return Mixtures(starts, kept.topics.reshape(-1), np.ascontiguousarray(kept.shares.reshape(-1)))

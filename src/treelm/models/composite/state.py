@@ -12,7 +12,7 @@ from treelm.models.plsa.state import TopicMixture
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompositeState:
-    """Partial parses with weights, the words before, and what the document is about.
+    """Weighted partial parses, the words before, and the topics of the document.
 
     Args:
         beam: Parses and words, held by the kernel.

@@ -1,1 +1,1 @@
-"""Head-lexicalised models: a phrase draws its head, then modifiers outward with their words."""
+"""Head-lexicalised models: a phrase generates its head, then modifiers outward with their words."""

@@ -33,11 +33,11 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
 from treelm.trees.profile import load_profile
 
-#: Ids of labels that no tree has: before the first modifier, behind the last, never seen.
+#: Ids of labels that no tree has: before the first modifier, after the last, never seen.
 START, STOP, UNKNOWN_LABEL = 0, 1, 2
 
 #: Kinds of events in the order of the kernel, with the columns of their contexts and how many of
-#: them each level keeps. The one before is the modifier drawn before on the same side.
+#: them each level keeps. The one before is the previous modifier on the same side.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "top_label": (("root",), (1,)),
     "top_word": (("label",), (1, 0)),
@@ -70,13 +70,13 @@ def headlex_chain(kind: str) -> Chain:
 
 @dataclass(frozen=True, eq=False)
 class HeadlexCounts:
-    """How often every event of a head-lexicalised model occurs.
+    """Counts of the events of a head-lexicalised model.
 
     Args:
         events: By kind.
         labels: Labels by id, reserved ones first.
         vocabulary: The words.
-        unigrams: How often each word was read, then the number of sentences.
+        unigrams: Count of each word, then the number of sentences.
         tags: The most frequent category of every word.
         corpora: What was counted.
     """
@@ -111,11 +111,11 @@ def count_headlex(
 
     Args:
         corpus: The trees.
-        vocabulary: The words to know; by default all words of the trees, read beforehand.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        report: Filled with what was read.
-        progress: Told how far it is.
+        vocabulary: The words to know; by default all words of the trees, read first.
+        threads: Number of threads.
+        memory: Memory limit.
+        report: Filled with counts and problems.
+        progress: Progress callback.
 
     Raises:
         EstimationError: ``E_NO_DATA`` without trees.

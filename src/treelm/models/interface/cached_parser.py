@@ -1,4 +1,4 @@
-"""A file of parses in the place of a parser."""
+"""A parse file in place of a parser."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from treelm.models.interface.parser import ArrayParser
 
 
 class CachedParser(ArrayParser):
-    """Gives sentences the trees that a file holds.
+    """Returns the trees of sentences from a file.
 
     Args:
         file: The file.
 
     Examples:
-        A model of trees scores a text that was parsed once::
+        A tree model scores a text that was parsed once::
 
             model = treelm.load("treelet").with_parser(CachedParser(ForestFile("dev.forest")))
     """
@@ -34,10 +34,10 @@ class CachedParser(ArrayParser):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[KBest | None]:
-        """Return up to `k` trees of every sentence; options and threads do not matter.
+        """Return up to `k` trees of every sentence; options and threads are ignored.
 
         Raises:
-            UsageError: ``E_NOT_CACHED`` for a sentence that the file does not hold, or holds with
+            UsageError: ``E_NOT_CACHED`` for a sentence that the file does not have, or has with
                 fewer trees.
         """
         del options, threads
@@ -50,8 +50,8 @@ class CachedParser(ArrayParser):
         shown = " ".join(words) if len(words) <= 12 else f"{' '.join(words[:12])} ..."
         if place is None:
             raise UsageError(
-                f'{self.file.name}: the file holds no parse of "{shown}". Parse the text it is '
-                "needed for, with `treelm parse -o FILE.forest`.",
+                f'{self.file.name}: the file has no parse of "{shown}". Parse your text with '
+                "`treelm parse -o FILE.forest`.",
                 code="E_NOT_CACHED",
             )
         found = self.file[place]
@@ -59,8 +59,8 @@ class CachedParser(ArrayParser):
         held = self.file.header.k
         if k > held and len(found) >= held:
             raise UsageError(
-                f"{self.file.name}: the file holds the {held} best trees of a sentence, and {k} "
-                f'are asked for. Ask for fewer, or parse the text again with "-k {k}".',
+                f"{self.file.name}: the file has the {held} best trees of a sentence, but {k} "
+                f'are wanted. Ask for fewer, or parse the text again with "-k {k}".',
                 code="E_NOT_CACHED",
             )
         return found.first(k)

@@ -1,4 +1,4 @@
-"""From margins of classifiers to probabilities, by a logistic curve (Platt 1999)."""
+"""From classifier margins to probabilities, by a logistic curve (Platt 1999)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every model that tells good sentences from bad ones can do."""
+"""The interface of every model that tells good sentences from bad ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treelm.trees.tree import Tree
 
 Floats = npt.NDArray[np.float64]
 
-#: Sentences that are looked at together.
+#: Number of sentences classified together.
 _BATCH = 1024
 
 
@@ -30,7 +30,7 @@ class Explanation(NamedTuple):
 
     tree: Tree
     weights: tuple[float, ...]
-    """One a node, in preorder: that of the production below it."""
+    """One per node, in preorder: that of the production below it."""
 
 
 class Classifier(ConfiguredModel[OwnConfig]):
@@ -47,7 +47,7 @@ class Classifier(ConfiguredModel[OwnConfig]):
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
+        """What kind of numbers it returns."""
         return ModelInfo(
             exactness="margin", normalized=False, vocabulary=self.vocabulary.fingerprint
         )
@@ -58,7 +58,7 @@ class Classifier(ConfiguredModel[OwnConfig]):
 
         Args:
             sentences: Each a sequence of words.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
         """
 
     def decision(self, sentence: Words) -> float:
@@ -73,8 +73,8 @@ class Classifier(ConfiguredModel[OwnConfig]):
         """
         del sentence
         raise UnsupportedTask(
-            f"a classifier of the system {self.system} weighs no productions of trees that could "
-            "be drawn; latent machines (lsvm) and those over rules (tree-features --features cfg) "
+            f"{self.system} classifiers have no weights of productions to draw; "
+            "latent SVMs (lsvm) and classifiers over rules (tree-features --features cfg) "
             "do."
         )
 

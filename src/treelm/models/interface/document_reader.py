@@ -1,4 +1,4 @@
-"""Reads documents with a model that remembers them, sentence after sentence."""
+"""Reads documents with a model that depends on them, sentence after sentence."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class DocumentReader:
-    """Scores a text piece by piece; a document may go on from one piece to the next.
+    """Scores a text piece by piece; a document may continue from one piece to the next.
 
     Args:
-        model: A model that goes word by word.
+        model: An incremental model.
     """
 
     def __init__(self, model: IncrementalModel) -> None:
@@ -30,7 +30,7 @@ class DocumentReader:
         """Return the log probability of every word and end of the next sentences.
 
         Args:
-            text: The sentences; a number of a document other than that before begins a new one.
+            text: The sentences; a change of the document number begins a new document.
         """
         log_probs: list[float] = []
         for document, sentence in zip(text.documents.tolist(), text, strict=True):

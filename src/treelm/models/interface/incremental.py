@@ -1,7 +1,7 @@
-"""Models that go word by word: states, steps, and all that follows from them.
+"""Incremental models: states, steps, and everything that follows from them.
 
-A system gives `initial`, `advance`, `finish` and a few properties; everything else has a default
-here that keeps the laws L1 to L8 of `treelm.testing.incremental` if those three do. Natural
+A system defines `initial`, `advance`, `finish` and a few properties; everything else has a default
+here that obeys the laws L1 to L8 of `treelm.testing.incremental` if those three do. Natural
 logarithms everywhere; surprisal is in bits.
 """
 
@@ -24,16 +24,16 @@ from treelm.models.interface.states import Context, State, Step, Steps, check_st
 from treelm.models.interface.words import Word, WordIds, Words, words_of
 from treelm.seeds import random_uniform
 
-#: Sentences that are scored at once.
+#: Number of sentences scored at once.
 BATCH = 4096
-#: A sample is cut after so many words.
+#: A sample is cut after this many words.
 LONGEST_SAMPLE = 1000
 
 
 class IncrementalModel(LanguageModel):
     """A model that predicts one word after the other."""
 
-    # -- what a system must give ------------------------------------------------------------
+    # -- what a system must define ----------------------------------------------------------
 
     @abstractmethod
     def initial(self, context: Context | None = None) -> State:
@@ -55,15 +55,15 @@ class IncrementalModel(LanguageModel):
     @property
     @abstractmethod
     def fingerprint(self) -> bytes:
-        """8 bytes that tell the model from others; the same after it was saved and loaded."""
+        """8 bytes that identify the model; the same after saving and loading."""
 
     @abstractmethod
     def state_from_bytes(self, data: bytes) -> State:
         """Return the state whose `to_bytes` gave these bytes.
 
         Raises:
-            UsageError: ``E_STATE_MODEL`` if it is of another model, ``E_STATE_BYTES`` if it is no
-                state.
+            UsageError: ``E_STATE_MODEL`` if it belongs to another model, ``E_STATE_BYTES`` if it is
+                not a state.
         """
 
     # -- what follows -----------------------------------------------------------------------
@@ -88,7 +88,7 @@ class IncrementalModel(LanguageModel):
         return state.to_bytes()
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
-        """Return what `advance` gives for each pair; equal pairs are computed once.
+        """Return the result of `advance` for each pair; equal pairs are computed once.
 
         Raises:
             ValueError: if there are not as many words as states.
@@ -137,7 +137,7 @@ class IncrementalModel(LanguageModel):
     def estimate(self, words: Words) -> float:
         """Return an optimistic log probability of words anywhere, for future costs in decoding.
 
-        It depends on no state. The default knows nothing and expects the best.
+        It does not depend on the state. The default is the optimistic 0.
         """
         self.word_ids.sentence(words_of(words))
         return 0.0
@@ -149,7 +149,7 @@ class IncrementalModel(LanguageModel):
 
         Args:
             sentences: Each is scored on its own, as in a document that is not known.
-            threads: Kernel threads, where there is a kernel; results do not depend on it.
+            threads: Number of threads.
         """
         text = encode_strings(sentences, self.vocabulary)
         if text is None:
@@ -157,12 +157,12 @@ class IncrementalModel(LanguageModel):
         return self.score_ids(text.ids, text.starts, threads=threads)
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
-        """Return the log probability of every word and end of sentences that are ids already.
+        """Return the log probability of every word and end of sentences given as ids.
 
         Args:
             ids: The words of all sentences, for example those of `encode_text`.
             starts: Where each sentence begins, and the total.
-            threads: Kernel threads, where there is a kernel; results do not depend on it.
+            threads: Number of threads.
         """
         del threads
         log_probs: list[float] = []
@@ -184,8 +184,8 @@ class IncrementalModel(LanguageModel):
         """Return the log probability of every word and end of a text in documents.
 
         Args:
-            text: The text; the first sentence of a document knows nothing of those before.
-            threads: Kernel threads, where there is a kernel; results do not depend on it.
+            text: The text; the first sentence of a document does not depend on those before.
+            threads: Number of threads.
         """
         if not self.remembers_documents:
             return self.score_ids(text.ids, text.starts, threads=threads)
@@ -194,7 +194,7 @@ class IncrementalModel(LanguageModel):
     def batch_scores(
         self, log_probs: npt.NDArray[np.float64], ids: Ids, starts: Places
     ) -> BatchScores:
-        """Return scores with where sentences begin among them and which words are not known."""
+        """Return scores with the starts of sentences and which words are unknown."""
         with_ends = starts.astype(np.int64) + np.arange(len(starts))
 
         def mark_oov() -> npt.NDArray[np.bool_]:
@@ -232,7 +232,7 @@ class IncrementalModel(LanguageModel):
 
         Args:
             words: The sentence.
-            eos: Whether a last row ``</s>`` stands for the end of the sentence.
+            eos: Whether to add a last row ``</s>`` for the end of the sentence.
         """
         score = self.score(words)
         rows = list(score.words or ())
@@ -243,13 +243,13 @@ class IncrementalModel(LanguageModel):
     def sample(
         self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
     ) -> list[Sample]:
-        """Return sentences drawn from the model.
+        """Return sentences sampled from the model.
 
         Args:
-            count: How many.
-            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            count: Number of sentences.
+            seed: Sentence i depends on the seed and on i alone, not on how many are sampled.
             first: Number of the first sentence.
-            max_words: A sentence is cut after so many words and marked as not complete.
+            max_words: A longer sentence is cut after this many words and marked as not complete.
         """
         return [self._sample_one(seed, first + index, max_words) for index in range(count)]
 
@@ -283,16 +283,16 @@ class IncrementalModel(LanguageModel):
         self._stats[name] = self._stats.get(name, 0) + amount
 
     def stats(self) -> dict[str, int]:
-        """Return what was done since the last `reset_stats`; threads may make it a little low."""
+        """Return the counters since the last `reset_stats`; threads may make them slightly low."""
         return dict(self._stats)
 
     def reset_stats(self) -> None:
-        """Set all counters back to nothing."""
+        """Reset all counters."""
         self._stats.clear()
 
 
 def check_pairs(states: Sequence[State], words: Sequence[Word]) -> None:
-    """Refuse lists that do not pair up.
+    """Refuse lists of different lengths.
 
     Raises:
         ValueError: naming both lengths.

@@ -1,4 +1,4 @@
-"""Models of trees whose kernels take whole lists of trees at once."""
+"""Tree models whose kernels take whole lists of trees at once."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from treelm.trees.label import Label
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 
-#: Label of the top of every tree, and of the phrase that stands for a tree nobody found.
+#: Label of the top of every tree, and of the phrase that replaces a missing tree.
 ROOT, FLAT = "ROOT", "FRAG"
 
-#: Sentences that are parsed and scored at once.
+#: Number of sentences parsed and scored at once.
 _BATCH = 64
 
 Forms = npt.NDArray[np.uint32]
@@ -76,18 +76,18 @@ class PackedTreeModel(TreeModel):
         Args:
             trees: Clean trees below ROOT, not transformed.
             starts: Where each list of trees over the same words begins, and the number of trees.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
 
         Returns:
-            One number a tree, and the number of its form: within a list, trees that the model
-            cannot tell apart have the same.
+            One number per tree, and the number of its form: within a list, trees that the
+            model cannot distinguish have the same.
         """
 
     @abstractmethod
     def score_each(
         self, batches: Sequence[PackedTrees], *, threads: int = 1
     ) -> list[tuple[FloatArray, Forms]]:
-        """Return what `score_packed` gives for batches that are one list each."""
+        """Return the result of `score_packed` for batches that are one list each."""
 
     @abstractmethod
     def usual_tags(self, words: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ class PackedTreeModel(TreeModel):
         parser = self._needed_parser()
         if not eos:
             raise UnsupportedTask(
-                f"a model of the system {self.system} scores whole sentences, their end included."
+                f"{self.system} models score whole sentences, their end included."
             )
 
         def scores() -> Iterator[SentenceScore]:
@@ -133,7 +133,7 @@ class PackedTreeModel(TreeModel):
                     raise UsageError(
                         "a sentence without words has no score.", code="E_EMPTY_SENTENCE"
                     )
-                # The parser is not asked for sentences that are too long.
+                # Sentences that are too long are not parsed.
                 asked = [words if len(words) <= self._config.max_words else () for words in batch]
                 found = k_best_lists(parser, asked, self.k, threads=threads)
                 lists = [
@@ -167,7 +167,7 @@ class PackedTreeModel(TreeModel):
     def _tree_list(
         self, parses: Sequence[ScoredTree], words: Sequence[str] | None
     ) -> TreeList | None:
-        """Return the trees of a sentence, or a flat one, or None where that is not wanted."""
+        """Return the trees of a sentence, or a flat one, or None where no fallback is wanted."""
         if len(parses) and not parses[0].is_fallback:
             packed = getattr(parses, "packed", None)
             if not isinstance(packed, PackedTrees):
@@ -178,7 +178,8 @@ class PackedTreeModel(TreeModel):
         if self._config.on_no_parse == "error":
             shown = " ".join(map(visible, (words or ())[:20]))
             raise UsageError(
-                f'the parser has no tree for "{shown}". Choose on_no_parse flat or skip to go on.',
+                f'the parser has no tree for "{shown}". Choose on_no_parse flat or skip to '
+                "continue.",
                 code="E_NO_PARSE",
             )
         if self._config.on_no_parse == "skip" or words is None:
@@ -217,7 +218,7 @@ def only_transform(folder: ModelFolder, kind: type[_Transform]) -> _Transform:
 
 @contextmanager
 def tree_score_errors() -> Iterator[None]:
-    """Turn what the kernels say about trees into errors that name the cause."""
+    """Turn the kernels' errors about trees into errors that name the cause."""
     with kernel_errors("scoring trees"):
         try:
             yield
@@ -225,15 +226,15 @@ def tree_score_errors() -> Iterator[None]:
             code, message, *_ = error.args
             if code == "E_RESERVED_CHAR":
                 raise CorpusFormatError(
-                    f'the label "{visible(message)}" holds a character that transforms use as a '
-                    "mark. The model transforms trees itself: give it trees as a treebank or a "
-                    "parser has them.",
+                    f'the label "{visible(message)}" contains a character that transforms use as a '
+                    "mark. The model transforms trees itself: give it trees as they come from a "
+                    "treebank or a parser.",
                     code="E_TRANSFORM_MISMATCH",
                 ) from error
             if code == "E_YIELD_MISMATCH":
                 raise CorpusFormatError(
-                    f'a tree has other words than its sentence, from "{visible(message)}" on. All '
-                    "trees of a list must be of the same words.",
+                    f'the words of a tree differ from its sentence, from "{visible(message)}" on. '
+                    "All trees of a list must have the same words.",
                     code=code,
                 ) from error
             if code in ("E_RESERVED_SYMBOL", "E_DEPTH"):

@@ -1,4 +1,4 @@
-"""Parses that somebody made before, as a parser: lists in a file, in the order of the sentences."""
+"""Existing parses as a parser: lists in a file, in the order of the sentences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.parser import SentenceParser
 from treelm.models.interface.words import Words, words_of
 
-#: Lists that are kept although they were used: texts repeat short sentences.
+#: Number of used lists that are kept: texts repeat short sentences.
 _KEPT = 4096
 
 
 def scored_trees(best: NBest, k: int | None = None) -> list[ScoredTree]:
-    """Return a list as parses; they are no parses of ours, so the words have no probability."""
+    """Return a list as parses; they are from another parser, so the words have no probability."""
     return [
         ScoredTree(each.tree, math.nan if each.score is None else each.score, math.nan)
         for each in best.hypotheses[:k]
@@ -29,14 +29,14 @@ def scored_trees(best: NBest, k: int | None = None) -> list[ScoredTree]:
 
 
 class ParseLists(SentenceParser):
-    """A parser that knows its sentences beforehand.
+    """A parser that reads the parses of its sentences from a file.
 
-    The file is read once, as far as it is needed: sentences may be asked for in the order in which
-    they stand there, with others left out, or a little later again.
+    The file is read once, as far as needed: sentences may be requested in the order of the file,
+    with others left out, or again a little later.
 
     Args:
         source: A file of trees, see `read_tree_lists`.
-        form: How it is laid out.
+        form: Its layout.
         options: How brackets are read.
     """
 
@@ -76,8 +76,8 @@ class ParseLists(SentenceParser):
         """Return the first `k` trees of a sentence; none for no words.
 
         Raises:
-            UsageError: ``E_NO_LIST`` if the file has no trees of these words, or had them far
-                before.
+            UsageError: ``E_NO_LIST`` if the file has no trees of these words, or had them too long
+                ago.
         """
         words = words_of(sentence)
         if not words:
@@ -87,7 +87,7 @@ class ParseLists(SentenceParser):
             shown = " ".join(words)
             raise UsageError(
                 f"{source_name(self._source)}: there are no trees of the sentence "
-                f'"{shown[:80]}{"..." if len(shown) > 80 else ""}". The lists must be those of the '
+                f'"{shown[:80]}{"..." if len(shown) > 80 else ""}". The lists must be of the '
                 "same sentences, in the same order, with the same tokens.",
                 code="E_NO_LIST",
             )

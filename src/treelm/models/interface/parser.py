@@ -1,4 +1,4 @@
-"""What every model that parses can do."""
+"""The interface of every model that parses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treelm.models.interface.words import Words, words_of
 
 @runtime_checkable
 class Parser(Protocol):
-    """Gives sentences trees."""
+    """Finds the trees of sentences."""
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
         """Return up to `k` trees of a sentence, the best first; none for no words."""
@@ -41,7 +41,7 @@ class Parser(Protocol):
 
 @runtime_checkable
 class ListParser(Parser, Protocol):
-    """A parser that gives lists as arrays, without an object for every tree."""
+    """A parser that returns lists as arrays, without an object for every tree."""
 
     def k_best_many(
         self,
@@ -55,7 +55,7 @@ class ListParser(Parser, Protocol):
 
 
 class SentenceParser(ABC):
-    """A parser that works sentence by sentence; options and threads do not matter to it."""
+    """A parser that works sentence by sentence; it ignores options and threads."""
 
     @abstractmethod
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
@@ -86,7 +86,7 @@ class SentenceParser(ABC):
 
 
 class ArrayParser(ABC):
-    """A parser whose lists are arrays; everything else is made of these."""
+    """A parser whose lists are arrays, from which everything else is made."""
 
     @abstractmethod
     def k_best_many(

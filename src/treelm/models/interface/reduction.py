@@ -1,4 +1,4 @@
-"""What making a model smaller costs: pruned n-grams, and codes instead of floats."""
+"""What is lost when a model is made smaller: pruned n-grams, and codes instead of floats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treelm.corpus.encoder import EncodedText
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Config
 
-#: Sentences scored at a time, so that the scores of a long text need not fit into memory.
+#: Number of sentences scored at a time, so that a long text needs little memory.
 _PIECE = 1 << 16
 
 _LONGEST_NAME = 1000
@@ -57,13 +57,13 @@ class ReductionLoss(Config):
     tokens: int = Field(ge=0)
     """Its words."""
     full_bits_per_word: float | None
-    """Under the model before; None if it gives the text no probability at all."""
+    """Under the original model; None if the text has no probability."""
     bits_per_word: float | None
     """Under the smaller model."""
 
     @property
     def full_perplexity(self) -> float:
-        """Perplexity under the model before."""
+        """Perplexity under the original model."""
         return _perplexity(self.full_bits_per_word)
 
     @property
@@ -103,7 +103,7 @@ def text_bits_per_word(
     Args:
         model: The model.
         text: Ids of its vocabulary; at least one sentence.
-        threads: Kernel threads; results do not depend on it.
+        threads: Number of threads.
     """
     sums = []
     for first in range(0, len(text), _PIECE):
@@ -118,7 +118,7 @@ def text_bits_per_word(
 def reduction_loss(
     name: str, text: EncodedText, full_bits_per_word: float | None, bits_per_word: float | None
 ) -> ReductionLoss:
-    """Return what was lost on a text, given what it needs under both models."""
+    """Return what was lost on a text, given its bits under both models."""
     return ReductionLoss(
         text=name[:_LONGEST_NAME],
         sentences=len(text),

@@ -1,4 +1,4 @@
-"""What every model that draws sentences can do."""
+"""The interface of every model that samples sentences."""
 
 from __future__ import annotations
 

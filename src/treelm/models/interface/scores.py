@@ -1,4 +1,4 @@
-"""Scores: what a model says about words and sentences, always with how exact it is."""
+"""Scores: what a model says about words and sentences, always with its exactness."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class WordScore:
     """What a model says about one word, given the words before it.
 
     Args:
-        word: The word as it stands in the text.
+        word: The word as written in the text.
         log_prob: Natural logarithm of its probability.
-        oov: Whether the model does not know the word and scored what stands for it.
+        oov: Whether the word is out of vocabulary and its replacement was scored.
 
     Examples:
         >>> WordScore("the", math.log(0.25)).surprisal
@@ -44,7 +44,7 @@ class WordScore:
 
 
 class WordScores(Sequence[WordScore]):
-    """The scores of the words of one sentence of many; made when somebody looks at them.
+    """The scores of the words of one sentence of many; made on demand.
 
     Args:
         scores: Those of all sentences.
@@ -110,9 +110,9 @@ class SentenceScore(NamedTuple):
     end: float | None = None
     """Natural logarithm of the probability of the end; None where there is none."""
     trees: int | None = None
-    """Trees it is the sum over; None if it is not made from a list of trees."""
+    """Number of trees summed over; None if it is not a sum over a list of trees."""
     fallback: bool = False
-    """Whether the sentence has no parse, and something else stands in for it."""
+    """Whether the sentence has no parse, and a fallback was scored."""
 
     @property
     def surprisal(self) -> float:
@@ -121,16 +121,16 @@ class SentenceScore(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A sentence drawn from a model."""
+    """A sentence sampled from a model."""
 
     words: tuple[str, ...]
     log_prob: float
     """Natural logarithm of its probability, its end included if it is complete; with a tree, that
     of the tree and its words together."""
     complete: bool
-    """False if it was cut, or given up, at the largest number of words."""
+    """False if it was cut, or abandoned, at the largest number of words."""
     tree: Tree | None = None
-    """The tree it was drawn with, where a grammar drew it."""
+    """Its tree, if it was sampled from a grammar."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class BatchScores:
     """Word scores of many sentences in flat arrays: the words of each, then its end.
 
     Args:
-        log_probs: Natural logarithms, one a word and one for the end of each sentence.
+        log_probs: Natural logarithms, one per word and one for the end of each sentence.
         starts: Where each sentence begins, and the total; one more than there are sentences.
-        mark_oov: Tells which words the model does not know, when somebody asks.
+        mark_oov: Computes which words are unknown, on demand.
     """
 
     log_probs: npt.NDArray[np.float64]
@@ -149,7 +149,7 @@ class BatchScores:
 
     @cached_property
     def oov(self) -> npt.NDArray[np.bool_]:
-        """Which words the model does not know; never the end."""
+        """Which words are out of vocabulary; never the end."""
         return self.mark_oov()
 
     def __len__(self) -> int:

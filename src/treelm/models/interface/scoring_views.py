@@ -1,4 +1,4 @@
-"""Models seen in another way: scored faster by lower bounds, or never impossible."""
+"""Views of models: scored faster by lower bounds, or with a floor so that nothing is impossible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from treelm.store.manifest import Description, TrainingCorpus
 if TYPE_CHECKING:
     from treelm.models.pcfg.grammar_model import GrammarModel
 
-#: Sentences that are scored at once.
+#: Number of sentences scored at once.
 _BATCH = 256
 
 
@@ -34,15 +34,15 @@ class TooLongSentence(EstimationError):
     """A sentence whose chart would be too large.
 
     Args:
-        place: Its place among those that were scored at once.
-        words: How many words it has.
+        place: Its place among those scored together.
+        words: Number of its words.
     """
 
     default_code = "E_TOO_LONG"
 
     def __init__(self, place: int, words: int) -> None:
         super().__init__(
-            f"sentence {place + 1} of those scored at once, of {words} words, is too long for an "
+            f"sentence {place + 1} of those scored together, of {words} words, is too long for an "
             "exact score by this grammar. Split it, score with --pruning, or use an n-gram model."
         )
         self.place = place
@@ -53,7 +53,7 @@ class TooLongSentence(EstimationError):
 
 
 def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
-    """Refuse scores that are no numbers, because a chart became too large.
+    """Refuse scores that are NaN because a chart became too large.
 
     Raises:
         TooLongSentence: naming the first such sentence.
@@ -64,7 +64,7 @@ def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
 
 
 def scoring_parts(model: LanguageModel) -> dict[str, object]:
-    """Return how a model is asked for scores, as parts of a signature; nothing if as it is."""
+    """Return the view of a model, as parts of a signature; empty for the model itself."""
     parts: dict[str, object] = {}
     while isinstance(model, ScoringView):
         parts |= model.parts
@@ -88,7 +88,7 @@ class ScoringView(LanguageModel):
 
     @property
     def parts(self) -> dict[str, object]:
-        """What it does to the scores, as parts of a signature."""
+        """How it changes the scores, as parts of a signature."""
         return {}
 
     @property
@@ -98,12 +98,12 @@ class ScoringView(LanguageModel):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
+        """The words it knows, and what replaces the others."""
         return self.model.vocabulary
 
     @property
     def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
+        """What kind of numbers it returns."""
         return self.model.info
 
     @property
@@ -130,7 +130,7 @@ class ScoringView(LanguageModel):
         """
         if not eos:
             raise UnsupportedTask(
-                "pruned and floored scores are those of whole sentences, their end included."
+                "pruned and floored scores are for whole sentences, their end included."
             )
         rest = iter(sentences)
         while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
@@ -149,12 +149,12 @@ class ScoringView(LanguageModel):
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
-        """Refuse: a folder holds the model, which is then seen in this way."""
-        raise UsageError(f"{folder.path}: load the model itself, then ask it for this view.")
+        """Refuse: a folder contains the model, from which this view is made."""
+        raise UsageError(f"{folder.path}: load the model itself, then make this view of it.")
 
 
 class PrunedScores(ScoringView):
-    """Sentences scored by what coarse-to-fine pruning leaves of their charts: lower bounds.
+    """Sentences scored in charts pruned coarse-to-fine: lower bounds.
 
     Args:
         model: A grammar.
@@ -170,12 +170,12 @@ class PrunedScores(ScoringView):
 
     @property
     def parts(self) -> dict[str, object]:
-        """What it does to the scores, as parts of a signature."""
+        """How it changes the scores, as parts of a signature."""
         return {"pruning": self._options.pruning}
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
+        """What kind of numbers it returns."""
         return replace(self.model.info, exactness="lower_bound")
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
@@ -186,35 +186,35 @@ class PrunedScores(ScoringView):
 class FlooredScores(ScoringView):
     """A mixture of a model with the unigram model of its training text, sentence by sentence.
 
-    No sentence is impossible then. The probabilities still add up to 1 if those of the model do.
+    No sentence is then impossible. The probabilities still sum to 1 if those of the model do.
 
     Args:
         model: The model.
-        share: What the unigram model has of the mixture.
+        share: Share of the unigram model in the mixture.
 
     Raises:
-        UsageError: for a share that is none.
-        UnsupportedTask: ``E_NO_COUNTS`` if the model does not know how often words occur.
+        UsageError: for a share outside 0 to 1.
+        UnsupportedTask: ``E_NO_COUNTS`` if the model has no word counts.
     """
 
     def __init__(self, model: LanguageModel, share: float = 0.001) -> None:
         super().__init__(model)
         if not 0.0 < share < 1.0:
-            raise UsageError(f"the floor's share is {share}; it must lie between 0 and 1.")
+            raise UsageError(f"the floor's share is {share}; it must be between 0 and 1.")
         self.share = share
         counts = model.unigram_counts
         if counts is None or not counts.any():
             raise UnsupportedTask(
-                f"this model of the system {model.system} has no counts of its training words, so "
-                "there is no unigram model to put below it. Train the model with treelm.",
+                f"this {model.system} model has no counts of its training words, so there is no "
+                "unigram model for a floor. Train the model with treelm.",
                 code="E_NO_COUNTS",
             )
-        weights = counts.astype(np.float64) + 1.0  # what may come must have a probability
+        weights = counts.astype(np.float64) + 1.0  # every word must have a probability
         self._unigram: FloatArray = np.log(weights / weights.sum())
 
     @property
     def parts(self) -> dict[str, object]:
-        """What it does to the scores, as parts of a signature."""
+        """How it changes the scores, as parts of a signature."""
         return {"floor": self.share}
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:

@@ -1,7 +1,7 @@
-"""States between words: what they must be able to do, and their form as bytes.
+"""States between words: their interface, and their form as bytes.
 
-A state as bytes is a version byte, the 8 bytes that say which model it belongs to, and numbers of 7
-bits a byte, the lowest first (LEB128).
+A state as bytes is a version byte, the 8 bytes that identify its model, and numbers with 7 bits
+per byte, the lowest first (LEB128).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _BLOCK_BYTES = 4096
 
 @runtime_checkable
 class State(Protocol):
-    """Where a model stands in a sentence: immutable, comparable, hashable, picklable."""
+    """The state of a model within a sentence: immutable, comparable, hashable, picklable."""
 
     @property
     def model(self) -> bytes:
-        """The 8 bytes that say which model the state belongs to."""
+        """The 8 bytes that identify the model of the state."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -40,7 +40,7 @@ class State(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a sentence takes over from the document it stands in.
+    """What a sentence inherits from its document.
 
     Args:
         document: Name of the document; None if it is not known.
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Many steps at once, in the order asked for."""
+    """Many steps at once, in the given order."""
 
     log_probs: npt.NDArray[np.float64]
     states: list[State]
@@ -149,7 +149,7 @@ def state_bytes(model: bytes, payload: bytes) -> bytes:
 
 
 def state_payload(data: bytes, model: bytes) -> bytes:
-    """Return the payload of a state as bytes, after a look at version and model.
+    """Return the payload of a state as bytes, after checking version and model.
 
     Raises:
         UsageError: ``E_STATE_BYTES`` or ``E_STATE_MODEL``.
@@ -169,16 +169,16 @@ def check_state_model(found: bytes, model: bytes) -> None:
     if found != model:
         raise UsageError(
             f"the state belongs to the model {found.hex()}, not to this one ({model.hex()}). "
-            "States hold ids and tables of their own model; start with `initial()` of this one.",
+            "States contain ids and tables of their own model; start with `initial()` of this one.",
             code="E_STATE_MODEL",
         )
 
 
 def damaged_state() -> UsageError:
-    """Return the error for bytes that are no state."""
+    """Return the error for bytes that are not a state."""
     return UsageError(
-        "these bytes are no state: cut, changed, or of another version of treelm. Only what "
-        "`to_bytes` of a state returned can be read.",
+        "these bytes are not a valid state: truncated, changed, or from another version of "
+        "treelm. Only what `to_bytes` of a state returned can be read.",
         code="E_STATE_BYTES",
     )
 
@@ -187,7 +187,7 @@ def damaged_state() -> UsageError:
 
 
 def model_fingerprint(parts: Iterable[str], arrays: Mapping[str, npt.NDArray[np.generic]]) -> bytes:
-    """Return 8 bytes that tell one model from another, in time that does not grow with its tables.
+    """Return 8 bytes that identify a model, in time that does not grow with its tables.
 
     Args:
         parts: Everything small that makes the model what it is.

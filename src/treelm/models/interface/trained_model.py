@@ -17,7 +17,7 @@ from treelm.store.manifest import Description, TrainingCorpus
 
 OwnConfig = TypeVar("OwnConfig", bound=Config)
 
-#: Letters of the names of files that a record keeps.
+#: Maximum length of recorded file names.
 _LONGEST_NAME = 1000
 
 
@@ -29,11 +29,11 @@ def corpus_name(corpus: TextCorpus | TreeCorpus) -> str:
 def corpus_record(
     corpus: TextCorpus | TreeCorpus, fingerprint: Fingerprint | None = None
 ) -> TrainingCorpus:
-    """Return what a manifest says of a training corpus.
+    """Return what a manifest says about a training corpus.
 
     Args:
         corpus: The files.
-        fingerprint: That of what was read, where it is known; else they are read for it.
+        fingerprint: Its fingerprint, if known; otherwise the files are read for it.
     """
     found = fingerprint or corpus.fingerprint
     return TrainingCorpus(name=corpus_name(corpus)[:_LONGEST_NAME], **found._asdict())
@@ -96,7 +96,7 @@ class TrainedModel(ConfiguredModel[OwnConfig]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words it knows, and what stands for the others."""
+        """The words it knows, and what replaces the others."""
         return self._vocabulary
 
     @property

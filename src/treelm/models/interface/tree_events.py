@@ -1,4 +1,4 @@
-"""What all models of trees do to count events: read files once, transformed, with a vocabulary."""
+"""What all tree models share in counting events: reading, transforming, the vocabulary."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from treelm.trees.packed import PackedTrees
 
 @dataclass
 class TreePass:
-    """One reading of a corpus of trees; knows what it has read.
+    """One reading of a corpus of trees, with a record of what was read.
 
     Args:
         corpus: The trees.
-        recipe: What is done to them while they are read; None for cleaning alone.
+        recipe: How they are transformed while being read; None for cleaning only.
         report: Filled with counts and problems.
     """
 
@@ -64,7 +64,7 @@ class TreePass:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Of what was read."""
+        """Fingerprint of what was read."""
         return Fingerprint(self._digest.hexdigest(), self.report.trees, self.report.tokens)
 
     @property
@@ -74,7 +74,7 @@ class TreePass:
 
 
 def note_reading(target: ReadReport | None, source: ReadReport) -> None:
-    """Make one report say what another says."""
+    """Copy one report into another."""
     for item in fields(source) if target is not None else ():
         setattr(target, item.name, getattr(source, item.name))
 
@@ -93,17 +93,17 @@ def all_words(corpus: TreeCorpus, progress: Progress = SILENT) -> Vocabulary:
 
 
 def is_training_text(vocabulary: Vocabulary, report: ReadReport) -> bool:
-    """Return whether a vocabulary was made from a text of just this size.
+    """Return whether a vocabulary was made from a text of exactly this size.
 
-    Where the streaming rule made it from this very text, words are unknown up to the place at
-    which they entered it.
+    Where the streaming rule made it from this very text, words are unknown until the place where
+    they entered it.
     """
     source = vocabulary.source
     return (source.get("sentences"), source.get("tokens")) == (report.trees, report.tokens)
 
 
 def has_late_words(vocabulary: Vocabulary) -> bool:
-    """Return whether some words are known only from a place of the training text on."""
+    """Return whether some words are known only from some place in the training text on."""
     return any(item.entry is not None for item in vocabulary.entries)
 
 
@@ -117,7 +117,7 @@ class WordTags(NamedTuple):
 
 
 def word_counts(events: EventCounts, words: int, sentences: int) -> Places:
-    """Return how often each word is an outcome of events, and at the end the sentences."""
+    """Return how often each word is an outcome of events, then the number of sentences."""
     rows, counts = events.summed(1)
     result = np.zeros(words + 1, dtype=np.uint64)
     result[rows[:, 0]] = counts
@@ -131,7 +131,7 @@ def usual_tags(events: EventCounts, names: Sequence[str], words: int) -> WordTag
     Args:
         events: Words with the label above them as the first column of the context.
         names: Category of every label.
-        words: Number of words; those that were never read get the most frequent category of all.
+        words: Number of words; words never read get the most frequent category of all.
     """
     rows, counts = events.summed(2)
     tags = tuple(sorted({names[label] for label in set(rows[:, 1].tolist())}))

@@ -1,4 +1,4 @@
-"""Models that give trees probabilities, and the sum over a parser's trees as that of a sentence."""
+"""Models of trees; a sentence is scored by the sum over a parser's trees."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from treelm.models.registry import from_folder
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.trees.tree import Tree
 
-#: Where a model folder keeps the parser.
+#: Name of the parser's part in a model folder.
 PARSER_PART = "parser"
 
-#: Trees of a sentence that are summed over, unless told otherwise.
+#: Default number of trees per sentence to sum over.
 DEFAULT_K = 1000
 
-#: Sentences that are parsed and scored at once.
+#: Number of sentences parsed and scored at once.
 _BATCH = 64
 
 
 @runtime_checkable
 class GivesTrees(Protocol):
-    """The least that a parser must do; `k_best_lists` uses more where a parser has it."""
+    """The minimum that a parser must offer; `k_best_lists` uses more where available."""
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
         """Return up to `k` trees of a sentence, the best first; none for no words."""
@@ -45,7 +45,7 @@ def k_best_lists(
 ) -> list[Sequence[ScoredTree]]:
     """Return up to `k` trees of every sentence, all sentences at once if the parser can.
 
-    Lists that a parser has as arrays stay so.
+    Lists that a parser returns as arrays stay arrays.
     """
     if isinstance(parser, ListParser):
         lists = parser.k_best_many(sentences, k, threads=threads)
@@ -71,30 +71,30 @@ def log_sum(log_probs: FloatArray) -> float:
 
 
 class TreeScorer(LanguageModel):
-    """A model that knows the probability of a tree together with its words."""
+    """A model of the joint probability of a tree and its words."""
 
     @abstractmethod
     def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
         """Return the joint natural log probability of each tree and its words.
 
         Args:
-            trees: Trees below ROOT, as a reader or a parser gives them.
-            threads: Kernel threads; results do not depend on it.
+            trees: Trees below ROOT, as a reader or a parser returns them.
+            threads: Number of threads.
 
         Returns:
-            One number a tree, minus infinity for what the model cannot make.
+            One number per tree, minus infinity for trees that the model cannot derive.
         """
 
     def distinct(self, trees: Sequence[Tree]) -> Sequence[Tree]:
         """Return trees that are different for the model, in order; each is then summed once.
 
-        A model that changes trees before it looks at them returns the changed ones, which
+        A model that transforms trees first returns the transformed ones, which
         `tree_log_probs_of_distinct` then scores.
         """
         return list(dict.fromkeys(trees))
 
     def tree_log_probs_of_distinct(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
-        """Return `tree_log_probs` of what `distinct` has returned."""
+        """Return `tree_log_probs` of the result of `distinct`."""
         return self.tree_log_probs(trees, threads=threads)
 
     def score_lists(
@@ -103,12 +103,12 @@ class TreeScorer(LanguageModel):
         """Yield the score of each sentence given trees of it: the sum over the distinct ones.
 
         Args:
-            lists: Trees of one sentence after the other.
-            threads: Kernel threads; results do not depend on it.
+            lists: The trees of each sentence in turn.
+            threads: Number of threads.
 
         Returns:
             Lower bounds, with the number of trees; `fallback` where a parser found none and
-            something else stands in for it.
+            a replacement was scored.
         """
         rest = iter(lists)
         while batch := list(islice(rest, _BATCH)):
@@ -131,14 +131,14 @@ class TreeModelConfig(Config):
     """What the options of every model that needs a parser have in common."""
 
     k: int = Field(default=DEFAULT_K, ge=1, le=1_000_000)
-    """Trees of a sentence that are asked of the parser and summed over."""
+    """Number of trees per sentence to request from the parser and sum over."""
 
 
 class TreeModel(TreeScorer):
-    """A model of trees; sentences are scored by the sum over a parser's best trees.
+    """A tree model; sentences are scored by the sum over a parser's best trees.
 
-    A system calls nothing here when it is made: it keeps its options in `_config`, a
-    `TreeModelConfig`, and gives `description`, `write_files` and `from_folder` as any model does,
+    A system need not call a constructor here: it keeps its options in `_config`, a
+    `TreeModelConfig`, and defines `description`, `write_files` and `from_folder` like any model,
     calling `write_parser` and `read_parser` in the last two.
     """
 
@@ -150,12 +150,12 @@ class TreeModel(TreeScorer):
 
     @property
     def parser(self) -> GivesTrees | None:
-        """What gives sentences their trees, if it has one."""
+        """Its parser, if it has one."""
         return self._parser
 
     @property
     def k(self) -> int:
-        """Trees of a sentence that are asked of the parser."""
+        """Number of trees per sentence to request from the parser."""
         return self._config.k
 
     def with_parser(self, parser: GivesTrees, k: int | None = None) -> Self:
@@ -163,15 +163,15 @@ class TreeModel(TreeScorer):
 
         Args:
             parser: A model that parses, a list of parses, or anything else with such a `parse`.
-            k: Trees of a sentence that are asked of it; by default as many as before.
+            k: Number of trees per sentence to request from it; by default unchanged.
 
         Raises:
-            UsageError: for what is no parser, or less than one tree.
+            UsageError: for anything but a parser, or a `k` below one.
         """
         if not isinstance(parser, GivesTrees):
             raise UsageError(
-                f"{type(parser).__name__} is no parser: it has no method `parse`. Give a model of "
-                "the system pcfg or pcfg_la, or a list of parses."
+                f"{type(parser).__name__} is not a parser: it has no method `parse`. Give a pcfg "
+                "or pcfg_la model, or a list of parses."
             )
         if k is not None and k < 1:
             raise UsageError(f"k is {k}; at least one tree is needed.")
@@ -191,8 +191,8 @@ class TreeModel(TreeScorer):
     def _needed_parser(self) -> GivesTrees:
         if self._parser is None:
             raise UnsupportedTask(
-                f"this {self.system} model gives trees probabilities and has no parser to find "
-                "those of a sentence. Give one, with `model.with_parser(parser)` or --parser, or "
+                f"this {self.system} model scores trees and has no parser to find those of a "
+                "sentence. Give one, with `model.with_parser(parser)` or --parser, or "
                 "score trees instead, with `tree_log_probs`, --trees or --kbest.",
                 code="E_NO_PARSER",
             )
@@ -216,7 +216,7 @@ class TreeModel(TreeScorer):
         parser = self._needed_parser()
         if not eos:
             raise UnsupportedTask(
-                f"a model of the system {self.system} scores whole sentences, their end included."
+                f"{self.system} models score whole sentences, their end included."
             )
         rest = iter(sentences)
 
@@ -232,31 +232,31 @@ class TreeModel(TreeScorer):
         """Save the parser, if there is one, below ``parts/parser``; `write_files` calls it.
 
         Raises:
-            UsageError: if the parser is no model.
+            UsageError: if the parser is not a model.
         """
         if self._parser is None:
             return
         if not isinstance(self._parser, LanguageModel):
             raise UsageError(
-                f"the parser of this {self.system} model is no model itself and cannot be saved "
+                f"the parser of this {self.system} model is not a model and cannot be saved "
                 "with it. Save `model.without_parser()`, and give the parses again when it is used."
             )
         self._parser.save(writer.part(PARSER_PART))
 
     @staticmethod
     def read_parser(folder: ModelFolder) -> GivesTrees | None:
-        """Return the parser that a folder holds, if it holds one; `from_folder` calls it.
+        """Return the parser in a folder, if there is one; `from_folder` calls it.
 
         Raises:
-            ModelFileError: ``E_MODEL_FILE`` if the part is no model that parses.
+            ModelFileError: ``E_MODEL_FILE`` if the part is not a model that parses.
         """
         if PARSER_PART not in folder.manifest.parts:
             return None
         parser: Any = from_folder(folder.part(PARSER_PART))
         if Task.PARSE not in parser.tasks or not isinstance(parser, GivesTrees):
             raise ModelFileError(
-                f"{folder.path}: what stands in parts/{PARSER_PART} is a model of the system "
-                f"{parser.system}, which does not parse. Give the model another parser and save "
+                f"{folder.path}: the model in parts/{PARSER_PART} is of type {parser.system}, "
+                f"which does not parse. Give the model another parser and save "
                 "it again."
             )
         return parser

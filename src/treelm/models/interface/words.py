@@ -12,9 +12,9 @@ from treelm.corpus.corpus import split_words
 from treelm.corpus.vocabulary import RESERVED, SENTENCE_END, SENTENCE_START, Vocabulary
 from treelm.errors import VocabularyError
 
-#: A sentence: its words, or a string that is split at white space and nothing else.
+#: A sentence: its words, or a string that is split at white space only.
 Words = str | Sequence[str]
-#: A word as it stands, or its id in the vocabulary of the model.
+#: A word as written, or its id in the vocabulary of the model.
 Word = str | int
 
 _SHOWN_DIFFERENCES = 5
@@ -49,9 +49,9 @@ class WordIds:
         self._all = {symbol: index for index, symbol in enumerate(vocabulary.symbols)}
         marks = vocabulary.signature_marks
         self._known = {symbol: index for symbol, index in self._all.items() if not marks[index]}
-        #: Whether the first word of a sentence may become another symbol than the same word later.
+        #: Whether the first word of a sentence may get another symbol than the same word later.
         self.position_matters = len(self._known) < len(self._all)
-        #: By id, the end of the sentence included: whether it stands for words that are not known.
+        #: By id, the end of the sentence included: whether it replaces unknown words.
         self.is_oov: npt.NDArray[np.bool_] = np.array(
             [index == 0 or bool(mark) for index, mark in enumerate(marks)] + [False]
         )
@@ -64,8 +64,8 @@ class WordIds:
             first: Whether it is the first word of its sentence.
 
         Raises:
-            VocabularyError: ``E_RESERVED_SYMBOL`` for a sentence boundary, ``E_BAD_TOKEN`` for what
-                is no word.
+            VocabularyError: ``E_RESERVED_SYMBOL`` for a sentence boundary, ``E_BAD_TOKEN`` for an
+                invalid word.
         """
         if isinstance(word, str):
             found = self._known.get(word)
@@ -75,7 +75,7 @@ class WordIds:
         if word in (self.end, self.start):
             raise reserved_word(SENTENCE_END if word == self.end else SENTENCE_START)
         raise VocabularyError(
-            f"there is no word with the id {word}; the vocabulary holds 0 to {self.end - 1}.",
+            f"there is no word with the id {word}; the vocabulary has 0 to {self.end - 1}.",
             code="E_BAD_TOKEN",
         )
 
@@ -91,9 +91,11 @@ class WordIds:
         if word in RESERVED:
             raise reserved_word(word)
         if split_words(word) != (word,):
-            what = "an empty string" if not word else f'"{visible(word)}", which holds white space,'
+            what = (
+                "an empty string" if not word else f'"{visible(word)}", which contains white space,'
+            )
             raise VocabularyError(
-                f"{what} is no word. Give a sentence as one string, which is split at white "
+                f"{what} is not a word. Give a sentence as one string, which is split at white "
                 "space, or as a list of its words.",
                 code="E_BAD_TOKEN",
             )
@@ -110,7 +112,7 @@ def reserved_word(word: str) -> VocabularyError:
 
 
 def check_vocabularies(vocabularies: Sequence[Vocabulary]) -> None:
-    """Refuse models that know different words.
+    """Refuse models with different vocabularies.
 
     Raises:
         VocabularyError: ``E_VOCABULARY_MISMATCH``, showing the first words that differ.
@@ -120,7 +122,7 @@ def check_vocabularies(vocabularies: Sequence[Vocabulary]) -> None:
         if other.fingerprint == first.fingerprint:
             continue
         raise VocabularyError(
-            f"model {number} knows other words than model 1 ({len(other)} symbols, "
+            f"the words of model {number} differ from those of model 1 ({len(other)} symbols, "
             f"{other.fingerprint[:8]}; {len(first)} symbols, {first.fingerprint[:8]}). "
             f"{_differences(first, other)} Probabilities over different words cannot be compared "
             "or mixed: build one vocabulary with `treelm vocabulary` and train both with it.",
@@ -140,5 +142,5 @@ def _differences(first: Vocabulary, second: Vocabulary) -> str:
     pairs = zip(first.symbols, second.symbols, strict=True)
     moved = [f"{visible(a)}/{visible(b)}" for a, b in pairs if a != b][:_SHOWN_DIFFERENCES]
     if moved:
-        return f"The same symbols have other ids: {' '.join(moved)}."
-    return "The symbols are the same, but other rules make the signatures."
+        return f"The same symbols have different ids: {' '.join(moved)}."
+    return "The symbols are the same, but the rules of the signatures differ."

@@ -1,4 +1,4 @@
-"""Checkpoints: what is known after each round, from which an interrupted training goes on."""
+"""Checkpoints: the state after each round, from which an interrupted training resumes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _SCHEMA = (
 def training_key(
     data: LabelledSentences, tuning: LabelledSentences, trees: TreeCorpus, config: LatentSvmConfig
 ) -> str:
-    """Return what tells one training from all others: its texts, trees and options."""
+    """Return what identifies a training: its texts, trees and options."""
     options = config.model_dump(mode="json")
-    for name in ("rounds", "patience"):  # more rounds go on where fewer ended
+    for name in ("rounds", "patience"):  # more rounds continue where fewer ended
         options.pop(name)
     corpora = (data.good, data.bad, tuning.good, tuning.bad, trees)
     found = [corpus.fingerprint.sha256 for corpus in corpora]
@@ -56,7 +56,7 @@ def training_key(
 
 
 class LatentCheckpoint(CheckpointFolder):
-    """What is known after the last complete round."""
+    """The state after the last complete round."""
 
     file_name: ClassVar[str] = "round.safetensors"
     told_by: ClassVar[str] = "sentences, trees or options"
@@ -82,10 +82,10 @@ class LatentCheckpoint(CheckpointFolder):
         self.write(tensors, key, regularization=repr(state.regularization), digest=state.digest)
 
     def load(self, key: str, features: LatentFeatures) -> TrainingState | None:
-        """Return the state, and give `features` what was added; None if there is no checkpoint.
+        """Return the state, and restore the added `features`; None if there is no checkpoint.
 
         Raises:
-            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            UsageError: ``E_CHECKPOINT`` if it belongs to another training.
             ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
         """
         tables = self.open(key)

@@ -1,4 +1,4 @@
-"""Sentences as a latent grammar sees them: tags of words, best trees, counts of productions."""
+"""Sentences of a latent grammar: tags of words, best trees, counts of productions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FeatureVectors:
         return len(self.starts) - 1
 
     def key(self, row: int) -> bytes:
-        """Return bytes that are equal for equal rows only."""
+        """Return bytes that are equal only for equal rows."""
         part = slice(self.starts[row], self.starts[row + 1])
         return self.features[part].tobytes() + b"|" + self.counts[part].tobytes()
 
@@ -129,14 +129,14 @@ class LatentFeatures:
         return self.grammar.features + len(self.added)
 
     def knows(self, word: str) -> bool:
-        """Return whether a word stands in the treebank."""
+        """Return whether a word occurs in the treebank."""
         return word in self._words
 
     def _class_tags(self, word: str) -> list[tuple[int, int]]:
         return self._classes.get(self._signatures(word, 1)) or self._classes.get(UNKNOWN, [])
 
     def entries(self, word: str, *, second: bool = False) -> list[Entry]:
-        """Return the tags of a word with what fires there.
+        """Return the tags of a word with the features that fire.
 
         Args:
             word: The word.
@@ -170,10 +170,10 @@ class LatentFeatures:
 
 
 class LatentSentences:
-    """Sentences of a latent grammar, ready to be parsed again and again.
+    """Sentences of a latent grammar, ready to be parsed repeatedly.
 
     Args:
-        features: What may fire.
+        features: The features.
         sentences: Each a sequence of words.
     """
 
@@ -185,7 +185,7 @@ class LatentSentences:
         self.tokens = np.array(tokens, np.int64)
         sizes = np.fromiter(map(len, sentences), np.int64, len(sentences))
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        # Which sentences the first lexicon gives no tree; weights do not change that.
+        # Sentences without a tree under the first lexicon; weights do not change that.
         self._failed: Places | None = None
         self._tables: dict[bool, tuple[int, Places, npt.NDArray[np.int64]]] = {}
 
@@ -208,9 +208,9 @@ class LatentSentences:
         """Return the best tree of each sentence.
 
         Args:
-            weights: One a feature.
-            threads: Kernel threads; results do not depend on it.
-            progress: Told how far it is.
+            weights: One per feature.
+            threads: Number of threads.
+            progress: Progress callback.
         """
         rows = np.arange(len(self))
         if self._failed is not None:
@@ -333,12 +333,12 @@ class LatentSentences:
 
 
 def _together(count: int, parts: Sequence[tuple[Places, Parses]]) -> Parses:
-    """Return the parses of sentences that were parsed in parts; the later ones count."""
+    """Return the parses of sentences that were parsed in parts; later ones replace earlier ones."""
     scores, second = np.full(count, -np.inf), np.zeros(count, np.bool_)
     sizes = np.zeros(count, np.int64)
     for rows, parses in parts:
         scores[rows], second[rows] = parses.scores, parses.is_second
-        sizes[rows] += np.diff(parses.starts)  # nothing but for one part
+        sizes[rows] += np.diff(parses.starts)  # non-zero in one part only
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     symbols, rules = np.empty(starts[-1], np.uint32), np.empty(starts[-1], np.uint32)
     for rows, parses in parts:

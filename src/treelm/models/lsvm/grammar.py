@@ -1,4 +1,4 @@
-"""The two grammars of the paper: read off a treebank, or any tree over the tags of the words."""
+"""The two grammars of the paper: read from a treebank, or any tree over the tags of the words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treelm.trees.tree import Tree
 Ids = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-#: Tags of more word types than this may be those of a word unlike all others.
+#: Tags of more word types than this are possible for a word unlike all others.
 OPEN_TYPES = 50
 ROOT = "ROOT"
 
@@ -33,7 +33,7 @@ class LatentGrammar:
     Args:
         symbols: Labels, sorted.
         rules: Rows (A, B, C), sorted by their strings.
-        tops: Symbols that may stand below ROOT, ascending.
+        tops: Symbols that may be below ROOT, ascending.
         words: Words of the treebank, sorted.
         classes: Classes of words that are not in it, sorted; the unknown class is among them.
         word_tags: Rows (tag, word), by word and tag.
@@ -69,7 +69,7 @@ class LatentGrammar:
 def read_grammar(
     trees: Iterable[Tree], config: LatentSvmConfig, profile: ProfileSource = "english"
 ) -> LatentGrammar:
-    """Return the grammar that the options ask for.
+    """Return the grammar that the options specify.
 
     Raises:
         EstimationError: ``E_NO_DATA`` without trees, ``E_UNARY`` for a unary production that is
@@ -81,14 +81,14 @@ def read_grammar(
 
 
 def _with_one_top(tree: Tree) -> Tree:
-    """Return the tree with one child below ROOT: several get FRAG between."""
+    """Return the tree with one child below ROOT: several are joined by FRAG."""
     if len(tree.children) == 1:
         return tree
     return Tree(tree.label, [Tree("FRAG", tree.children)])
 
 
 def markovized(trees: Iterable[Tree], config: LatentSvmConfig) -> Iterator[Tree]:
-    """Yield trees as the treebank grammar sees them."""
+    """Yield trees in the form of the treebank grammar."""
     topped = (_with_one_top(tree) for tree in trees)
     for tree in find_heads_all(topped):
         yield markovize(
@@ -116,7 +116,7 @@ def _treebank(
                 rules[str(node.label), str(left.label), str(right.label)] += 1
             else:
                 raise EstimationError(
-                    f'"{node.label}" stands over {len(node.children)} children; only ROOT may have '
+                    f'"{node.label}" has {len(node.children)} children; only ROOT may have '
                     "one child, and none more than two. Is ROOT inside a tree?",
                     code="E_UNARY",
                 )
@@ -221,6 +221,6 @@ def class_counts(
     open_tags = [tag for tag, words in types.items() if len(words) > OPEN_TYPES]
     for tag in open_tags or sorted({tag for tag, _ in counts}):
         counts[tag, UNKNOWN] += 1
-    if not counts:  # no word was seen once: any tag may be that of an unknown word
+    if not counts:  # no word was seen once: an unknown word may have any tag
         counts.update((tag, UNKNOWN) for tag in types)
     return counts

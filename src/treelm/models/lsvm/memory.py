@@ -1,4 +1,4 @@
-"""What training remembers from round to round: weights, and the trees of bad sentences."""
+"""What training keeps from round to round: weights, and the trees of bad sentences."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NOTHING = FeatureVectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros
 
 @dataclass
 class TrainingState:
-    """Everything that a round begins with.
+    """The state at the start of a round.
 
     Args:
         weights: Those of the last round.
-        best_weights: Those of the best round, before any round the first ones.
+        best_weights: Those of the best round; before any round, the initial ones.
         regularization: Weight of the squared norm, once it is chosen.
-        accuracies: Of every round.
+        accuracies: Accuracy of every round.
         memory: Distinct vectors of bad sentences.
         owners: The sentence of each.
-        digest: Of the points of the last round.
+        digest: Digest of the points of the last round.
         good: Vectors of the last trees of good sentences.
-        good_owners: The sentence of each, rising.
+        good_owners: The sentence of each, ascending.
     """
 
     weights: Floats
@@ -57,7 +57,7 @@ class TrainingState:
         return int(np.argmax(self.accuracies)) + 1
 
     def is_done(self, patience: int) -> bool:
-        """Return whether no round was better for so many rounds."""
+        """Return whether there was no better round for the given number of rounds."""
         return self.round > 0 and self.round - self.best_round >= patience
 
     def extend(self, size: int) -> None:
@@ -90,7 +90,7 @@ class TrainingState:
         self.owners = np.concatenate([self.owners, owners[new]])
 
     def take_good(self, vectors: FeatureVectors, owners: Places) -> None:
-        """Let vectors of good sentences stand in the place of their earlier ones.
+        """Replace the earlier vectors of good sentences.
 
         Args:
             vectors: Those of some good sentences.
@@ -99,12 +99,12 @@ class TrainingState:
         self.good, self.good_owners = _replaced(self.good, self.good_owners, vectors, owners)
 
     def points(self) -> tuple[FeatureVectors, Labels]:
-        """Return what the weights are fitted to, good sentences first, and the labels."""
+        """Return the points to fit the weights to, good sentences first, and the labels."""
         labels = np.repeat(np.array([1, -1], np.int8), [len(self.good), len(self.memory)])
         return joined([self.good, self.memory]), labels
 
     def same_points(self, vectors: FeatureVectors, before: str) -> bool:
-        """Return whether the points are those of the round before, and take note of them."""
+        """Return whether the points are those of the round before, and remember them."""
         digest = hashlib.sha256(vectors.starts.tobytes())
         digest.update(np.ascontiguousarray(vectors.features).tobytes())
         digest.update(np.ascontiguousarray(vectors.counts).tobytes())
@@ -112,7 +112,7 @@ class TrainingState:
         return self.digest == before
 
     def finish_round(self, accuracy: float) -> None:
-        """Take note of the accuracy of a round, and of its weights if they are the best."""
+        """Record the accuracy of a round, and its weights if they are the best."""
         if not self.accuracies or accuracy > max(self.accuracies):
             self.best_weights = self.weights
         self.accuracies.append(accuracy)

@@ -13,7 +13,7 @@ from treelm.models.lsvm.grammar import Floats
 
 Labels = npt.NDArray[np.int8]
 
-#: How often the solver may be asked for more exactness.
+#: How often the solver's tolerance may be tightened.
 _ATTEMPTS = 3
 
 
@@ -40,14 +40,14 @@ def solve(
 ) -> Floats:
     """Return the weights with the least objective, without a threshold.
 
-    The problem is convex, so the result does not depend on `start`; but it is never worse than it.
+    The problem is convex, so the result does not depend on `start`, but it is never worse than it.
 
     Args:
-        vectors: One point a row.
+        vectors: One point per row.
         labels: 1 or -1 for each.
         regularization: Weight of the squared norm.
-        start: Weights before.
-        tolerance: Relative exactness.
+        start: Initial weights.
+        tolerance: Relative tolerance.
         seed: Seed of the solver.
 
     Raises:
@@ -72,7 +72,7 @@ def _solve_one_class(
     """Solve a problem whose points have one label: a mirrored point is the same point."""
     if not len(labels):
         return np.zeros_like(start)
-    # liblinear wants two classes; -v with the label -y has the same loss as v with y.
+    # liblinear needs two classes; -v with the label -y has the same loss as v with y.
     sizes = np.diff(vectors.starts)
     counts = vectors.counts.copy()
     counts[: sizes[0]] *= -1.0
@@ -118,7 +118,7 @@ def _solve(
             random_state=seed,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what matters is the objective, looked at below
+            warnings.simplefilter("ignore")  # what matters is the objective, checked below
             machine.fit(matrix, labels)
         weights = np.asarray(machine.coef_[0], np.float64)
         value = objective(weights, vectors.times(weights), labels, regularization)

@@ -1,7 +1,7 @@
 """ARPA files: n-gram models of other toolkits, and ours for them.
 
-The file says log10 probabilities and back-off weights; it says nothing of the text behind them, so
-a model read from one has no counts and its corpora are unknown.
+The file has log10 probabilities and back-off weights, but nothing about the text behind them, so a
+model read from one has no counts and its corpora are unknown.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def read_arpa(source: Source, *, precision: Precision = "single", threads: int =
 
     Args:
         source: The file.
-        precision: How probabilities are stored; the file has single ones.
-        threads: Kernel threads.
+        precision: How probabilities are stored; the file has single precision.
+        threads: Number of threads.
 
     Raises:
         CorpusFormatError: ``E_ARPA`` with the line if the file is malformed.
@@ -58,7 +58,7 @@ def read_arpa(source: Source, *, precision: Precision = "single", threads: int =
 
 
 def write_arpa(model: NgramModel, target: Source) -> None:
-    """Write a model as an ARPA file, compressed if its name says so; it appears when complete.
+    """Write a model as an ARPA file, compressed if its name says so; it appears only when complete.
 
     Args:
         model: The model.
@@ -66,9 +66,9 @@ def write_arpa(model: NgramModel, target: Source) -> None:
     """
     if any(item.is_signature for item in model.vocabulary.entries):
         warnings.warn(
-            "the model knows unknown words by their signatures, and an ARPA file cannot say which "
-            "words stand for others: its readers will take all unknown words for <unk>, unless "
-            "they are replaced in the text first.",
+            "the model replaces unknown words by signatures, which an ARPA file cannot express: "
+            "its readers will take all unknown words for <unk>, unless they are replaced in the "
+            "text first.",
             TreelmWarning,
             stacklevel=2,
         )

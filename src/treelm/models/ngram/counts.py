@@ -1,4 +1,4 @@
-"""Counts of n-grams as a folder: counted anywhere, merged, and turned into a model later."""
+"""N-gram counts as a folder: counted anywhere, merged, and turned into a model later."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ EVENTS = "events"
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often every n-gram of a text occurs.
+    """The counts of all n-grams of a text.
 
     Args:
-        order: Words in an n-gram.
-        vocabulary: The words that the ids of the events stand for.
+        order: Length of the n-grams.
+        vocabulary: The words of the ids in the events.
         events: N-grams, the last word first, with their counts.
-        unigrams: How often each word was read, then the number of sentences.
+        unigrams: Count of each word, then the number of sentences.
         corpora: What was counted.
     """
 
@@ -68,11 +68,11 @@ class NgramCounts:
 
         Args:
             corpus: The text, or trees whose words it is.
-            order: Words in an n-gram.
+            order: Length of the n-grams.
             vocabulary: The words to know; by default all words of the text.
-            threads: Kernel threads; results do not depend on it.
-            memory: How much memory may be used; results do not depend on it.
-            progress: Told how far it is.
+            threads: Number of threads.
+            memory: Memory limit.
+            progress: Progress callback.
 
         Raises:
             EstimationError: ``E_NO_DATA`` for an empty text.
@@ -114,10 +114,10 @@ class NgramCounts:
 
     @classmethod
     def load(cls, folder: Source) -> NgramCounts:
-        """Return the counts of a folder, used where they lie.
+        """Return the counts of a folder, mapped and not copied.
 
         Raises:
-            ModelFileError: if the folder holds no counts, or not those that were saved.
+            ModelFileError: if the folder has no counts, or they were changed.
         """
         opened = open_folder(Path(folder))
         order = opened.manifest.config.get("order")
@@ -127,7 +127,7 @@ class NgramCounts:
             or not 1 <= order <= LARGEST_ORDER
         ):
             raise ModelFileError(
-                f"{opened.path}: this folder holds no counts of n-grams; make some with "
+                f"{opened.path}: this folder has no n-gram counts; make some with "
                 "`treelm counts build`.",
                 code="E_MANIFEST",
             )
@@ -151,8 +151,8 @@ def merge_ngram_counts(
 
     Args:
         parts: Counts of the same order.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        threads: Number of threads.
+        memory: Memory limit.
 
     Raises:
         UsageError: if there are none, or orders differ.
@@ -246,10 +246,10 @@ def encode_corpus(
         )
 
     # Where the vocabulary was made from this very text by the streaming rule, words are unknown
-    # up to the place at which they entered it.
+    # until the place where they entered it.
     text = encode(training=True)
     if not len(text.ids):
-        raise EstimationError("the text holds no words to train on.", code="E_NO_DATA")
+        raise EstimationError("the text contains no words to train on.", code="E_NO_DATA")
     source = vocabulary.source
     same = (source.get("sentences"), source.get("tokens")) == (len(text), len(text.ids))
     if not same and any(item.entry is not None for item in vocabulary.entries):
@@ -260,15 +260,15 @@ def encode_corpus(
 def encode_measured(
     measure: TextCorpus | TreeCorpus, vocabulary: Vocabulary, *, threads: int, progress: Progress
 ) -> EncodedText:
-    """Return a text that a model over the vocabulary is measured on as ids.
+    """Return the ids of a text for evaluating a model over the vocabulary.
 
     Raises:
-        CorpusFormatError: ``E_NO_DATA`` if it holds no sentence.
+        CorpusFormatError: ``E_NO_DATA`` if it has no sentence.
     """
     try:
         return encode_corpus(measure, vocabulary, threads=threads, progress=progress)[1]
     except EstimationError as error:
         raise CorpusFormatError(
-            f"{corpus_name(measure)}: holds no sentence to measure on. Is it the right file?",
+            f"{corpus_name(measure)}: contains no sentence to measure on. Is it the right file?",
             code="E_NO_DATA",
         ) from error

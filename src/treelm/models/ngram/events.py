@@ -62,11 +62,12 @@ def ngram_template(order: int) -> EventTemplate:
 
 
 def ngram_chain(order: int, space: WordSpace) -> Chain:
-    """Return the chain of an n-gram model: one word less at each level."""
+    """Return the chain of an n-gram model: one word fewer at each level."""
     return Chain.words(order, space.start)
 
 
-#: Sentences handed to the kernel at a time: between them Ctrl-C is heard and progress shown.
+#: Number of sentences passed to the kernel at a time: in between, Ctrl-C works and progress is
+#: #: shown.
 PIECE = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""Sentences drawn from an n-gram table, many at a time."""
+"""Sampling sentences from an n-gram table, many at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treelm.estimation.backoff_table import BackoffTable
 def advance_contexts(
     table: BackoffTable, contexts: Ids, words: Ids
 ) -> tuple[npt.NDArray[np.float64], Ids]:
-    """Return ln p of words after contexts, and the contexts that come next, one row a word."""
+    """Return ln p of words after contexts, and the contexts that come next, one row per word."""
     log_probs, after = table.advance(contexts, words)
     return log_probs, after.reshape(contexts.shape)  # unigrams have rows without columns
 
@@ -30,7 +30,7 @@ class DrawnIds(NamedTuple):
 def sample_sentences(
     table: BackoffTable, start: Ids, end: int, numbers: range, *, seed: int, max_words: int
 ) -> list[DrawnIds]:
-    """Return one sentence for each number; it depends on that, on the seed and on nothing else.
+    """Return one sentence for each number; it depends only on that and the seed.
 
     Args:
         table: The n-gram table.
@@ -38,7 +38,7 @@ def sample_sentences(
         end: Id of the sentence end.
         numbers: Numbers of the sentences.
         seed: Seed.
-        max_words: A sentence is cut after so many words.
+        max_words: A longer sentence is cut after this many words.
     """
     count = len(numbers)
     words: list[list[int]] = [[] for _ in numbers]

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from treelm.models.interface.states import pack_numbers, state_bytes
 
-#: Stands for no word in a context.
+#: Means "no word" in a context.
 NONE = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class NgramState:
-    """The words that count for the next one.
+    """The words that matter for the next one.
 
     Args:
-        context: Their ids, the latest first, no more than the table knows a context for.
-        first: Whether no word has been seen yet, where that changes what stands for a word.
+        context: Their ids, the latest first, no more than the table has a context for.
+        first: Whether no word has been seen yet, where that changes the symbol of a word.
         model: The model it belongs to.
     """
 

@@ -48,7 +48,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         grammar: The rules.
         lexicon: The words.
         unigram_counts: Count of each id in the training text, that of ``</s>`` last.
-        config: How it was trained.
+        config: Options it was trained with.
         corpora: What it was trained on.
     """
 
@@ -78,7 +78,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What kind of numbers it gives."""
+        """What kind of numbers it returns."""
         return ModelInfo(
             exactness="exact",
             normalized=self.lexicon.normalized,
@@ -116,13 +116,13 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[PackedForest | None]:
-        """Return what pruning leaves of every sentence's trees; None for no words.
+        """Return the pruned forest of every sentence; None for no words.
 
         Args:
             sentences: Each a sequence of words.
-            least: Rules that are expected less often are left out too.
-            options: How the parser works; None for the model's own way.
-            threads: Kernel threads; results do not depend on it.
+            least: Rules expected less often than this are left out too.
+            options: Parser options; None for the model's own.
+            threads: Number of threads.
         """
         parser = self._k_best_parsers(options or self.parser_options)
         return parse_forests(parser, sentences, least=least, threads=threads)
@@ -135,14 +135,14 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     @property
     def parser_options(self) -> ParserOptions:
-        """How it parses unless told otherwise."""
+        """The default parser options."""
         return ParserOptions()
 
     def _k_best_parser(self, options: ParserOptions) -> KBestParser:
         return KBestParser(self._parsers(options), self._restored)
 
     def _restored(self, tree: Tree) -> Tree:
-        """Return a tree of the grammar as the treebank would have it."""
+        """Return a tree of the grammar in the form of the treebank."""
         return tree
 
     def parse_many(
@@ -156,7 +156,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
-        """Return trees as the grammar sees them."""
+        """Return trees in the form of the grammar."""
         return build_binary_trees([PackedTrees.from_trees(trees)], keep_cycles=True)
 
     @cached_property
@@ -167,12 +167,12 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the joint natural log probability of each tree and its words, exactly.
 
         Args:
-            trees: Trees below ROOT, as a reader or a parser gives them.
-            threads: Kernel threads; results do not depend on it.
+            trees: Trees below ROOT, as a reader or a parser returns them.
+            threads: Number of threads.
 
         Returns:
-            One number a tree: that of its one derivation, summed over subcategories; minus infinity
-            for what the grammar cannot make.
+            One number per tree: that of its one derivation, summed over subcategories; minus
+            infinity for trees that the grammar cannot derive.
         """
         made = self._binary_trees(trees)
         return self._tree_scores.log_probs(made, len(trees), threads=threads)
@@ -222,11 +222,11 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     def lower_bounds(
         self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
     ) -> FloatArray:
-        """Return the log probabilities of sentences in what pruning leaves of their charts."""
+        """Return the log probabilities of sentences in their pruned charts."""
         return self._parsers(options).lower_bounds(sentences, threads=threads)
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
-        """Return the model as one that scores sentences faster, by lower bounds.
+        """Return a view of the model that scores sentences faster, by lower bounds.
 
         Args:
             pruning: fast, default or accurate, as in parsing.
@@ -236,16 +236,16 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     def sample(
         self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
     ) -> list[Sample]:
-        """Return sentences drawn from the grammar, with their trees.
+        """Return sentences sampled from the grammar, with their trees.
 
         Args:
-            count: How many.
-            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            count: Number of sentences.
+            seed: Sentence i depends on the seed and on i alone, not on how many are sampled.
             first: Number of the first sentence.
-            max_words: A sentence with more words is given up and marked as not complete.
+            max_words: A sentence with more words is abandoned and marked as not complete.
 
         Raises:
-            UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not add up to one.
+            UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not sum to one.
         """
         drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
         done = [self._restored(tree) for tree, _ in drawn if tree is not None]
@@ -271,7 +271,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     @classmethod
     @abstractmethod
     def _fits(cls, grammar: Grammar, config: OwnConfig) -> bool:
-        """Return whether a grammar is one that the options give."""
+        """Return whether a grammar fits the options."""
 
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:

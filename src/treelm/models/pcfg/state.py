@@ -9,7 +9,7 @@ from treelm.models.interface.states import pack_numbers, state_bytes
 
 @dataclass(frozen=True, slots=True)
 class PrefixState:
-    """All words so far: any of them may matter for what comes.
+    """All words so far: any of them may matter later.
 
     Args:
         words: Their ids.

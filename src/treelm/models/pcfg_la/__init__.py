@@ -1,1 +1,1 @@
-"""Grammars with latent annotations, trained by splitting and merging."""
+"""Grammars with latent annotations, trained by split-merge."""

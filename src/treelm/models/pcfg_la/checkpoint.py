@@ -1,4 +1,4 @@
-"""Checkpoints: the grammar after each cycle, from which an interrupted training goes on."""
+"""Checkpoints: the grammar after each cycle, from which an interrupted training resumes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from treelm.store.tables import Tables
 
 
 def training_key(trees: LatentTrees, config: PcfgLaConfig, held_out: str | None) -> str:
-    """Return what tells one training from all others: its trees and its options."""
+    """Return what identifies a training: its trees and its options."""
     options = config.model_dump(mode="json")
-    options.pop("cycles")  # more cycles go on where fewer ended
+    options.pop("cycles")  # more cycles continue where fewer ended
     digest = hashlib.sha256(json.dumps([options, held_out], sort_keys=True).encode())
     made, tagged = trees.trees, trees.tagged
     digest.update("\n".join((*made.symbols, *tagged.words)).encode("utf-8", "surrogatepass"))
@@ -55,7 +55,7 @@ class Checkpoint(CheckpointFolder):
         """Return the grammar and the number of cycles done, or None if there is no checkpoint.
 
         Raises:
-            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            UsageError: ``E_CHECKPOINT`` if it belongs to another training.
             ModelFileError: ``E_CHECKPOINT`` or ``E_MODEL_TABLES`` if it is damaged.
         """
         tables = self.open(key)
@@ -64,8 +64,8 @@ class Checkpoint(CheckpointFolder):
         cycle = tables.metadata.get("cycle", "")
         if not cycle.isdecimal() or not 1 <= int(cycle[:4]) <= cycles:
             raise UsageError(
-                f"{visible(str(self.folder))}: the checkpoint is that of cycle {visible(cycle)}, "
-                f"and {cycles} were asked for. Ask for as many or more.",
+                f"{visible(str(self.folder))}: the checkpoint is from cycle {visible(cycle)}, "
+                f"but {cycles} were requested. Request as many or more.",
                 code="E_CHECKPOINT",
             )
         return self._state(tables, trees, int(cycle)), int(cycle)

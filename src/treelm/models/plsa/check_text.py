@@ -1,4 +1,4 @@
-"""Text on which weights are found: cut from the training text, or shown to be another."""
+"""The held-out text for weights: split from the training text, or checked to be different."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, sizes_between
 from treelm.errors import EstimationError
 
-#: Every so many documents, one is held out.
+#: One document in this many is held out.
 ONE_IN = 20
-#: A larger share of held-out sentences that stand in the training text is no accident.
+#: A larger share of held-out sentences in the training text is no accident.
 LARGEST_OVERLAP = 0.01
 #: Shorter sentences are often the same by accident.
 SHORTEST = 8
@@ -30,9 +30,9 @@ def part_of(text: EncodedText, documents: npt.NDArray[np.bool_]) -> EncodedText:
 
 
 def split_text(text: EncodedText) -> tuple[EncodedText, EncodedText]:
-    """Return a text without every twentieth document, and these documents.
+    """Return a text without every twentieth document, and those documents.
 
-    Of a text with fewer documents every twentieth sentence is held out; of a very short one,
+    From a text with fewer documents, every twentieth sentence is held out; of a very short one,
     everything is used twice.
 
     Args:
@@ -86,7 +86,7 @@ def sentence_hashes(text: EncodedText, *, shortest: int = SHORTEST) -> npt.NDArr
 
 
 def check_overlap(text: EncodedText, held_out: EncodedText) -> None:
-    """Refuse a held-out text whose sentences stand in the training text.
+    """Refuse a held-out text whose sentences occur in the training text.
 
     Sentences of fewer than eight words do not count: they are the same by accident.
 
@@ -96,7 +96,7 @@ def check_overlap(text: EncodedText, held_out: EncodedText) -> None:
     """
     if not len(held_out):
         raise EstimationError(
-            "the held-out text holds no sentence. Is it the right file?", code="E_NO_DATA"
+            "the held-out text contains no sentence. Is it the right file?", code="E_NO_DATA"
         )
     asked = sentence_hashes(held_out)
     if not len(asked):
@@ -104,7 +104,7 @@ def check_overlap(text: EncodedText, held_out: EncodedText) -> None:
     share = float(np.isin(asked, sentence_hashes(text)).mean())
     if share > LARGEST_OVERLAP:
         raise EstimationError(
-            f"{share:.1%} of the held-out sentences stand in the training text too, so weights "
+            f"{share:.1%} of the held-out sentences also occur in the training text, so weights "
             "found on them would trust the counts too much. Hold out other documents.",
             code="E_OVERLAP",
         )

@@ -1,4 +1,4 @@
-"""Checkpoints of a training with topics: PLSA and EM, after every iteration."""
+"""Checkpoints of training with topics: PLSA and EM, after every iteration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _EmFile(CheckpointFolder):
 
 
 class PlsaCheckpoint:
-    """A folder beside the model that holds the last complete iteration.
+    """A folder beside the model with the last complete iteration.
 
     Args:
         folder: The folder.
@@ -53,10 +53,10 @@ class PlsaCheckpoint:
         self.plsa: PlsaState | None = None
 
     def begin(self, trainer: PlsaTrainer, vocabulary: Vocabulary, *, resume: bool) -> None:
-        """Look for an interrupted training; without `resume` forget it.
+        """Look for an interrupted training; without `resume` discard it.
 
         Raises:
-            UsageError: ``E_CHECKPOINT`` if it is another one.
+            UsageError: ``E_CHECKPOINT`` if it is a different one.
             ModelFileError: if it is damaged.
         """
         self._key = _training_key(trainer, vocabulary)
@@ -98,10 +98,10 @@ class PlsaCheckpoint:
         self._em.write(tensors, self._key)
 
     def restore(self, trainer: PlsaTrainer) -> bool:
-        """Bring a predictor to where it was interrupted; return whether there was anything.
+        """Restore an interrupted predictor; return whether there was a checkpoint.
 
         Raises:
-            UsageError: ``E_CHECKPOINT`` if it is that of another training.
+            UsageError: ``E_CHECKPOINT`` if it belongs to another training.
             ModelFileError: if it is damaged.
         """
         tables = self._em.open(self._key) if self._resume else None
@@ -147,10 +147,10 @@ def _tensors(prefix: str, parameters: Parameters) -> dict[str, npt.NDArray[Any]]
 
 
 def _training_key(trainer: PlsaTrainer, vocabulary: Vocabulary) -> str:
-    """Return what tells one training from all others: its texts, words and options."""
+    """Return what identifies a training: its texts, words and options."""
     options = trainer.config.model_dump(mode="json")
     for name in ("iterations", "plsa_iterations", "kept_mass", "held_out_perplexity"):
-        # More iterations go on where fewer ended, and the rest is what training finds.
+        # More iterations continue where fewer ended, and the rest is the result of training.
         options.pop(name)
     digest = hashlib.sha256(json.dumps([options, vocabulary.fingerprint], sort_keys=True).encode())
     for text in (trainer.text, trainer.held_out):

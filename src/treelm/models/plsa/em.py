@@ -21,8 +21,8 @@ class PlsaState:
     """PLSA after some iterations.
 
     Args:
-        word_topics: p(w|g), one row a word, one column a topic.
-        document_topics: p(g|d), one row a document.
+        word_topics: p(w|g), one row per word, one column per topic.
+        document_topics: p(g|d), one row per document.
         history: Log likelihood before each iteration.
     """
 
@@ -32,11 +32,11 @@ class PlsaState:
 
     @property
     def iterations(self) -> int:
-        """Iterations that were made."""
+        """Number of iterations done."""
         return len(self.history)
 
     def gained_less_than(self, tolerance: float) -> bool:
-        """Return whether the last iteration but one gained less, relative to the likelihood."""
+        """Return whether the last known gain, relative to the likelihood, was smaller."""
         if len(self.history) < 2:
             return False
         before, after = self.history[-2:]
@@ -48,8 +48,8 @@ class KeptTopics:
     """The few topics that each training document keeps.
 
     Args:
-        topics: One row a document, ascending.
-        shares: Their shares, which add up to 1 in every row.
+        topics: One row per document, ascending.
+        shares: Their shares, which sum to 1 in every row.
         mass: Mean share of the kept topics before the others were dropped.
     """
 
@@ -62,9 +62,9 @@ def start_plsa(words: int, documents: int, topics: int, *, seed: int) -> PlsaSta
     """Return random words for every topic, and all topics equal in every document.
 
     Args:
-        words: Words that there are.
-        documents: Documents that there are.
-        topics: Topics that there are.
+        words: Number of words.
+        documents: Number of documents.
+        topics: Number of topics.
         seed: The share of a word in a topic depends on the seed, the word and the topic alone.
 
     Examples:
@@ -95,8 +95,8 @@ def plsa_step(
     Args:
         counts: Words in documents.
         state: The state before; it is not changed.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how many documents are done.
+        threads: Number of threads.
+        progress: Called with the number of documents done.
     """
     words = np.array(state.word_topics)
     documents = np.array(state.document_topics)
@@ -119,15 +119,15 @@ def fit_plsa(
     progress: Progress = SILENT,
     after_step: Callable[[PlsaState], None] | None = None,
 ) -> PlsaState:
-    """Return topics after EM has converged, or after so many iterations.
+    """Return topics after EM has converged, or after a number of iterations.
 
     Args:
         counts: Words in documents.
-        start: Where to begin, or to go on.
-        iterations: Most iterations, those of `start` included.
+        start: The initial state, or one to resume from.
+        iterations: Maximum number of iterations, those of `start` included.
         tolerance: A smaller relative gain ends it.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how many documents are done.
+        threads: Number of threads.
+        progress: Called with the number of documents done.
         after_step: Called after every iteration, for example to write a checkpoint.
     """
     state = start
@@ -142,8 +142,8 @@ def keep_topics(document_topics: Floats, keep: int) -> KeptTopics:
     """Return the largest topics of every document, their shares divided by their sum.
 
     Args:
-        document_topics: p(g|d), one row a document.
-        keep: Topics that are kept; of equal ones the first.
+        document_topics: p(g|d), one row per document.
+        keep: Number of topics to keep; of equal ones the first.
 
     Examples:
         >>> kept = keep_topics(np.array([[0.1, 0.6, 0.3]]), 2)

@@ -9,10 +9,10 @@ from treelm.models.plsa.config import PlsaConfig
 
 
 def predictor_lattice(words: int, config: PlsaConfig) -> Lattice:
-    """Return the lattice of a predictor: last words, topic or none.
+    """Return the lattice of a predictor: last words, and perhaps a topic.
 
     Args:
-        words: Words that are predicted, the sentence end included.
+        words: Number of words that can be predicted, the sentence end included.
         config: Order and topics.
     """
     return Lattice.grid(words, words=config.order - 1, topics=config.topics > 0)

@@ -25,11 +25,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TopicMixture:
-    """p(g|d) after so many words of a document; never changed.
+    """p(g|d) after some words of a document; immutable.
 
     Args:
         data: The shares of all topics, as the bytes of float64 numbers.
-        steps: Words and sentence ends that the document had so far.
+        steps: Number of words and sentence ends of the document so far.
 
     Examples:
         >>> mixture = TopicMixture.of([0.75, 0.25])
@@ -62,9 +62,10 @@ class TopicMixture:
         """Return the probability of a word, and the mixture after it, equations (22) and (24).
 
         Args:
-            probs: What each topic gives the word; with several parses, their weighted sum.
-            keep: Topics that predict it.
-            rate: eta; 0 if the document does not change its topics.
+            probs: Probability of the word under each topic; with several parses, their weighted
+                sum.
+            keep: The topics that predict it.
+            rate: eta; 0 if the topics of the document stay the same.
         """
         with kernel_errors("updating topics"):
             prob, shares = _native.topic_step(self.shares, probs, keep=keep, rate=rate)
@@ -80,7 +81,7 @@ class TopicMixture:
 
         Args:
             context: What `to_context` returned for the sentence before, or a new document.
-            prior: Topics of a document that nothing is known of.
+            prior: Topics of an unknown document.
 
         Raises:
             UsageError: ``E_STATE_MODEL`` for the context of another model.
@@ -90,7 +91,7 @@ class TopicMixture:
         steps, *shares = context.memory
         if len(shares) != len(prior):
             raise UsageError(
-                f"this context remembers {len(shares)} topics, and the model has {len(prior)}. "
+                f"this context has {len(shares)} topics, but the model has {len(prior)}. "
                 "Contexts belong to the model that made them.",
                 code="E_STATE_MODEL",
             )
@@ -105,7 +106,7 @@ class TopicMixture:
         """Return the mixture whose `to_bytes` gave these bytes.
 
         Raises:
-            UsageError: ``E_STATE_BYTES`` if they are none.
+            UsageError: ``E_STATE_BYTES`` if they are not a mixture.
         """
         pieces = unpack_pieces(packed)
         if len(pieces) != 2 or len(pieces[1]) != 8 * topics:
@@ -121,7 +122,7 @@ class TopicMixture:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """Where a model with topics stands: the last words, and the topics of the document.
+    """The state of a topic model: the last words, and the topics of the document.
 
     Args:
         context: Ids of the last words, the latest first.
@@ -152,13 +153,13 @@ class TopicState:
 
         Args:
             packed: The bytes.
-            width: Words of a context.
-            symbols: Ids of a context lie below this.
-            topics: Topics that there are.
+            width: Number of words of a context.
+            symbols: Ids of a context are below this number.
+            topics: Number of topics.
             model: The model it belongs to.
 
         Raises:
-            UsageError: ``E_STATE_BYTES`` if they are no state of such a model.
+            UsageError: ``E_STATE_BYTES`` if they are not a state of such a model.
         """
         pieces = unpack_pieces(packed)
         if len(pieces) != 2:

@@ -39,9 +39,9 @@ class PlsaReport:
     """One iteration of the predictor's EM.
 
     Args:
-        log_likelihood: Of the training text before the iteration.
-        perplexity: Of the training text before the iteration.
-        held_out_perplexity: Of the held-out text with the weights that were found for it.
+        log_likelihood: Log likelihood of the training text before the iteration.
+        perplexity: Perplexity of the training text before the iteration.
+        held_out_perplexity: Perplexity of the held-out text with the weights found on it.
     """
 
     log_likelihood: float
@@ -51,13 +51,13 @@ class PlsaReport:
 
 @dataclass(frozen=True)
 class Parameters:
-    """All that EM changes.
+    """Everything that EM changes.
 
     Args:
         counts: Expected counts of the last node of the lattice.
         shares: p(g|d) of the topics that each document keeps.
-        weights: Of the lattice.
-        held_out_perplexity: With these.
+        weights: Weights of the lattice.
+        held_out_perplexity: Held-out perplexity with these.
     """
 
     counts: Counts
@@ -68,15 +68,15 @@ class Parameters:
 
 @dataclass
 class PlsaTrainer:
-    """A predictor with topics on its way: counts, topics of documents, weights.
+    """A predictor with topics in training: counts, topics of documents, weights.
 
     Args:
         text: The training text.
-        held_out: The text on which weights are found.
+        held_out: The held-out text for the weights.
         config: Options.
-        words: Words of the vocabulary.
-        threads: Kernel threads; results do not depend on it.
-        progress: Told how far it is.
+        words: Number of words of the vocabulary.
+        threads: Number of threads.
+        progress: Progress callback.
     """
 
     text: EncodedText
@@ -96,7 +96,7 @@ class PlsaTrainer:
 
     @property
     def events(self) -> int:
-        """Words and sentence ends of the training text."""
+        """Number of words and sentence ends of the training text."""
         return len(self.text.ids) + len(self.text)
 
     @property
@@ -109,10 +109,10 @@ class PlsaTrainer:
         return corpus_topics(self.kept, sizes, self.config.topics)
 
     def count(self, plsa: PlsaState | None) -> None:
-        """Count every event, divided among the topics its document keeps as PLSA divides it.
+        """Count every event, distributed over the topics its document keeps as in PLSA.
 
         Args:
-            plsa: The topics; None where there are none.
+            plsa: The topics; None for a model without topics.
         """
         end = self.words
         limits = [end + 2] * (self.config.order - 1)
@@ -141,7 +141,7 @@ class PlsaTrainer:
             self.tables = events.tables(progress=self.progress)
 
     def _add_words(self, events: LatticeEvents, plsa: PlsaState, kept: KeptTopics) -> None:
-        """Add the words of topics that look at nothing else: what PLSA itself counts."""
+        """Add the words of topics without other context: what PLSA itself counts."""
         topics = self.config.topics
         mixtures = np.zeros((len(kept.topics), topics))
         np.put_along_axis(mixtures, kept.topics.astype(np.int64), kept.shares, axis=1)
@@ -179,7 +179,7 @@ class PlsaTrainer:
         """Find the weights of the lattice on the held-out text.
 
         Args:
-            rounds: How often; the topics of held-out words depend on the weights before.
+            rounds: Number of rounds; the topics of held-out words depend on the previous weights.
         """
         self.used = self.tables.cut(self.config.cutoff)
         weights: LatticeWeights | None = getattr(self, "weights", None)
@@ -243,10 +243,10 @@ class PlsaTrainer:
         """Iterate until the likelihood of the training text gains little, or falls.
 
         With smoothing it may fall: then the parameters before the fall are kept. A predictor that
-        looks at topics alone is what PLSA found, and stays as it is.
+        uses topics only is the result of PLSA, and stays as it is.
 
         Args:
-            after: Told about every iteration.
+            after: Called after every iteration.
         """
         if not self.config.topics or self.config.order == 1:
             return
@@ -273,7 +273,7 @@ class PlsaTrainer:
         return later - earlier < self.config.tolerance * abs(earlier)
 
     def parameters(self) -> Parameters:
-        """Return a copy of all that EM changes."""
+        """Return a copy of everything that EM changes."""
         assert self.kept is not None
         return Parameters(
             np.array(self.tables.top_counts()),
@@ -283,7 +283,7 @@ class PlsaTrainer:
         )
 
     def set(self, parameters: Parameters) -> None:
-        """Go back, or on, to other parameters."""
+        """Restore other parameters, earlier or later ones."""
         assert self.kept is not None
         self.tables.refill(parameters.counts)
         self.used = self.tables.cut(self.config.cutoff)
@@ -292,7 +292,7 @@ class PlsaTrainer:
         self.held_out_perplexity = parameters.held_out_perplexity
 
     def model(self, vocabulary: Vocabulary, corpora: tuple[TrainingCorpus, ...]) -> PlsaModel:
-        """Return what was trained."""
+        """Return the trained predictor."""
         counts = np.bincount(self.text.ids, minlength=self.words + 1).astype(np.uint64)
         counts[self.words] = len(self.text)
         return PlsaModel(

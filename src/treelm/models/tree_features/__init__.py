@@ -1,4 +1,4 @@
-"""Classifiers by counts of what one parse of a sentence shows."""
+"""Classifiers over feature counts of one parse of a sentence."""
 
 from treelm.models.tree_features.model import TreeFeaturesModel
 

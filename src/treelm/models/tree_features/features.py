@@ -23,7 +23,7 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.heads import find_heads_all
 from treelm.trees.tree import Tree
 
-#: Sentences that are parsed and looked at together.
+#: Number of sentences parsed and processed together.
 _BATCH = 512
 
 
@@ -47,10 +47,10 @@ def best_parses(
     """Yield the best parse of every sentence; a flat tree where there is none.
 
     Args:
-        parser: What gives trees.
+        parser: The parser.
         sentences: Each a sequence of words, at least one.
-        config: How a grammar prunes.
-        threads: Kernel threads; results do not depend on it.
+        config: Options, with the pruning of a grammar.
+        threads: Number of threads.
     """
     rest = iter(sentences)
     options = ParserOptions(pruning=config.pruning)
@@ -79,9 +79,9 @@ def tree_features(
 
     Args:
         parses: The trees, each with the log probability of its words.
-        config: What is counted.
-        grammar: Fragments, if these are counted.
-        threads: Kernel threads; results do not depend on it.
+        config: Options: which features are counted.
+        grammar: Fragments, if they are counted.
+        threads: Number of threads.
     """
     rest = iter(parses)
     while found := list(islice(rest, _BATCH)):
@@ -127,7 +127,7 @@ class FeatureMatrix:
 
     def matrix(self) -> Any:
         """Return the sparse matrix."""
-        sparse = import_extra("scipy.sparse", "Classifying by features of trees")
+        sparse = import_extra("scipy.sparse", "Classifying by tree features")
         width = len(self.ids if self._fixed is None else self._fixed)
         starts = np.concatenate([[0], np.cumsum([len(row) for row in self._columns])])
         return sparse.csr_matrix(
@@ -140,7 +140,7 @@ class FeatureMatrix:
         )
 
     def frequent(self, least: int) -> tuple[tuple[str, ...], Any]:
-        """Return the names of features in so many sentences, sorted, and the matrix of these."""
+        """Return the names of features in enough sentences, sorted, and their matrix."""
         matrix = self.matrix()
         sentences = np.bincount(matrix.indices, minlength=len(self.ids))
         names = sorted(name for name, column in self.ids.items() if sentences[column] >= least)

@@ -21,7 +21,7 @@ from treelm.trees.tree import Tree
 Ids = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
-#: Heights and numbers of open children from here on are one.
+#: Heights and numbers of open children from here on are one class.
 _LARGEST = 8
 _OPEN = "*"
 
@@ -81,12 +81,12 @@ class FragmentGrammar(PickledFields):
         return len(self.counts)
 
     def check(self) -> None:
-        """Look whether everything fits together.
+        """Check that everything fits together.
 
         Raises:
             EstimationError: ``E_ARGUMENT`` if it does not.
         """
-        assert self._cover is not None  # making it looks at everything
+        assert self._cover is not None  # making it checks everything
 
     @classmethod
     def sample(
@@ -97,7 +97,7 @@ class FragmentGrammar(PickledFields):
         Args:
             trees: The trees.
             config: How they are sampled.
-            progress: Told how far it is.
+            progress: Progress callback.
         """
         kept = list(trees)
         counts = Counter(rule_of(node) for tree in kept for node in tree.preorder())
@@ -165,7 +165,7 @@ class FragmentGrammar(PickledFields):
 
         Args:
             trees: The trees.
-            threads: Kernel threads; results do not depend on it.
+            threads: Number of threads.
         """
         with kernel_errors("cutting trees"):
             starts, fragments, heights, opens = self._cover.derive(

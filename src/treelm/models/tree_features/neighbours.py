@@ -7,16 +7,16 @@ from itertools import pairwise
 
 from treelm.models.tree_features.spans import Node
 
-#: Most tags in a row.
+#: Maximum number of tags in a row.
 _TAGS = 5
-#: Most heads on the way from a word to the top.
+#: Maximum number of heads on the way from a word to the top.
 _HEADS = 4
-#: What of neighbours is looked at: w for a word, t for a tag, - for nothing.
+#: What is used of neighbours: w for the word, t for the tag, - for nothing.
 _MIXED = ("ww", "www", "wtt", "twt", "ttw", "w-w", "wttt", "tttw", "w--w")
 
 
 def neighbour_features(nodes: list[Node]) -> Iterator[str]:
-    """Yield what stands in a row, how it is joined, and which heads stand above each word.
+    """Yield sequences of neighbours, how they are joined, and the heads above each word.
 
     Args:
         nodes: A tree's nodes in preorder.

@@ -1,4 +1,4 @@
-"""Features of trees in the manner of Charniak and Johnson (2005)."""
+"""Tree features after Charniak and Johnson (2005)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PUNCTUATION = frozenset({".", ",", ":", "``", "''", "-RRB-", "-LRB-"})
 _COORDINATION = frozenset({"CC", "CONJP"})
 #: Depths to which the sisters of a coordination are compared.
 _DEPTHS = 4
-#: Ancestors of a word that are looked at.
+#: Number of ancestors of a word used.
 _ANCESTORS = 3
-#: Width of a class of log probabilities of a word, alone and with the length of the sentence.
+#: Bin width of log probabilities per word, alone and with the length of the sentence.
 _NATS, _WIDE_NATS = 0.2, 0.5
 
 
@@ -42,7 +42,7 @@ def rerank_features(tree: Tree, log_prob: float = math.nan) -> Counter[str]:
 
     Args:
         tree: Below ROOT, with head children.
-        log_prob: What the parser makes of the words; not a number if it is not known.
+        log_prob: The parser's log probability of the words; NaN if unknown.
     """
     nodes = nodes_of(tree)
     found: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def rerank_features(tree: Tree, log_prob: float = math.nan) -> Counter[str]:
 
 
 def _chance(log_prob: float, words: int) -> Iterator[str]:
-    """Yield how probable the words are to the parser: of each word, and beside the length."""
+    """Yield the parser's log probability per word, alone and with the length."""
     if math.isfinite(log_prob):
         each = log_prob / words
         yield f"log-prob {math.floor(each / _NATS)}"
@@ -76,7 +76,7 @@ def _above(nodes: list[Node], node: Node) -> str:
 
 
 def _rule(nodes: list[Node], node: Node) -> Iterator[str]:
-    """Yield rules with what stands above them, and sequences of children."""
+    """Yield rules with their ancestors, and sequences of children."""
     labels = [nodes[child].label for child in node.children]
     rule = f"{node.label} -> {' '.join(labels)}"
     parent = _above(nodes, node)
@@ -150,7 +150,7 @@ def _coordination(nodes: list[Node], node: Node) -> Iterator[str]:
 
 
 def _word(nodes: list[Node], node: Node) -> Iterator[str]:
-    """Yield a word and its tag, with more and more of what stands above."""
+    """Yield a word and its tag, with more and more ancestors."""
     path = node.label
     yield f"word {node.word}"
     yield f"word+0 {node.word} {path}"
@@ -165,7 +165,7 @@ def _word(nodes: list[Node], node: Node) -> Iterator[str]:
 
 
 def _right_branch(nodes: list[Node]) -> dict[str, int]:
-    """Return how many phrases stand on the way to the last word that is no punctuation."""
+    """Return the number of phrases on the way to the last word that is not punctuation."""
     last = max(
         (node.start for node in nodes if node.word is not None and node.label not in _PUNCTUATION),
         default=0,

@@ -1,4 +1,4 @@
-"""Trees as lists of nodes with everything that features ask about a node."""
+"""Trees as lists of nodes with everything that features need to know about a node."""
 
 from __future__ import annotations
 

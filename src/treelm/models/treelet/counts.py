@@ -1,4 +1,4 @@
-"""Counts of treelets as a folder: counted anywhere, merged, and turned into a model later."""
+"""Treelet counts as a folder: counted anywhere, merged, and turned into a model later."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ def save_treelet_counts(counts: TreeletCounts, variant: str, folder: Source) -> 
 
 
 def load_treelet_counts(folder: Source) -> tuple[TreeletCounts, TreeletConfig]:
-    """Return the counts of a folder, used where they lie, and the options they go with.
+    """Return the counts of a folder, mapped and not copied, and their options.
 
     Raises:
-        ModelFileError: if the folder holds no counts of treelets, or not those that were saved.
+        ModelFileError: if the folder has no treelet counts, or they were changed.
     """
     opened = open_folder(Path(folder))
     manifest = opened.manifest
     sentences = manifest.config.get("sentences")
     if manifest.system != SYSTEM or not isinstance(sentences, int) or sentences < 0:
         raise ModelFileError(
-            f"{opened.path}: this folder holds no counts of treelets; make some with "
+            f"{opened.path}: this folder has no treelet counts; make some with "
             "`treelm counts build --treelets`.",
             code="E_MANIFEST",
         )
@@ -251,11 +251,11 @@ def merge_treelet_counts(
 
     Args:
         parts: Counts of the same variant and transforms.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
+        threads: Number of threads.
+        memory: Memory limit.
 
     Raises:
-        UsageError: if there are none, or they were made in different ways.
+        UsageError: if there are none, or their options differ.
         VocabularyError: ``E_VOCABULARY_MISMATCH`` if vocabularies differ and some are closed.
     """
     if not parts:
@@ -273,7 +273,7 @@ def merge_treelet_counts(
     if len(ways) > 1:
         raise UsageError(
             "counts of different variants or transforms cannot be merged: count all trees with the "
-            "same options, --temporal and --mark-tags among them."
+            "same options, including --temporal and --mark-tags."
         )
     vocabulary = first.vocabulary
     if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):

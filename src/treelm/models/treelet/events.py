@@ -1,4 +1,4 @@
-"""What a treelet model counts: what phrases consist of, and words, with what stands around them."""
+"""What a treelet model counts: the children of phrases, and words, with their contexts."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TreeletCounts:
-    """How often every event of a treelet model occurs.
+    """Counts of the events of a treelet model.
 
     Args:
         nonterminal: Right-hand sides with their contexts.
         terminal: Words with their contexts.
-        symbols: What the ids stand for.
+        symbols: What the ids mean.
         vocabulary: The words.
-        transform: What was done to the trees.
+        transform: The transform of the trees.
         sentences: Number of trees.
         corpora: What was counted.
-        marked_tags: Labels written with ``~T`` behind them where they stand over a word.
-        extractor: What counted it, where that is still there.
+        marked_tags: Labels that get the suffix ``~T`` where they are over a word.
+        extractor: The extractor that counted it, if it still exists.
     """
 
     nonterminal: EventCounts
@@ -64,18 +64,18 @@ class TreeletCounts:
 
     @cached_property
     def rules(self) -> tuple[Rules, Places]:
-        """The rules in the order of the last level of their chain, and how often each was seen."""
+        """The rules in the order of the last level of their chain, and their counts."""
         rows, counts = self.nonterminal.summed(2)
         return rules_of(self.symbols, rows[:, 0], rows[:, 1]), counts
 
     @cached_property
     def unigrams(self) -> Places:
-        """How often each word was read, then the number of sentences."""
+        """Count of each word, then the number of sentences."""
         return word_counts(self.terminal, len(self.vocabulary), self.sentences)
 
     @cached_property
     def is_tag(self) -> Flags:
-        """Whether each label stands over words."""
+        """Whether each label is over words."""
         rows, _ = self.terminal.summed(2)
         return _marked(rows[:, 1], len(self.symbols.labels))
 
@@ -88,12 +88,12 @@ class TreeletCounts:
 
     @property
     def tags_that_are_phrases(self) -> tuple[str, ...]:
-        """Labels that stand over words and over phrases."""
+        """Labels that are over words and over phrases."""
         phrases = _marked(self.rules[0].parents, len(self.symbols.labels))
         return tuple(self.symbols.labels[label] for label in np.flatnonzero(phrases & self.is_tag))
 
     def check(self) -> None:
-        """Refuse counts in which one label stands over words and over phrases.
+        """Refuse counts in which one label is over words and over phrases.
 
         Raises:
             CorpusFormatError: ``E_TAG_IS_PHRASE``.
@@ -105,7 +105,7 @@ class TreeletCounts:
             shown = ", ".join(map(visible, both[:8]))
             raise CorpusFormatError(
                 f"{len(both)} labels are used both as tags and as phrases: {shown}. Models need "
-                "the two apart: count with these among the marked tags.",
+                "them distinct: count with these among the marked tags.",
                 code="E_TAG_IS_PHRASE",
             )
 
@@ -126,7 +126,7 @@ def rules_of(
 
 
 def transform_of(config: TreeletConfig, profile: ProfileSource) -> Treelet:
-    """Return what a model does to trees, in a form that a manifest can hold."""
+    """Return the transform of a model, in a form that a manifest can store."""
     return Treelet(
         profile=load_profile(profile).to_config(),
         temporal=frozenset(config.temporal),
@@ -148,13 +148,13 @@ def count_treelets(
     """Count the events of trees.
 
     Args:
-        corpus: The trees, as a treebank has them.
+        corpus: Treebank trees.
         config: Options.
-        vocabulary: The words to know; by default all words of the trees, read beforehand.
-        threads: Kernel threads; results do not depend on it.
-        memory: How much memory may be used; results do not depend on it.
-        report: Filled with what was read.
-        progress: Told how far it is.
+        vocabulary: The words to know; by default all words of the trees, read first.
+        threads: Number of threads.
+        memory: Memory limit.
+        report: Filled with counts and problems.
+        progress: Progress callback.
 
     Raises:
         CorpusFormatError: for malformed trees.
@@ -179,7 +179,7 @@ def count_treelets(
         if late and not both:
             break
         training = training and late
-        marked.update(both)  # rare, and known only now: count once more
+        marked.update(both)  # rare, and known only now: count again
     note_reading(report, reading)
     counts.check()
     return counts
@@ -223,10 +223,10 @@ def _count_once(
 def count_held_out(
     corpus: TreeCorpus, counts: TreeletCounts, config: TreeletConfig, *, threads: int = 1
 ) -> tuple[EventCounts, EventCounts, EventSymbols]:
-    """Return the events of other trees with the ids of those counted, new ones behind them.
+    """Return the events of other trees with the ids of those counted, then new ones.
 
     Raises:
-        UsageError: if the counts come from a folder, which keeps no place for new ids.
+        UsageError: if the counts come from a folder, which has no room for new ids.
     """
     if counts.extractor is None:
         raise UsageError(

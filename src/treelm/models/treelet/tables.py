@@ -40,14 +40,14 @@ _SCHEMA = (
 
 @dataclass(frozen=True, eq=False)
 class TreeletTables:
-    """Everything a treelet model knows but its words.
+    """Everything in a treelet model but its words.
 
     Args:
         symbols: Labels, right-hand sides and rules by id.
         nonterminal: Right-hand sides given label, parent and the parent's rule.
         terminal: Words given tag, sibling to the right, rule and two words before.
         base: Right-hand sides never seen below a label.
-        is_tag: Whether each label stands over words.
+        is_tag: Whether each label is over words.
         tags: Categories of words before any transform.
         word_tags: For every word the place of its most frequent category in `tags`.
     """
@@ -84,11 +84,11 @@ class TreeletTables:
 
     @cached_property
     def value_bits(self) -> int:
-        """Bits of a stored probability of the two large tables."""
+        """Number of bits per stored probability of the two large tables."""
         return self.terminal.shape.value_bits
 
     def check(self, config: TreeletConfig) -> None:
-        """Refuse tables that are not those of a configuration.
+        """Refuse tables that do not fit a configuration.
 
         Raises:
             ModelFileError: ``E_MODEL_TABLES``.
@@ -110,7 +110,7 @@ class TreeletTables:
         return replace(self, nonterminal=nonterminal, terminal=terminal)
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that a model folder stores; labels and tags have files of their own."""
+        """Return the arrays that a model folder stores; labels and tags have their own files."""
         return {
             **self.nonterminal.to_tensors(_NONTERMINAL),
             **self.terminal.to_tensors(_TERMINAL),

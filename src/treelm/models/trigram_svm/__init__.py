@@ -1,1 +1,1 @@
-"""Support vector machines over n-grams of words."""
+"""Support vector machines over word n-grams."""

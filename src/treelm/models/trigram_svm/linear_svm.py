@@ -1,4 +1,4 @@
-"""Linear support vector machines with a threshold, by liblinear, and the choice of how strong."""
+"""Linear support vector machines with a threshold, by liblinear, and their regularization."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Chosen(Generic[Machine]):
 
     Args:
         machine: The machine.
-        regularization: What it was fitted with.
-        accuracy: On the sentences of tuning.
-        margins: Of the sentences of tuning.
+        regularization: Its regularization weight.
+        accuracy: Accuracy on the tuning set.
+        margins: Margins of the tuning set.
     """
 
     machine: Machine
@@ -38,12 +38,12 @@ class Chosen(Generic[Machine]):
 def choose(
     grid: Sequence[float], attempt: Callable[[float], tuple[Machine, Floats]], labels: Labels
 ) -> Chosen[Machine]:
-    """Return the machine with the best accuracy on the sentences of tuning.
+    """Return the machine with the best accuracy on the tuning set.
 
     Args:
-        grid: Regularization weights, rising; of equals the larger is taken.
-        attempt: Fits with one of them and returns the machine and the margins of tuning.
-        labels: Of the sentences of tuning.
+        grid: Regularization weights, ascending; of equals the larger is chosen.
+        attempt: Fits with one of them and returns the machine and the margins of the tuning set.
+        labels: Labels of the tuning set.
     """
     best: Chosen[Machine] | None = None
     for value in grid:
@@ -62,11 +62,11 @@ def fit_linear(
     """Return weights and offset with the least hinge losses and regularized squared norm.
 
     Args:
-        points: A matrix, one point a row.
+        points: A matrix, one point per row.
         labels: 1 or -1 for each.
         regularization: Weight of the squared norm.
         seed: Seed of the solver.
-        rounds: Most rounds over all points.
+        rounds: Maximum number of passes over all points.
 
     Raises:
         MissingExtra: without scikit-learn.
@@ -82,7 +82,7 @@ def fit_linear(
         random_state=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # strong machines converge late; accuracy decides
+        warnings.simplefilter("ignore")  # weak regularization converges late; accuracy decides
         machine.fit(points, labels)
     return np.asarray(machine.coef_[0], np.float64), float(machine.intercept_[0])
 
@@ -93,12 +93,12 @@ Sentences = list[tuple[str, ...]]
 def with_tuning(
     data: LabelledSentences, tuning: LabelledSentences | None, seed: int
 ) -> tuple[Sentences, Labels, Sentences, Labels]:
-    """Return sentences to train on and their labels, and sentences to tune on and theirs.
+    """Return the training sentences and their labels, and the tuning set and its labels.
 
     Args:
         data: Good and bad sentences.
-        tuning: Sentences for tuning; None to keep a tenth of the others for that.
-        seed: Seed of which those are.
+        tuning: The tuning set; None to keep a tenth of the others for it.
+        seed: Seed of that choice.
     """
     sentences, labels = list(data.sentences), data.labels
     if tuning is not None:

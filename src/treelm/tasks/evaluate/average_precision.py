@@ -67,7 +67,7 @@ def resampled_average_precision(
 def _drawn_weights(
     good: int, bad: int, rounds: int, generator: np.random.Generator
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield how often each sentence was drawn, for some rounds at a time."""
+    """Yield how often each sentence was sampled, for some rounds at a time."""
     at_once = max(1, (1 << 21) // (good + bad))
     edges = [*range(0, rounds, at_once), rounds]
     for first, last in pairwise(edges):
