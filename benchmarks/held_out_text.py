@@ -19,7 +19,6 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 DEFAULT_TEXT = sorted((Path(__file__).resolve().parents[2] / "shared/data/text").glob("*.txt.xz"))
 EVERY = 10
@@ -56,7 +55,7 @@ def main() -> None:
         trained = time.perf_counter()
         model.save(Path(folder) / "model")
         saved = time.perf_counter()
-        found = evaluate_perplexity(model, TextCorpus((held_out,)), threads=arguments.threads)
+        found = model.perplexity(TextCorpus((held_out,)), threads=arguments.threads)
         print(
             json.dumps(
                 {

@@ -8,14 +8,13 @@ from itertools import islice
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
 from treelm.corpus.tree_lists import read_tree_lists
-from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.abilities import GivesPosteriors, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.tasks.scoring_model import is_forest
 
 #: Trees, and lists of trees, that are scored at once.
@@ -28,12 +27,7 @@ def tree_scorer(model: LanguageModel) -> TreeScorer:
     Raises:
         UnsupportedTask: if it does not.
     """
-    if not isinstance(model, TreeScorer):
-        raise UnsupportedTask(
-            f"a model of the system {model.system} scores words and knows no trees. Use a grammar "
-            "(pcfg, pcfg_la) or another model of trees."
-        )
-    return model
+    return ask_for(model, TreeScorer, "give trees probabilities")
 
 
 def score_trees(
@@ -57,18 +51,13 @@ def score_trees(
         UnsupportedTask: if the model knows no trees, or for the posterior not all of a sentence's.
         CorpusFormatError: at the first malformed tree.
     """
-    scorer = tree_scorer(model)
-    if posterior and not isinstance(scorer, GrammarModel):
-        raise UnsupportedTask(
-            f"a model of the system {model.system} does not sum over all trees of a sentence, so "
-            "that its trees have no probability given the words."
-        )
+    score = tree_scorer(model).tree_log_probs
+    if posterior:
+        what = "sum over all trees of a sentence, so that trees have no probability given the words"
+        score = ask_for(model, GivesPosteriors, what).tree_log_posteriors
     rest = iter(read_trees(source, options or ReadOptions(), threads=threads))
     while batch := list(islice(rest, _TREES)):
-        if posterior and isinstance(scorer, GrammarModel):
-            yield from scorer.tree_log_posteriors(batch, threads=threads).tolist()
-        else:
-            yield from scorer.tree_log_probs(batch, threads=threads).tolist()
+        yield from score(batch, threads=threads).tolist()
 
 
 def _lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:

@@ -6,20 +6,17 @@ import os
 from pathlib import Path
 
 from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
 from treelm.grammar.parser_options import Pruning
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parse_lists import ParseLists
-from treelm.models.interface.scoring_views import FlooredScores
-from treelm.models.interface.tree_model import GivesTrees, TreeModel
-from treelm.models.pcfg.grammar_model import GrammarModel
+from treelm.models.interface.parser import Parser
 from treelm.models.registry import load
 
 
-def open_parser(source: Source) -> GivesTrees:
+def open_parser(source: Source) -> Parser:
     """Return a parser: a model folder, or a file of parses that stands in for one.
 
     Args:
@@ -35,8 +32,6 @@ def open_parser(source: Source) -> GivesTrees:
         return ParseLists(source)
     model = load(source)
     model.require(Task.PARSE)
-    if not isinstance(model, GivesTrees):
-        raise UnsupportedTask(f"a model of the system {model.system} does not parse.")
     return model
 
 
@@ -70,20 +65,11 @@ def scoring_model(
         UsageError: for what the model has no use for.
     """
     if parser is not None or k is not None:
-        if not isinstance(model, TreeModel):
-            raise UsageError(
-                f"a model of the system {model.system} scores sentences by itself; --parser and -k "
-                "are for models of trees that need a parser."
-            )
+        if not model.takes_parser:
+            raise model.needs_no_parser()
         held = model.parser if parser is None else open_parser(parser)
         if held is not None:
             model = model.with_parser(held, k)
-    scored: LanguageModel = model
     if pruning != "none":
-        if not isinstance(model, GrammarModel):
-            raise UsageError(
-                f"a model of the system {model.system} has no charts to prune; --pruning is for "
-                "grammars."
-            )
-        scored = model.pruned(pruning)
-    return scored if floor is None else FlooredScores(scored, floor)
+        model = model.pruned(pruning)
+    return model if floor is None else model.floored(floor)

@@ -18,7 +18,6 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.headlex.train import train_headlex
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.registry import load
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import load_treelet_counts, merge_treelet_counts
@@ -188,8 +187,6 @@ def _load_parser(parser: Source | None, texts: Sequence[Source]) -> LanguageMode
 
 def _saved(model: Model, parser: LanguageModel | None, target: Source) -> Model:
     if parser is not None:
-        if not isinstance(parser, GivesTrees):
-            raise UsageError(f"a model of the system {parser.system} does not parse.")
         model = model.with_parser(parser)
     model.save(target)
     return model

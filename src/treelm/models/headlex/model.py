@@ -24,9 +24,9 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
 from treelm.models.interface.model import Config, ModelInfo, Task, config_of
 from treelm.models.interface.packed_tree_model import Forms, PackedTreeModel, tree_score_errors
+from treelm.models.interface.parser import Parser
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.tree_events import WordTags
-from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.interface.words import portable
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
@@ -75,7 +75,7 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
         tags: WordTags,
         profile: ProfileSource = "english",
         corpora: Sequence[TrainingCorpus] = (),
-        parser: GivesTrees | None = None,
+        parser: Parser | None = None,
     ) -> None:
         self.tables = dict(tables)
         self.labels = tuple(labels)

@@ -23,6 +23,7 @@ from treelm.models.hhmm.state import (
 )
 from treelm.models.hhmm.viterbi import parse_sentences
 from treelm.models.interface.model import Config, Task
+from treelm.models.interface.parser import BatchParser, TreeLists
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     State,
@@ -34,7 +35,7 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description
 
 
-class HhmmModel(StoreReader):
+class HhmmModel(BatchParser, StoreReader):
     """Predicts each word from all bounded right-corner parses of the words before it.
 
     Args:
@@ -49,6 +50,8 @@ class HhmmModel(StoreReader):
         {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.PARSE, Task.DECODE}
     )
     config_class: ClassVar[type[Config]] = HhmmConfig
+    most_trees: int | None = 1
+    search_options: tuple[str, ...] = SEARCH
 
     @classmethod
     def train(
@@ -108,11 +111,15 @@ class HhmmModel(StoreReader):
 
     # -- sentences --------------------------------------------------------------------------
 
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether tags of unknown words are guessed from their suffixes."""
+        return self.tables.suffixes is not None
+
     def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences, in flat arrays."""
-        if self.tables.suffixes is None:
+        if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
-        # Unknown words are told by their letters, which ids do not have.
         text = encode_sentences(map(words_of, sentences), self._vocabulary)
         log_probs: list[float] = []
         for sentence in sentences:
@@ -154,16 +161,16 @@ class HhmmModel(StoreReader):
         Raises:
             UnsupportedTask: for more than one tree.
         """
-        return self.parse_k_best_many([words_of(sentence)], k)[0]
+        return list(self.k_best_many([words_of(sentence)], k)[0] or ())
 
-    def parse_k_best_many(
+    def k_best_many(
         self,
         sentences: Sequence[Sequence[str]],
         k: int,
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
-    ) -> list[list[ScoredTree]]:
+    ) -> TreeLists:
         """Return the best tree of every sentence in a list; none for no words.
 
         Raises:

@@ -20,8 +20,14 @@ from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.parser import k_best_lists
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.tree_model import TreeModel, TreeModelConfig, k_best_lists, log_sum
+from treelm.models.interface.tree_model import (
+    PARSED_AT_ONCE,
+    TreeModel,
+    TreeModelConfig,
+    log_sum,
+)
 from treelm.models.interface.words import Words, words_of
 from treelm.trees.label import Label
 from treelm.trees.packed import PackedTrees
@@ -29,9 +35,6 @@ from treelm.trees.tree import Tree
 
 #: Label of the top of every tree, and of the phrase that stands for a tree nobody found.
 ROOT, FLAT = "ROOT", "FRAG"
-
-#: Sentences that are parsed and scored at once.
-_BATCH = 64
 
 Forms = npt.NDArray[np.uint32]
 
@@ -97,7 +100,7 @@ class PackedTreeModel(TreeModel):
     ) -> Iterator[SentenceScore]:
         """Yield the score of each sentence given trees of it: the sum over the distinct ones."""
         rest = iter(lists)
-        while batch := list(islice(rest, _BATCH)):
+        while batch := list(islice(rest, PARSED_AT_ONCE)):
             yield from self._scores([self._tree_list(parses, None) for parses in batch], threads)
 
     def score_many(
@@ -113,12 +116,12 @@ class PackedTreeModel(TreeModel):
         parser = self._needed_parser()
         if not eos:
             raise UnsupportedTask(
-                f"a model of the system {self.system} scores whole sentences, their end included."
+                f"{self.system} models score whole sentences, their end included."
             )
 
         def scores() -> Iterator[SentenceScore]:
             rest = iter(sentences)
-            while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+            while batch := [words_of(sentence) for sentence in islice(rest, PARSED_AT_ONCE)]:
                 if not all(batch):
                     raise UsageError(
                         "a sentence without words has no score.", code="E_EMPTY_SENTENCE"

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
-from treelm.models.interface.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.incremental import IncrementalModel, check_pairs
+from treelm.models.interface.model import LONGEST_SAMPLE, Config, ModelInfo, Task, config_of
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 from treelm.models.interface.scores import BatchScores, Sample
 from treelm.models.interface.states import (
@@ -184,9 +185,20 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the model with a record of what making it smaller cost."""
         return self._changed(self.table, loss=loss)
 
+    @property
+    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+        """How far stored values moved when it was quantised."""
+        return () if self._config.rounding is None else (("", self._config.rounding),)
+
     def _changed(self, table: BackoffTable, **options: object) -> NgramModel:
         config = self._config.model_copy(update=options)
         return NgramModel(table, self._vocabulary, self._unigram_counts, config, self._corpora)
+
+    def write_arpa(self, target: Source) -> None:
+        """Write the model as an ARPA file, compressed if its name says so."""
+        from treelm.models.ngram.arpa import write_arpa
+
+        write_arpa(self, target)
 
     # -- word by word -----------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.abilities import TopicTable
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Config, ModelInfo, Task
 from treelm.models.interface.scores import BatchScores
@@ -43,6 +44,7 @@ from treelm.models.plsa.files import (
 )
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
+from treelm.models.plsa.word_topics import word_topic_counts
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -281,6 +283,13 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
                 threads=threads,
             )
         return self.batch_scores(log_probs, ids, starts)
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def topic_table(self) -> TopicTable:
+        """Return the shares of topics and the counts of words in them."""
+        counts = word_topic_counts(self.predictor, len(self._vocabulary), self._config.topics)
+        return TopicTable(self.prior, counts)
 
     # -- files ------------------------------------------------------------------------------
 

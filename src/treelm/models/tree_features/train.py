@@ -10,7 +10,7 @@ from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import fit_calibration, training_records
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
@@ -23,7 +23,7 @@ from treelm.trees.tree import Tree
 def train_tree_features(
     data: LabelledSentences,
     tuning: LabelledSentences | None,
-    parser: GivesTrees,
+    parser: Parser,
     config: TreeFeaturesConfig,
     *,
     treebank: Iterable[Tree] | None = None,
