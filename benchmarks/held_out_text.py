@@ -20,7 +20,6 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
 from treelm.models.run import Run
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 DEFAULT_TEXT = sorted((Path(__file__).resolve().parents[2] / "shared/data/text").glob("*.txt.xz"))
 EVERY = 10
@@ -57,9 +56,7 @@ def main() -> None:
         trained = time.perf_counter()
         model.save(Path(folder) / "model")
         saved = time.perf_counter()
-        found = evaluate_perplexity(
-            model, TextCorpus((held_out,)), run=Run(threads=arguments.threads)
-        )
+        found = model.perplexity(TextCorpus((held_out,)), threads=arguments.threads)
         print(
             json.dumps(
                 {

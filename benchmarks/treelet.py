@@ -32,7 +32,7 @@ from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
-from treelm.models.interface.tree_model import GivesTrees, k_best_lists
+from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.registry import load, train
 from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
@@ -154,7 +154,7 @@ def show(what: str, tokens: int, clock: float, used: float) -> None:
     )
 
 
-def measure_scoring(files: list[Path], parser: GivesTrees) -> None:
+def measure_scoring(files: list[Path], parser: Parser) -> None:
     """Print how long lists of trees take on one core."""
     corpus = TreeCorpus(tuple(files), on_error="skip")
     sentences = [words for words in TreeSentences(corpus) if len(words) in LENGTHS][:20]
@@ -217,7 +217,7 @@ def main() -> None:
             used = train("pcfg", TreeCorpus(tuple(files), on_error="skip"))
         else:
             used = load(arguments.parser)
-        assert isinstance(used, GivesTrees)
+        assert isinstance(used, Parser)
         measure_scoring(files, used)
 
 

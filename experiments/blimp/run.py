@@ -35,7 +35,6 @@ from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import train
 from treelm.models.run import Run
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.evaluate.slr import score_sentences
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
@@ -129,7 +128,7 @@ def report_perplexities(
     """Report how well each model predicts the held-out documents of each text."""
     for name, model in models.items():
         for text, parts in texts.items():
-            found = evaluate_perplexity(model, parts.held_out, threads=threads)
+            found = model.perplexity(parts.held_out, threads=threads)
             report.add_result(
                 Result(
                     table="Held-out documents",

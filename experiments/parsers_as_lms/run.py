@@ -27,8 +27,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.parser import k_best_lists
 from treelm.models.interface.scoring_views import FlooredScores
-from treelm.models.interface.tree_model import k_best_lists
 from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
@@ -281,8 +281,6 @@ def list_sums(
     threads: int,
 ) -> dict[str, tuple[np.ndarray, float]]:
     """Return the sums over lists of the best trees, and how long they took."""
-    if not hasattr(latent, "parse_k_best_many"):
-        return {}
     found = {}
     for size in LIST_SIZES:
         start = time.perf_counter()

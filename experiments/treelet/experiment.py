@@ -20,8 +20,7 @@ from published import SOURCE
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions, Pruning
-from treelm.models.interface.parser import ArrayParser, ListParser
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import ArrayParser, Parser
 from treelm.models.open_parser import open_parser
 from treelm.tasks.evaluate.classification import Classification
 from treelm.tasks.evaluate.comparison import compare_answers, compare_log_probs
@@ -193,7 +192,7 @@ class Experiment:
 
 
 class _PrunedParser(ArrayParser):
-    def __init__(self, parser: ListParser, options: ParserOptions) -> None:
+    def __init__(self, parser: ArrayParser, options: ParserOptions) -> None:
         self._parser = parser
         self._options = options
 
@@ -210,9 +209,9 @@ class _PrunedParser(ArrayParser):
         return self._parser.k_best_many(sentences, k, options=given, threads=threads)
 
 
-def pruned_parser(parser: GivesTrees, pruning: Pruning) -> GivesTrees:
-    """Return a parser with the given pruning; one that lists stored trees is unchanged."""
-    if not isinstance(parser, ListParser):
+def pruned_parser(parser: Parser, pruning: Pruning) -> Parser:
+    """Return a parser that prunes as told; one that lists stored trees as it is."""
+    if not isinstance(parser, ArrayParser):
         return parser
     return _PrunedParser(parser, ParserOptions(pruning=pruning))
 

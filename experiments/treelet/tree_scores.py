@@ -18,8 +18,9 @@ from training_sets import replace_text
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.packed_tree_model import PackedTreeModel, pack_rooted
-from treelm.models.interface.tree_model import GivesTrees, k_best_lists, log_sum
-from treelm.tasks.evaluate.slr import unigram_log_probs
+from treelm.models.interface.parser import Parser, k_best_lists
+from treelm.models.interface.tree_model import log_sum
+from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.trees.packed import PackedTrees
 
 Numbers = npt.NDArray[np.float64]
@@ -71,7 +72,7 @@ class ScoreStore:
     """
 
     models: ModelStore
-    parser: GivesTrees
+    parser: Parser
     folder: Path
     clock: Clock
     threads: int

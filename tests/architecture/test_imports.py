@@ -38,7 +38,7 @@ LAYERS = (
     ("models",),
     ("translation",),
     ("interop", "view"),
-    ("tasks",),
+    ("tasks", "evaluate"),
     ("testing",),
     ("cli", "web", "__main__"),
 )

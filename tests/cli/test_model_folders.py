@@ -13,7 +13,6 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.models.mixture.model import interpolate
 from treelm.models.registry import load
 from treelm.tasks.convert import convert
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 def test_inspect_describes_a_model(ngram_folder: Path) -> None:
@@ -92,9 +91,7 @@ def test_convert_quantises(tmp_path: Path, ngram_folder: Path, text_file: Path) 
     assert model.info.bits == 16
     loss = model.config.loss
     assert f"treelm: {loss}.\n" == done.stderr.decode()
-    full, own = (
-        evaluate_perplexity(each, TextCorpus((text_file,))) for each in (load(ngram_folder), model)
-    )
+    full, own = (each.perplexity(TextCorpus((text_file,))) for each in (load(ngram_folder), model))
     assert loss.full_bits_per_word == pytest.approx(full.bits_per_word, rel=1e-12)
     assert loss.bits_per_word == pytest.approx(own.bits_per_word, rel=1e-12)
     assert "bits:16" in own.signature

@@ -14,7 +14,6 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 def test_train_ngram_saves_a_model_and_says_what_it_is(tmp_path: Path, text_file: Path) -> None:
@@ -81,7 +80,7 @@ def test_train_ngram_says_what_a_smaller_model_costs(
     notes = done.stderr.decode()
     if costs:
         measured = other if "--measure" in options else text_file
-        found = evaluate_perplexity(model, TextCorpus((measured,)))
+        found = model.perplexity(TextCorpus((measured,)))
         assert summary["loss"]["bits_per_word"] == pytest.approx(found.bits_per_word)
         assert summary["loss"]["perplexity"] == pytest.approx(found.perplexity)
         assert f"on {measured} (" in notes

@@ -117,7 +117,7 @@ def test_lists_are_a_parser(tmp_path: Path) -> None:
     parser = ParseLists(path)
     assert parser.parse("") == []
     assert [parse.score for parse in parser.parse("the dog barks", 5)] == [-1.5, -2.25]
-    (best,) = parser.parse_k_best_many([("cats", "sleep")], 1)
+    (best,) = parser.k_best_many([("cats", "sleep")], 1)
     assert str(best[0].tree) == f"(ROOT {CAT})"
     assert parser.parse("the dog barks", 1)[0].score == -1.5  # asked for again
     assert parser.parse_many([(), ("cats", "sleep")])[0] is None

@@ -18,7 +18,7 @@ from treelm.grammar.forest_format import ForestHeader, pack_frame
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.k_best import KBest, text_of
 from treelm.models.interface.cached_parser import CachedParser
-from treelm.models.interface.parser import ListParser
+from treelm.models.interface.parser import ArrayParser
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
 
@@ -132,8 +132,8 @@ def test_trees_of_any_parser_can_be_kept(
 ) -> None:
     path = tmp_path / "trees.forest"
     with open_forest(path, HEADER) as writer:
-        writer.add(sentences, model.parse_k_best_many(sentences, 5))
-        with pytest.raises(UsageError, match="contains white space"):
+        writer.add(sentences, model.k_best_many(sentences, 5))
+        with pytest.raises(UsageError, match="holds white space"):
             writer.add([("a b",)], [[]])
         with pytest.raises(UsageError, match="words"):
             writer.add([("other",)], [model.parse("zzz")])
@@ -155,7 +155,7 @@ def test_a_file_stands_for_a_parser(
     path: Path, model: PcfgModel, sentences: Sentences, lists: list[KBest | None]
 ) -> None:
     parser = CachedParser(ForestFile(path))
-    assert isinstance(parser, ListParser)
+    assert isinstance(parser, ArrayParser)
     assert text_of(parser.k_best_many(sentences, 5)) == text_of(lists)
     assert parser.parse_many(sentences) == [found[0] if found else None for found in lists]
     assert parser.parse(" ".join(sentences[2]), 3) == model.parse(sentences[2], 3)

@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.models.hhmm_cases import sample_model
+from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import SENTENCES, TOY_SYSTEMS, ToyModel, ToySentences
+from tests.models.tree_models import LEFT, RIGHT, SHORT, ListParser, NodeConfig, NodeModel
+from tests.models.treelet_models import corpus_of
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
@@ -25,6 +29,7 @@ from treelm.errors import (
     UsageError,
     VocabularyError,
 )
+from treelm.models.interface.model import Task
 from treelm.models.interface.states import Context
 from treelm.models.mixture.config import InterpolatedConfig
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, interpolate
@@ -190,6 +195,107 @@ def test_whole_sentence_parts_make_a_mixture_of_sentences(tmp_path: Path) -> Non
     trained = train("interpolated", [ToySentences(one), two], held_out=text_of(SENTENCES))
     assert isinstance(trained, InterpolatedSentences)
     assert trained.weights[0] > 0.5
+
+
+def trees_and_words() -> tuple[NodeModel, ToyModel]:
+    """Return a model of trees whose parser lacks a tree of "b b", and one of the same words."""
+    trees = NodeModel(NodeConfig()).with_parser(
+        ListParser({"a b a": [LEFT, RIGHT], "a": [SHORT]}), k=10
+    )
+    return trees, ToyModel.of(["a b a", "a"], trees.vocabulary)
+
+
+@pytest.mark.parametrize("weights", [(0.25, 0.75), (1.0, 0.0), (0.0, 1.0)])
+def test_sentences_are_weighted_sums_with_the_trees_of_the_parts(
+    weights: tuple[float, float],
+) -> None:
+    parts = trees_and_words()
+    mixed = interpolate(parts, weights)
+    assert isinstance(mixed, InterpolatedSentences)
+    sentences = ["a b a", "a", "b b"] * 50  # more than a parser is given at once
+    scores = list(mixed.score_many(sentences, threads=2))
+    trees, words = (list(part.score_many(sentences)) for part in parts)
+    for score, tree, word in zip(scores, trees, words, strict=True):
+        expected = weights[0] * math.exp(tree.log_prob) + weights[1] * math.exp(word.log_prob)
+        assert math.exp(score.log_prob) == pytest.approx(expected)
+    counts = bool(weights[0])
+    assert [score.trees for score in scores[:3]] == ([2, 1, 1] if counts else [None] * 3)
+    assert [score.fallback for score in scores[:3]] == [False, False, counts]
+    assert mixed.sums_over_trees is counts
+    assert {score.exactness for score in scores} == {"lower_bound"}
+    assert mixed.score("b b") == scores[2]
+    values = mixed.sentence_log_probs(sentences, threads=2)
+    assert values.tolist() == pytest.approx([score.log_prob for score in scores])
+
+
+def test_trees_of_several_parts_add_up() -> None:
+    trees, words = trees_and_words()
+    mixed = interpolate([trees, words, trees.with_parser(trees.parser, 1)], [0.5, 0.25, 0.25])
+    assert mixed.score("a b a").trees == 3
+    nested = interpolate([mixed, words], [0.5, 0.5])
+    assert (nested.score("a b a").trees, nested.score("b b").fallback) == (3, True)
+    assert nested.sentences_at_once == 64
+
+
+def test_parts_are_asked_in_batches_and_with_threads() -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Watched(ToySentences):
+        def score_many(self, sentences, *, eos=True, threads=1):  # type: ignore[no-untyped-def]
+            given = list(sentences)
+            asked.append((len(given), threads))
+            return super().score_many(given, eos=eos, threads=threads)
+
+    mixed = interpolate([Watched(ToyModel.of()), ToyModel.of()], [0.5, 0.5])
+    assert len(list(mixed.score_many(SENTENCES * 10, threads=3))) == len(SENTENCES) * 10
+    assert asked == [(len(SENTENCES) * 10, 3)]
+    mixed.sentence_log_probs(list(SENTENCES), threads=2)
+    assert asked[1:] == [(len(SENTENCES), 2)]
+
+
+def test_sentences_without_a_parse_in_a_part_are_counted(tmp_path: Path) -> None:
+    trees = ["(ROOT (S (A a) (B b)))", "(ROOT (S (A c) (B b)))"]
+    grammar = train("pcfg", corpus_of(tmp_path, trees), lexicon="closed")
+    ngram = ToyModel.of(["a b", "c b"], grammar.vocabulary)
+    text = ["a b", "b a a"]
+    assert grammar.perplexity(text).without_parse == 1
+    mixed = interpolate([grammar, ngram], [0.5, 0.5])
+    assert isinstance(mixed, InterpolatedModel)
+    assert [score.fallback for score in mixed.score_many(text)] == [False, True]
+    assert mixed.score(text[1]).fallback
+    assert math.isfinite(mixed.score(text[1]).log_prob)
+    assert mixed.perplexity(text).without_parse == 1
+    assert interpolate([grammar, ngram], [0.0, 1.0]).perplexity(text).without_parse == 0
+    sentences = interpolate([grammar.floored(), ngram], [0.5, 0.5])
+    assert isinstance(sentences, InterpolatedSentences)
+    assert sentences.perplexity(text).without_parse == 1
+
+
+def test_surprisal_of_a_mixture_is_that_of_the_weighted_sum() -> None:
+    parts = toys()
+    rows = mixture(0.25, 0.75).surprisal("the boat left", eos=True)
+    columns = [part.surprisal("the boat left", eos=True) for part in parts]
+    for row, *own in zip(rows, *columns, strict=True):
+        expected = 0.25 * 2 ** -own[0].surprisal + 0.75 * 2 ** -own[1].surprisal
+        assert 2**-row.surprisal == pytest.approx(expected)
+
+
+def test_parts_that_read_letters_get_words() -> None:
+    hhmm = sample_model(depth=2, beam_width=50, observation="bayes")
+    ngram = small_ngram(order=2, vocabulary=hhmm.vocabulary)
+    mixed = interpolate([hhmm, ngram], [0.5, 0.5])
+    assert isinstance(mixed, InterpolatedModel)
+    for sentence in ("The zzzing ferry left .", "The zzzed ferry left ."):
+        assert mixed.score(sentence).log_prob == pytest.approx(mixed.score_sentence(sentence))
+
+
+def test_a_part_without_a_parser_keeps_the_mixture_from_scoring() -> None:
+    trees, words = trees_and_words()
+    mixed = interpolate([words, trees.without_parser()], [0.5, 0.5])
+    assert not mixed.can(Task.SCORE)
+    with pytest.raises(UnsupportedTask) as caught:
+        mixed.score("a")
+    assert caught.value.code == "E_NO_PARSER"
 
 
 # -- weights --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.model import Task
-from treelm.models.interface.parser import ListParser, Parser
+from treelm.models.interface.parser import ArrayParser, Parser
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
 
@@ -78,10 +78,10 @@ def test_lists_of_every_setting_are_of_treebank_trees(
     options: dict[str, object], sample_file: Path
 ) -> None:
     model = trained(sample_file, **options)
-    assert isinstance(model, ListParser)
+    assert isinstance(model, ArrayParser)
     sentences = [tree.words for tree in list(read_trees(sample_file))[:8]] + [("zzzings",), ()]
     arrays = model.k_best_many(sentences, 30)
-    lists = model.parse_k_best_many(sentences, 30, threads=2)
+    lists = [list(found or ()) for found in model.k_best_many(sentences, 30, threads=2)]
     for words, best, found, trees in zip(
         sentences, model.parse_many(sentences), arrays, lists, strict=True
     ):

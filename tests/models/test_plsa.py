@@ -28,8 +28,7 @@ from treelm.models.plsa.em import (
 )
 from treelm.models.plsa.model import PlsaModel
 from treelm.models.plsa.trainer import PlsaTrainer
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
-from treelm.tasks.inspect.topics import draw_topics, inspect_topics, word_topic_counts
+from treelm.tasks.inspect.topics import draw_topics, inspect_topics
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 
 
@@ -78,7 +77,7 @@ def _plain_plsa(documents, words, mixtures):  # type: ignore[no-untyped-def]
 
 def test_plsa_finds_two_topics() -> None:
     model = train_small(two_topics(), topics=2, seed=1)
-    counts = word_topic_counts(model)
+    counts = model.topic_table().counts
     rows = {word: counts[model.vocabulary.ids_of([word])[0]] for word in (*ANIMALS, *STARS)}
     animal = int(np.argmax(rows["cat"]))
     assert all(rows[word][animal] > 100 * rows[word][1 - animal] for word in ANIMALS)
@@ -123,12 +122,12 @@ def test_topics_of_a_document_predict_its_words(tmp_path: Path) -> None:
         total += fast.finish(state)
         context, before = fast.end_sentence(state), document
     assert by_kernel.log_probs.sum() == pytest.approx(total)
-    found = evaluate_perplexity(fast, corpus)
+    found = fast.perplexity(corpus)
     assert found.log_prob == pytest.approx(total)
     rows = [row for rows in surprisal_rows(fast, corpus.with_documents(), eos=True) for row in rows]
     assert sum(row.log_prob for row in rows) == pytest.approx(total)
     mixed = interpolate([fast, fixed], [0.5, 0.5])
-    assert evaluate_perplexity(mixed, corpus).log_prob > evaluate_perplexity(fixed, corpus).log_prob
+    assert mixed.perplexity(corpus).log_prob > fixed.perplexity(corpus).log_prob
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -27,7 +27,6 @@ from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.quantize import quantize_model
 from treelm.testing.incremental import check_lm
 
@@ -168,7 +167,7 @@ def test_the_loss_is_that_of_both_models(text: Path, options: dict[str, object])
     loss = small.config.loss
     assert loss is not None
     assert (loss.text, loss.sentences, loss.tokens) == (str(text), 325, 3860)
-    before, after = (evaluate_perplexity(each, TextCorpus((text,))) for each in (full, small))
+    before, after = (each.perplexity(TextCorpus((text,))) for each in (full, small))
     assert loss.full_bits_per_word == pytest.approx(before.bits_per_word, rel=1e-12)
     assert loss.bits_per_word == pytest.approx(after.bits_per_word, rel=1e-12)
     assert loss.full_perplexity == pytest.approx(before.perplexity, rel=1e-12)
@@ -183,7 +182,7 @@ def test_the_loss_on_another_text(text: Path, tmp_path: Path) -> None:
     loss = small.config.loss
     assert loss is not None
     assert (loss.text, loss.sentences, loss.tokens) == (str(other), 2, 8)
-    found = evaluate_perplexity(small, TextCorpus((other,)))
+    found = small.perplexity(TextCorpus((other,)))
     assert loss.bits_per_word == pytest.approx(found.bits_per_word, rel=1e-12)
     small.save(tmp_path / "small")
     assert load(tmp_path / "small").config == small.config

@@ -20,7 +20,6 @@ from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import load, train
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 @cache
@@ -111,17 +110,17 @@ def test_wrong_use_is_refused(tmp_path: Path) -> None:
 
 def test_perplexity_says_how_exact_it_is(sample_file: Path) -> None:
     sentences = [tree.words for tree in read_trees(sample_file)][:30]
-    exact = evaluate_perplexity(latent(), sentences)
+    exact = latent().perplexity(sentences)
     assert (exact.exactness, exact.without_parse) == ("exact", 0)
-    bound = evaluate_perplexity(latent().pruned("fast"), sentences)
+    bound = latent().pruned("fast").perplexity(sentences)
     assert bound.exactness == "lower_bound"
     assert bound.perplexity >= exact.perplexity - 1e-6
-    words = evaluate_perplexity(grammar(), sentences)
+    words = grammar().perplexity(sentences)
     assert words.exactness == "exact"
     assert words.perplexity_without_eos is not None
-    lost = evaluate_perplexity(latent(), [*sentences, ()])
+    lost = latent().perplexity([*sentences, ()])
     assert (lost.perplexity, lost.without_parse) == (math.inf, 1)
-    floored = evaluate_perplexity(FlooredScores(latent()), [*sentences, ()])
+    floored = FlooredScores(latent()).perplexity([*sentences, ()])
     assert (math.isfinite(floored.perplexity), floored.without_parse) == (True, 1)
     assert "floor:0.001" in floored.signature
     assert "pruning:fast" in bound.signature

@@ -228,21 +228,21 @@ def test_training_tells_sentences_apart(
         with pytest.raises(UnsupportedTask):
             again.explain(given[0])
     with pytest.raises(UnsupportedTask) as caught:
-        again.with_parser(None).margins(given)
+        again.without_parser().margins(given)
     assert caught.value.code == "E_NO_PARSER"
     # Folders with other numbers are refused.
     for place, value in (
         ("weights", np.full(len(model.names), np.nan)),
         ("names", model.names[1:]),
     ):
-        forged = model.with_parser(None)
+        forged = model.without_parser()
         setattr(forged, place, value)
         forged.save(tmp_path / f"forged-{place}")
         with pytest.raises(ModelFileError):
             load(tmp_path / f"forged-{place}")
     if features == "tsg":
         assert model.grammar is not None
-        forged = model.with_parser(None)
+        forged = model.without_parser()
         tokens = model.grammar.tokens.copy()
         tokens[0] = -1
         forged.grammar = FragmentGrammar(

@@ -14,7 +14,7 @@ from tests.models.tree_models import (
     LEFT,
     RIGHT,
     SHORT,
-    BatchParser,
+    BatchListParser,
     ListParser,
     NodeConfig,
     NodeModel,
@@ -33,7 +33,7 @@ from treelm.trees.tree import Tree
 TREES = {"a b a": [LEFT, RIGHT, LEFT], "a": [SHORT]}
 
 
-@pytest.mark.parametrize("kind", [ListParser, BatchParser])
+@pytest.mark.parametrize("kind", [ListParser, BatchListParser])
 def test_a_sentence_is_the_sum_over_its_distinct_trees(kind: type[ListParser]) -> None:
     model = NodeModel(NodeConfig()).with_parser(kind(TREES), k=10)
     both, one, none = model.score_many(["a b a", "a", ""])

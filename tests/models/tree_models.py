@@ -13,7 +13,8 @@ from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.model import Config, ModelInfo
-from treelm.models.interface.tree_model import GivesTrees, TreeModel, TreeModelConfig
+from treelm.models.interface.parser import Parser, SentenceParser
+from treelm.models.interface.tree_model import TreeModel, TreeModelConfig
 from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description
@@ -37,7 +38,7 @@ class NodeModel(TreeModel):
     system: ClassVar[str] = "nodes"
     config_class: ClassVar[type[Config]] = NodeConfig
 
-    def __init__(self, config: NodeConfig, parser: GivesTrees | None = None) -> None:
+    def __init__(self, config: NodeConfig, parser: Parser | None = None) -> None:
         self._config: NodeConfig = config
         self._parser = parser
         self._vocabulary = Vocabulary.from_counts({"a": 2, "b": 1})
@@ -104,10 +105,5 @@ class ListParser:
         return [ScoredTree(tree, -float(place), -math.inf) for place, tree in enumerate(found[:k])]
 
 
-class BatchParser(ListParser):
+class BatchListParser(ListParser, SentenceParser):
     """Takes all sentences at once."""
-
-    def parse_k_best_many(
-        self, sentences: Sequence[Sequence[str]], k: int, *, options: None = None, threads: int = 1
-    ) -> list[list[ScoredTree]]:
-        return [self.parse(words, k) for words in sentences]

@@ -8,7 +8,6 @@ import pytest
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.models.registry import train
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 
 
 def test_lmplz_perplexity_of_the_wsj_sample(shared_data: Path, tmp_path: Path) -> None:
@@ -20,4 +19,4 @@ def test_lmplz_perplexity_of_the_wsj_sample(shared_data: Path, tmp_path: Path) -
         path.write_text("".join(" ".join(words) + "\n" for words in TreeSentences(trees)))
         texts.append(TextCorpus((path,)))
     model = train("ngram", texts[0], order=5, lmplz=True)
-    assert evaluate_perplexity(model, texts[1]).perplexity == pytest.approx(300.683, abs=5e-4)
+    assert model.perplexity(texts[1]).perplexity == pytest.approx(300.683, abs=5e-4)

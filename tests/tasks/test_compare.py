@@ -17,7 +17,6 @@ from treelm.models.registry import SYSTEMS, load
 from treelm.tasks.compare import CompareOptions, compare
 from treelm.tasks.evaluate.comparison import BLOCK, compare_answers, compare_log_probs
 from treelm.tasks.evaluate.measured_text import read_measured_text
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.evaluate.slr import score_text
 
 OPTIONS = CompareOptions(seed=1, rounds=500)
@@ -55,7 +54,7 @@ def test_models_are_compared_by_perplexity(folders: tuple[Path, Path], text: Pat
     assert found.items == f"blocks of {BLOCK} sentences"
     assert found.n == math.ceil(125 / BLOCK)
     for name, folder in zip("ab", folders, strict=True):
-        perplexity = evaluate_perplexity(load(folder), read_measured_text(text).sentences)
+        perplexity = load(folder).perplexity(read_measured_text(text).sentences)
         assert found.details[f"perplexity_{name}"] == pytest.approx(perplexity.perplexity)
     assert found.better == "A"
     assert compare(folders[1], folders[0], [text], OPTIONS).better == "B"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.models.treelet_models import sample_trees, small_treelet, two_trees
 
-from treelm.tasks.explain_treelets import TreeletExplainer
+from treelm.models.treelet.explain import TreeletExplainer
 from treelm.trees.tree import Tree
 
 

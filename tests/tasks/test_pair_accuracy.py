@@ -17,6 +17,7 @@ from tests.models.toy_model import SENTENCES, ToyModel, ToySentences
 from treelm.corpus.score_files import ScoreTable
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError, VocabularyError
+from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.tasks.evaluate.measured_text import read_measured_text, text_of_lines
 from treelm.tasks.evaluate.pair_accuracy import (
     evaluate_pairs,
@@ -24,7 +25,7 @@ from treelm.tasks.evaluate.pair_accuracy import (
     pair_accuracy,
 )
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
-from treelm.tasks.evaluate.slr import score_sentences, score_text, slr_scores, unigram_log_probs
+from treelm.tasks.evaluate.slr import score_sentences, score_text, slr_scores
 
 INF = math.inf
 SCORES = st.one_of(st.integers(-3, 3).map(float), st.just(-INF))

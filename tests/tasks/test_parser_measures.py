@@ -18,7 +18,6 @@ from tests.tasks.refused_files import assert_content_refused
 from treelm.corpus.corpus import sentences_in_documents
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.mixture.model import interpolate
-from treelm.tasks.search import with_search
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
 from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
@@ -179,9 +178,11 @@ def test_pictures_are_made_while_rows_pass(tmp_path: Path) -> None:
 
 
 def test_search_reaches_into_mixtures() -> None:
-    hhmm = sample_model(depth=2, beam_width=20)
-    ngram = small_ngram(order=2, vocabulary=hhmm.vocabulary)
-    mixture = with_search(interpolate([ngram, hhmm], [0.5, 0.5]), {"beam_width": 3})
+    store = sample_model(depth=2, beam_width=20)
+    ngram = small_ngram(order=2, vocabulary=store.vocabulary)
+    mixture = interpolate([ngram, store], [0.5, 0.5]).with_search(beam_width=3)
     assert mixture.info.beam == 3
-    with pytest.raises(UsageError, match="use no beam"):
-        with_search(ngram, {"beam_width": 3})
+    with pytest.raises(UsageError, match=r"no search with beam_width.*: hhmm"):
+        ngram.with_search(beam_width=3)
+    with pytest.raises(UsageError, match="stack_size"):
+        mixture.with_search(stack_size=3)

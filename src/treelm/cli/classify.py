@@ -9,8 +9,9 @@ from treelm.cli.model_options import ModelPath, TextOptions, at_once
 from treelm.cli.options import CommonOptions, InputFiles, OutputFile
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
+from treelm.models.interface.scores import Decision
 from treelm.models.registry import load
-from treelm.tasks.classify import Decision, as_classifier, classify_lines, draw_decisions
+from treelm.tasks.classify import as_classifier, classify_lines, draw_decisions
 
 #: Decisions that are drawn.
 _DRAWN = 50

@@ -44,7 +44,6 @@ from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
 from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
 from treelm.tasks.evaluate.parse_files import evaluate_systems
 from treelm.tasks.evaluate.parse_intervals import parse_intervals
-from treelm.tasks.evaluate.perplexity import evaluate_perplexity
 from treelm.tasks.evaluate.resampling import ROUNDS, check_rounds
 from treelm.tasks.evaluate.slr import Measure
 
@@ -161,12 +160,15 @@ def perplexity(
     text, common = text or TextOptions(), common or CommonOptions()
     scoring = scoring or ScoringOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
-    found = evaluate_perplexity(
-        (search or SearchOptions()).apply(scoring.model(model)),
-        corpus if text.limit is None else text.first(corpus),
-        oov_mode=oov_mode,
-        strict_docs=strict_docs,
-        threads=text.thread_count,
+    found = (
+        (search or SearchOptions())
+        .apply(scoring.model(model))
+        .perplexity(
+            corpus if text.limit is None else text.first(corpus),
+            oov_mode=oov_mode,
+            strict_docs=strict_docs,
+            threads=text.thread_count,
+        )
     )
     if found.without_parse:
         advice = "" if scoring.floor else " --floor 0.001 gives them a probability."

@@ -11,6 +11,7 @@ from treelm.cli.options import CommonOptions, InputFile, OutputFile, thread_coun
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import read_times, read_zoned_trees
+from treelm.models.interface.incremental import as_incremental
 from treelm.models.registry import load
 from treelm.tasks.evaluate.reading_times import (
     ReadingTable,
@@ -20,7 +21,6 @@ from treelm.tasks.evaluate.reading_times import (
     unigram_surprisal,
     zone_surprisal,
 )
-from treelm.tasks.surprisal.surprisal import as_incremental
 
 
 def reading_times(

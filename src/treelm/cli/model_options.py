@@ -15,7 +15,6 @@ from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
-from treelm.tasks.search import with_search
 
 T = TypeVar("T")
 
@@ -107,7 +106,7 @@ class SearchOptions:
 
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the search asked for."""
-        return with_search(model, self.given) if self.given else model
+        return model.with_search(**self.given) if self.given else model
 
 
 @Parameter(name="*")

@@ -16,9 +16,8 @@ from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest, text_of
-from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.grammar.parser_options import Pruning
 from treelm.grammar.scored_tree import ParseStatus
-from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load
 from treelm.tasks.parse import ParsedBatch, parse_batches
 from treelm.tasks.parse_file import parse_into_file, parser_fingerprint
@@ -89,8 +88,7 @@ def parse(
         raise UsageError("name the model that parses, with -m FOLDER.")
     loaded = search.apply(load(model))
     pruning: Pruning = "fast" if fast else "accurate" if accurate else "default"
-    own = loaded.parser_options if isinstance(loaded, GrammarModel) else ParserOptions()
-    options = replace(own, pruning=pruning)
+    options = replace(loaded.parser_options, pruning=pruning)
     if not is_forest:
         flush = at_once(output, line_buffered=line_buffered)
         with write_atomically(output) as out:

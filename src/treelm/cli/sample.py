@@ -10,6 +10,7 @@ from treelm.cli.model_options import ModelPath, SearchOptions, at_once
 from treelm.cli.options import CommonOptions, OutputFile
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
+from treelm.models.interface.abilities import has_ability
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.registry import load
 from treelm.tasks.sample import SamplingReport, sample_sentences
@@ -45,10 +46,8 @@ def sample(
     common = common or CommonOptions()
     flush = at_once(output, line_buffered=False)
     loaded = (search or SearchOptions()).apply(load(model))
-    if with_trees and not isinstance(loaded, TreeScorer):
-        raise UsageError(
-            f"a model of the system {loaded.system} draws no trees; leave --with-trees out."
-        )
+    if with_trees and not has_ability(loaded, TreeScorer):
+        raise UsageError(f"{loaded.system} models draw no trees; leave --with-trees out.")
     report = SamplingReport()
     drawn = sample_sentences(
         loaded,

@@ -12,10 +12,11 @@ from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import write_score_table
 from treelm.errors import UsageError
 from treelm.models.registry import load
+from treelm.models.treelet.explain import Factor
 from treelm.tasks.evaluate.measured_text import read_measured_text
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.evaluate.slr import slr as log_odds_ratios
-from treelm.tasks.explain_treelets import Factor, explain_trees
+from treelm.tasks.explain_trees import explain_trees
 from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_tree_lists, score_trees
 

@@ -22,7 +22,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 from treelm.models.open_parser import open_parser
 from treelm.models.run import Run
 from treelm.trees.tree import Tree
@@ -138,7 +138,7 @@ def as_input(wanted: Input, value: Any, *, reading: ReadOptions = DEFAULT_OPTION
         return [_as_model(part) for part in ([value] if _is_file(value) else value)]
     if wanted.takes(Vocabulary) and _is_file(value):
         return load_vocabulary(value)
-    if wanted.takes(GivesTrees) and _is_file(value):
+    if wanted.takes(Parser) and _is_file(value):
         return open_parser(value)
     if wanted.takes(LabelledSentences):
         return _as_labelled(wanted, value)

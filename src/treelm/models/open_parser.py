@@ -12,10 +12,10 @@ from treelm.grammar.forest_format import MAGIC
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import Task
 from treelm.models.interface.parse_lists import ParseLists
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 
 
-def open_parser(source: Source) -> GivesTrees:
+def open_parser(source: Source) -> Parser:
     """Return a parser: a model folder, or a file of parses that stands in for one.
 
     Args:
@@ -33,7 +33,7 @@ def open_parser(source: Source) -> GivesTrees:
         return ParseLists(source)
     model = load(source)
     model.require(Task.PARSE)
-    if not isinstance(model, GivesTrees):
+    if not isinstance(model, Parser):
         raise UnsupportedTask(f"a {model.system} model does not parse.")
     return model
 

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.models.interface.abilities import ask_for
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scores import Decision
 from treelm.models.open_parser import open_parser
-from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.trees.tree import Tree
 from treelm.view.svg import stack_svg
 from treelm.view.weighted_tree import draw_weighted_tree
 
 
-class Decision(NamedTuple):
-    """What a classifier says about a sentence."""
-
-    label: Literal["good", "bad"]
-    margin: float
-    """Above zero for good sentences; minus infinity for one it cannot analyse."""
-    probability: float
-    """Probability that the sentence is good."""
-
-
-def as_classifier(model: LanguageModel, parser: Source | None = None) -> Classifier[Any]:
-    """Return a model if it is a classifier.
+def as_classifier(model: LanguageModel, parser: Source | None = None) -> LanguageModel:
+    """Return a model as the classifier that it is.
 
     Args:
         model: The model.
@@ -39,17 +29,12 @@ def as_classifier(model: LanguageModel, parser: Source | None = None) -> Classif
         UnsupportedTask: if it is not a classifier.
         UsageError: if it does not use a parser.
     """
+    if Task.CLASSIFY not in model.tasks:
+        raise model.unable(Task.CLASSIFY)
+    if parser is not None:
+        model = model.with_parser(open_parser(parser))
     model.require(Task.CLASSIFY)
-    if not isinstance(model, Classifier):
-        raise UnsupportedTask(f"{model.system} models are not classifiers.")
-    if parser is None:
-        return model
-    if not isinstance(model, TreeFeaturesModel):
-        raise UsageError(
-            f"{model.system} classifiers do not need a parser; --parser is for classifiers "
-            "that use tree features."
-        )
-    return model.with_parser(open_parser(parser))
+    return model
 
 
 def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> str:
@@ -62,13 +47,12 @@ def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> 
     Raises:
         UnsupportedTask: if the model does not weigh productions.
     """
-    judge = as_classifier(model)
+    judge = ask_for(model, Classifier[Any], "classify sentences")
     pictures = []
-    for words, margin in zip(sentences, judge.margins(sentences).tolist(), strict=True):
+    for words, (label, margin, _) in zip(sentences, judge.classify_many(sentences), strict=True):
         found = judge.explain(words)
         if found is None:
             continue
-        label = "good" if margin > 0 else "bad"
         title = f"{label}, margin {margin:+.3f}: {' '.join(words)}"
         pictures.append(draw_weighted_tree(found.tree, found.weights, title=title))
     return stack_svg(pictures or [draw_weighted_tree(Tree("X", "-"), [0.0], title="no tree")])
@@ -88,15 +72,9 @@ def classify_lines(
     Raises:
         UnsupportedTask: if the model is not a classifier.
     """
-    judge = as_classifier(model)
+    model.require(Task.CLASSIFY)
     rest = iter(lines)
     while block := [split_words(line) for line in islice(rest, batch)]:
-        given = [words for words in block if words]
-        margins = judge.margins(given, threads=threads)
-        pairs = zip(margins.tolist(), judge.probabilities(margins).tolist(), strict=True)
+        decisions = model.classify_many([words for words in block if words], threads=threads)
         for words in block:
-            if not words:
-                yield None
-                continue
-            margin, probability = next(pairs)
-            yield Decision("good" if margin > 0 else "bad", margin, probability)
+            yield next(decisions) if words else None

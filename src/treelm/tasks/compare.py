@@ -38,7 +38,6 @@ from treelm.tasks.evaluate.measured_text import (
 )
 from treelm.tasks.evaluate.pair_accuracy import evaluate_pairs
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
-from treelm.tasks.evaluate.perplexity import check_normalized
 from treelm.tasks.evaluate.resampling import ROUNDS
 from treelm.tasks.evaluate.slr import Measure, score_text
 
@@ -99,8 +98,7 @@ def _compare_models(
         return _compare_on_pairs(a, b, pairs, options)
     check_vocabularies([a.vocabulary, b.vocabulary])
     for model in (a, b):
-        check_normalized(model)
-        model.require(Task.SCORE)
+        model.require(Task.PERPLEXITY)
     text = read_measured_text(files[0])
     if not options.allow_overlap:
         for model in (a, b):

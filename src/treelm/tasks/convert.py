@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from treelm.corpus.files import COMPRESSION, Source, source_name
-from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.ngram.model import NgramModel
+from treelm.errors import UsageError
+from treelm.models.interface.abilities import WritesArpa, ask_for
+from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
 
 
-def convert(source: Source, target: Source) -> NgramModel:
+def convert(source: Source, target: Source) -> LanguageModel:
     """Write a model folder as an ARPA file, or an ARPA file as a model folder.
 
     Args:
@@ -24,7 +25,7 @@ def convert(source: Source, target: Source) -> NgramModel:
         UsageError: if neither or both are ARPA files.
         UnsupportedTask: if it is not an n-gram model.
     """
-    from treelm.models.ngram.arpa import read_arpa, write_arpa
+    from treelm.models.ngram.arpa import read_arpa
 
     to_file = is_arpa_name(target)
     if Path(source).is_dir():
@@ -35,20 +36,16 @@ def convert(source: Source, target: Source) -> NgramModel:
                 "be another model folder."
             )
         model = load(source)
-        if not isinstance(model, NgramModel):
-            raise UnsupportedTask(
-                f"ARPA files are for n-gram models only; this is a model of type {model.system}."
-            )
-        write_arpa(model, target)
+        ask_for(model, WritesArpa, "fit into an ARPA file").write_arpa(target)
         return model
     if to_file:
         raise UsageError(
             f"{source_name(source)} is not a model folder, so it is read as an ARPA file; the "
             f"target must then be a model folder, not {source_name(target)}."
         )
-    model = read_arpa(source)
-    model.save(target)
-    return model
+    read = read_arpa(source)
+    read.save(target)
+    return read
 
 
 def is_arpa_name(path: Source) -> bool:

@@ -180,8 +180,8 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         _validation.check_is_fitted(self, "fitted_")
         sentences = _sentences(X)
         if self.judge in _TRAINED:
-            assert isinstance(self.fitted_, Classifier)
-            return self.fitted_.margins(sentences, threads=self.threads)
+            decisions = self.fitted_.classify_many(sentences, threads=self.threads)
+            return np.fromiter((each.margin for each in decisions), np.float64, len(sentences))
         return self._given_margins(self._values(sentences))
 
     def predict(self, X: Sequence[Any]) -> npt.NDArray[Any]:  # noqa: N803

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
 from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ParseStatus, ScoredTree
+from treelm.grammar.scored_tree import ParseStatus
+from treelm.models.interface.abilities import GivesForests, ask_for
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.parser import ListParser, Parser
+from treelm.models.interface.parser import TreeLists
 from treelm.models.interface.sentence_batches import worked_batches
-from treelm.models.pcfg.grammar_model import GrammarModel
 
 #: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
-#: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
-TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
+Result = TypeVar("Result")
 
 
 class ParsedBatch(NamedTuple):
@@ -39,18 +37,6 @@ class ParsedBatch(NamedTuple):
         for number, found in enumerate(self.lists, self.first_line):
             if found:
                 yield number, found.status if isinstance(found, KBest) else found[0].status
-
-
-def parser_of(model: LanguageModel) -> Parser:
-    """Return a model if it is a parser.
-
-    Raises:
-        UnsupportedTask: if the model does not parse.
-    """
-    model.require(Task.PARSE)
-    if not isinstance(model, Parser):
-        raise UnsupportedTask(f"{model.system} models cannot parse.")
-    return model
 
 
 def parse_batches(
@@ -80,12 +66,10 @@ def parse_batches(
         UnsupportedTask: if the model does not parse.
         CorpusFormatError: with the line, for anything but a sentence of words.
     """
-    parser = parser_of(model)
+    model.require(Task.PARSE)
 
     def work(batch: Sequence[tuple[str, ...]]) -> TreeLists:
-        if isinstance(parser, ListParser):
-            return parser.k_best_many(batch, k, options=options, threads=threads)
-        return parser.parse_k_best_many(batch, k, options=options, threads=threads)
+        return model.k_best_many(batch, k, options=options, threads=threads)
 
     size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
     for first, batch, lists in worked_batches(
@@ -95,7 +79,7 @@ def parse_batches(
 
 
 def forest_batches(
-    model: GrammarModel[Any],
+    model: LanguageModel,
     lines: Iterable[str],
     *,
     options: ParserOptions | None = None,
@@ -114,11 +98,13 @@ def forest_batches(
         first_line: Number of the first line, for messages.
 
     Raises:
-        CorpusFormatError: with the line, for anything but a sentence of words.
+        UnsupportedTask: if the model gives no forests.
+        CorpusFormatError: with the line, for what is no sentence of words.
     """
+    grammar = ask_for(model, GivesForests, "give forests of trees")
 
     def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:
-        return model.forests_many(batch, options=options, threads=threads)
+        return grammar.forests_many(batch, options=options, threads=threads)
 
     for _, batch, forests in worked_batches(model.vocabulary, lines, 64, work, source, first_line):
         yield batch, forests

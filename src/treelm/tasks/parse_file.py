@@ -14,13 +14,12 @@ from pydantic import JsonValue
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
-from treelm.models.interface.model import LanguageModel
-from treelm.models.pcfg.grammar_model import GrammarModel
+from treelm.models.interface.abilities import GivesForests, ask_for
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import ModelFolder, open_folder
 from treelm.tasks.parse import forest_batches, parse_batches
@@ -108,8 +107,10 @@ def parse_into_file(
             text.
         OutputFileError: if the file cannot be written.
     """
-    if forests and not isinstance(model, GrammarModel):
-        raise UnsupportedTask(f"{model.system} models have no forests.")
+    if forests:  # asked before the file is opened
+        ask_for(model, GivesForests, "give forests of trees")
+    else:
+        model.require(Task.PARSE)
     chosen: dict[str, JsonValue] = {
         name: value if value is None or isinstance(value, (str, int)) else repr(value)
         for name, value in dataclasses.asdict(options or ParserOptions()).items()
@@ -132,7 +133,7 @@ def parse_into_file(
                 "source": source,
                 "first_line": lines.taken + 1,
             }
-            if forests and isinstance(model, GrammarModel):
+            if forests:
                 for sentences, found in forest_batches(model, lines, **how):
                     writer.add_forests(sentences, found)
                     fallbacks += sum(own is not None and not len(own.node_symbol) for own in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from treelm.corpus.encoder import encode_text
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.estimation.quantize import CodeBits
-from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.incremental import as_incremental
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.reduction import (
     ReductionLoss,
@@ -18,9 +17,7 @@ from treelm.models.interface.reduction import (
     reduction_loss,
     text_bits_per_word,
 )
-from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.ngram.arpa import read_arpa
-from treelm.models.ngram.model import NgramModel
 from treelm.models.registry import load
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.convert import is_arpa_name
@@ -42,7 +39,7 @@ class QuantizedModel:
     @property
     def roundings(self) -> list[tuple[str, Rounding]]:
         """How far stored values moved: by number of the part, in a mixture."""
-        return list(_roundings(self.model, ""))
+        return list(self.model.roundings)
 
     def costs(self) -> list[str]:
         """Return the loss, or how far values moved, for display."""
@@ -90,8 +87,7 @@ def quantize_model(
     loss = None
     if measure is not None:
         loss = _loss(model, small, measure, threads=threads, progress=progress)
-        if isinstance(small, NgramModel):
-            small = small.with_loss(loss)
+        small = small.with_loss(loss)
     small.save(target)
     return QuantizedModel(small, loss)
 
@@ -111,16 +107,6 @@ def _loss(
             code="E_NO_DATA",
         )
     before, after = (
-        text_bits_per_word(each, text, threads=threads)
-        for each in (model, small)
-        if isinstance(each, IncrementalModel)  # all quantisable models are
+        text_bits_per_word(as_incremental(each), text, threads=threads) for each in (model, small)
     )
     return reduction_loss(source_name(measure), text, before, after)
-
-
-def _roundings(model: LanguageModel, name: str) -> Iterator[tuple[str, Rounding]]:
-    if isinstance(model, NgramModel) and model.config.rounding is not None:
-        yield name, model.config.rounding
-    if isinstance(model, InterpolatedModel):
-        for number, part in enumerate(model.parts):
-            yield from _roundings(part, f"{name}part {number}: ")

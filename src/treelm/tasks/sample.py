@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.interface.incremental import LONGEST_SAMPLE
-from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.sampler import Sampler
+from treelm.errors import UsageError
+from treelm.models.interface.abilities import has_ability
+from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.tree_model import TreeScorer
 
@@ -61,14 +60,12 @@ def sample_sentences(
         UsageError: if a number is negative, or hardly any sentence has the wanted length.
     """
     model.require(Task.SAMPLE)
-    if not isinstance(model, Sampler):
-        raise UnsupportedTask(f"{model.system} models cannot sample sentences.")
     if count < 0 or max_words < 1 or seed < 0:
         raise UsageError("--count and --seed must be 0 or more, --max-words 1 or more.")
     if min_words > max_words:
         raise UsageError(f"no sentence has {min_words} words or more and {max_words} or fewer.")
     report = SamplingReport() if report is None else report
-    has_trees = isinstance(model, TreeScorer)
+    has_trees = has_ability(model, TreeScorer)
     given = 0
     while given < count:
         if report.drawn > _MOST_DRAWS * count:

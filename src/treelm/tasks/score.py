@@ -11,12 +11,8 @@ from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scoring_views import TooLongSentence
-from treelm.models.interface.tree_model import TreeModel
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
-
-#: Number of lines scored together, unless line-buffered; fewer where each is parsed.
-LINES_AT_ONCE, PARSED_AT_ONCE = 4096, 64
 
 
 @dataclass(slots=True)
@@ -58,7 +54,7 @@ def score_lines(
     model.require(Task.SCORE)
     rest = iter(lines)
     report = ScoringReport() if report is None else report
-    size = PARSED_AT_ONCE if isinstance(model, TreeModel) else LINES_AT_ONCE
+    size = model.sentences_at_once
     done = 0
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
         while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
@@ -92,7 +88,7 @@ def _log_probs(
     threads: int,
 ) -> list[float]:
     report.sentences += len(sentences)
-    if not isinstance(model, TreeModel):
+    if not model.sums_over_trees:
         return list(map(float, model.sentence_log_probs(sentences, eos=eos, threads=threads)))
     found = list(model.score_many(sentences, eos=eos, threads=threads))
     report.fallbacks += sum(score.fallback for score in found)

@@ -8,15 +8,14 @@ from itertools import islice
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
 from treelm.corpus.tree_lists import read_tree_lists
-from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.abilities import GivesPosteriors, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.open_parser import is_forest
-from treelm.models.pcfg.grammar_model import GrammarModel
 
 #: Number of trees, and of lists of trees, scored at once.
 _TREES, _LISTS = 1024, 64
@@ -28,12 +27,7 @@ def tree_scorer(model: LanguageModel) -> TreeScorer:
     Raises:
         UnsupportedTask: if it does not.
     """
-    if not isinstance(model, TreeScorer):
-        raise UnsupportedTask(
-            f"{model.system} models score words, not trees. Use a grammar (pcfg, pcfg_la) or "
-            "another tree model."
-        )
-    return model
+    return ask_for(model, TreeScorer, "give trees probabilities")
 
 
 def score_trees(
@@ -58,18 +52,13 @@ def score_trees(
         all trees of a sentence.
         CorpusFormatError: at the first malformed tree.
     """
-    scorer = tree_scorer(model)
-    if posterior and not isinstance(scorer, GrammarModel):
-        raise UnsupportedTask(
-            f"{model.system} models do not sum over all trees of a sentence, so their trees "
-            "have no probability given the words."
-        )
+    score = tree_scorer(model).tree_log_probs
+    if posterior:
+        what = "sum over all trees of a sentence, so that trees have no probability given the words"
+        score = ask_for(model, GivesPosteriors, what).tree_log_posteriors
     rest = iter(read_trees(source, options or ReadOptions(), threads=threads))
     while batch := list(islice(rest, _TREES)):
-        if posterior and isinstance(scorer, GrammarModel):
-            yield from scorer.tree_log_posteriors(batch, threads=threads).tolist()
-        else:
-            yield from scorer.tree_log_probs(batch, threads=threads).tolist()
+        yield from score(batch, threads=threads).tolist()
 
 
 def _lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:

@@ -20,6 +20,7 @@ from treelm.models.composite.config import SEARCH, CompositeConfig
 from treelm.models.composite.files import read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
 from treelm.models.composite.state import CompositeState, split_payload
+from treelm.models.interface.abilities import TopicTable
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Config, ModelInfo, Task
 from treelm.models.interface.scores import BatchScores
@@ -35,6 +36,7 @@ from treelm.models.interface.states import (
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.plsa.state import TopicMixture
+from treelm.models.plsa.word_topics import word_topic_counts
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import distribution
@@ -56,6 +58,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.DECODE}
     )
     config_class: ClassVar[type[Config]] = CompositeConfig
+    search_options: tuple[str, ...] = SEARCH
 
     def __init__(
         self,
@@ -272,6 +275,13 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
             )
         self.count("words", len(ids))
         return self.batch_scores(log_probs, ids, starts)
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def topic_table(self) -> TopicTable:
+        """Return the shares of topics and the counts of words in them."""
+        counts = word_topic_counts(self.predictor, len(self._vocabulary), self._config.topics)
+        return TopicTable(self.prior, counts)
 
     # -- files ------------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ from treelm.models.interface.packed_tree_model import (
     only_transform,
     tree_score_errors,
 )
+from treelm.models.interface.parser import Parser
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.tree_events import WordTags
-from treelm.models.interface.tree_model import GivesTrees
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -86,7 +86,7 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
         tags: WordTags,
         profile: ProfileSource = "english",
         corpora: Sequence[TrainingCorpus] = (),
-        parser: GivesTrees | None = None,
+        parser: Parser | None = None,
     ) -> None:
         self.tables = dict(tables)
         self.labels = tuple(labels)

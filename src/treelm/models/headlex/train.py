@@ -14,7 +14,7 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import HeadlexCounts, count_headlex, headlex_chain
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 from treelm.models.run import QUIET, Run
 
 
@@ -23,7 +23,7 @@ def train_headlex(
     config: HeadlexConfig,
     *,
     text: TextCorpus | None = None,
-    parser: GivesTrees | None = None,
+    parser: Parser | None = None,
     vocabulary: Vocabulary | None = None,
     report: ReadReport | None = None,
     run: Run = QUIET,

@@ -28,6 +28,7 @@ from treelm.models.hhmm.tables import HhmmTables
 from treelm.models.hhmm.viterbi import parse_sentences
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.parser import BatchParser, TreeLists
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -51,7 +52,7 @@ LABELS, ENDINGS = "labels.txt", "endings.txt"
 _MEBIBYTE = 1 << 20
 
 
-class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
+class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
     """Predicts each word from all bounded right-corner parses of the words before it.
 
     Args:
@@ -67,6 +68,8 @@ class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
         {Task.SCORE, Task.SURPRISAL, Task.PERPLEXITY, Task.SAMPLE, Task.PARSE, Task.DECODE}
     )
     config_class: ClassVar[type[Config]] = HhmmConfig
+    most_trees: int | None = 1
+    search_options: tuple[str, ...] = SEARCH
 
     def __init__(
         self,
@@ -276,11 +279,15 @@ class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
 
     # -- sentences --------------------------------------------------------------------------
 
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether tags of unknown words are guessed from their suffixes."""
+        return self.tables.suffixes is not None
+
     def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences, in flat arrays."""
-        if self.tables.suffixes is None:
+        if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
-        # Unknown words are told by their letters, which ids do not have.
         text = encode_sentences(map(words_of, sentences), self._vocabulary)
         log_probs: list[float] = []
         for sentence in sentences:
@@ -322,16 +329,16 @@ class HhmmModel(TrainedModel[HhmmConfig], IncrementalModel):
         Raises:
             UnsupportedTask: for more than one tree.
         """
-        return self.parse_k_best_many([words_of(sentence)], k)[0]
+        return list(self.k_best_many([words_of(sentence)], k)[0] or ())
 
-    def parse_k_best_many(
+    def k_best_many(
         self,
         sentences: Sequence[Sequence[str]],
         k: int,
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
-    ) -> list[list[ScoredTree]]:
+    ) -> TreeLists:
         """Return the best tree of every sentence in a list; none for no words.
 
         Raises:

@@ -25,6 +25,8 @@ class CachedParser(ArrayParser):
 
     def __init__(self, file: ForestFile) -> None:
         self.file = file
+        # A longer list may be all the trees that there are; one tree of a sentence never is.
+        self.most_trees = 1 if file.header.k == 1 else None
 
     def k_best_many(
         self,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.model import ModelInfo, Task
-from treelm.models.interface.scores import SentenceScore
+from treelm.models.interface.scores import Decision, SentenceScore
 from treelm.models.interface.trained_model import ConfiguredModel, OwnConfig
 from treelm.models.interface.words import Words, words_of
 from treelm.trees.tree import Tree
@@ -61,9 +61,14 @@ class Classifier(ConfiguredModel[OwnConfig]):
             threads: Number of threads.
         """
 
-    def decision(self, sentence: Words) -> float:
-        """Return the margin of a sentence; it is good if that is above zero."""
-        return float(self.margins([words_of(sentence)])[0])
+    def classify_many(self, sentences: Iterable[Words], *, threads: int = 1) -> Iterator[Decision]:
+        """Yield label, margin and probability of each sentence, in order."""
+        rest = iter(sentences)
+        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+            margins = self.margins(batch, threads=threads)
+            chances = self.probabilities(margins).tolist()
+            for margin, chance in zip(margins.tolist(), chances, strict=True):
+                yield Decision("good" if margin > 0 else "bad", margin, chance)
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree behind a decision with the weight of each of its productions.
@@ -73,9 +78,8 @@ class Classifier(ConfiguredModel[OwnConfig]):
         """
         del sentence
         raise UnsupportedTask(
-            f"{self.system} classifiers have no weights of productions to draw; "
-            "latent SVMs (lsvm) and classifiers over rules (tree-features --features cfg) "
-            "do."
+            f"{self.system} models weigh no productions of trees that could be drawn; latent "
+            "machines (lsvm) and those over rules (tree-features --features cfg) do."
         )
 
     def probabilities(self, margins: Floats) -> Floats:

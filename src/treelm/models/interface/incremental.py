@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +19,15 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.models.interface.document_reader import DocumentReader
-from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
+from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import Word, WordIds, Words, words_of
 from treelm.seeds import random_uniform
 
-#: Number of sentences scored at once.
-BATCH = 4096
-#: A sample is cut after this many words.
-LONGEST_SAMPLE = 1000
+#: Sentences that are scored at once.
+BATCH = SENTENCES_AT_ONCE
 
 
 class IncrementalModel(LanguageModel):
@@ -67,6 +67,11 @@ class IncrementalModel(LanguageModel):
         """
 
     # -- what follows -----------------------------------------------------------------------
+
+    @property
+    def incremental(self) -> Self:
+        """The model itself: it goes word by word."""
+        return self
 
     @cached_property
     def word_ids(self) -> WordIds:
@@ -176,6 +181,11 @@ class IncrementalModel(LanguageModel):
         return self.batch_scores(np.array(log_probs, dtype=np.float64), ids, starts)
 
     @property
+    def reads_spelling(self) -> bool:
+        """Whether unknown words are told apart by their letters, which ids do not have."""
+        return False
+
+    @property
     def remembers_documents(self) -> bool:
         """Whether a sentence depends on those before it in its document."""
         return False
@@ -227,14 +237,9 @@ class IncrementalModel(LanguageModel):
         """Return the log probabilities of sentences, in order."""
         return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=eos)
 
-    def surprisal(self, words: Words, *, eos: bool = False) -> list[WordScore]:
-        """Return the score of every word; `surprisal` of each is in bits.
-
-        Args:
-            words: The sentence.
-            eos: Whether to add a last row ``</s>`` for the end of the sentence.
-        """
-        score = self.score(words)
+    def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
+        """Return the score of every word; `surprisal` of each is in bits."""
+        score = self.score(sentence)
         rows = list(score.words or ())
         if eos and score.end is not None:
             rows.append(WordScore(SENTENCE_END, score.end))
@@ -243,14 +248,7 @@ class IncrementalModel(LanguageModel):
     def sample(
         self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
     ) -> list[Sample]:
-        """Return sentences sampled from the model.
-
-        Args:
-            count: Number of sentences.
-            seed: Sentence i depends on the seed and on i alone, not on how many are sampled.
-            first: Number of the first sentence.
-            max_words: A longer sentence is cut after this many words and marked as not complete.
-        """
+        """Return sentences drawn from the model, cut after `max_words` words."""
         return [self._sample_one(seed, first + index, max_words) for index in range(count)]
 
     def _sample_one(self, seed: int, stream: int, max_words: int) -> Sample:
@@ -302,3 +300,15 @@ def check_pairs(states: Sequence[State], words: Sequence[Word]) -> None:
             f"advance_many needs one word for each state; there are {len(states)} states and "
             f"{len(words)} words"
         )
+
+
+def as_incremental(model: LanguageModel) -> IncrementalModel:
+    """Return the model if it goes word by word.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_INCREMENTAL``, naming the systems that do.
+    """
+    model.require(Task.SURPRISAL)
+    if model.incremental is None:
+        raise model.unable(Task.SURPRISAL)
+    return model.incremental

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,23 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
-from treelm.estimation.quantize import CodeBits
-from treelm.models.interface.scores import SentenceScore
+from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.abilities import refusal
+from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
+from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step
+from treelm.models.interface.variants import ModelVariants
 from treelm.models.interface.words import Word, Words
-from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder, open_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
+
+if TYPE_CHECKING:
+    from treelm.models.interface.incremental import IncrementalModel
+    from treelm.models.interface.parser import TreeLists
+
+#: A sample is cut after so many words.
+LONGEST_SAMPLE = 1000
 
 
 class Task(StrEnum):
@@ -117,12 +127,20 @@ def make_config(kind: type[_Config], options: Mapping[str, object], system: str)
         raise UsageError(f"{system}: {explain(error)}") from error
 
 
-class LanguageModel(ABC):
-    """A trained model, never changed. Every system implements this."""
+class LanguageModel(ModelVariants, ABC):
+    """A trained model, never changed. Every system implements this.
+
+    Everything that can be asked of a model is a method here, with the same arguments for every
+    system. What a model does not do raises `UnsupportedTask`, which names the systems that do it;
+    `can` tells beforehand.
+    """
 
     system: ClassVar[str]
     tasks: ClassVar[frozenset[Task]]
+    """What models of this system can do; a single model may lack something, which `can` knows."""
     config_class: ClassVar[type[Config]]
+    #: Trees of a sentence that it can give at most; None for any number, 0 if it does not parse.
+    most_trees: int | None = 0
 
     @classmethod
     def make_config(cls, options: Mapping[str, object]) -> Config:
@@ -179,6 +197,43 @@ class LanguageModel(ABC):
             "vocabulary": self.vocabulary.fingerprint,
         }
 
+    # -- what it can do ---------------------------------------------------------------------
+
+    def obstacle(self, task: Task) -> str | None:
+        """Return the error code of what keeps this model from a task; None if it does it.
+
+        It is ``E_NOT_INCREMENTAL`` for what goes word by word, ``E_NOT_NORMALIZED`` where scores
+        are not probabilities, ``E_NO_PARSER`` without a parser, else ``E_UNSUPPORTED_TASK``.
+        """
+        if task is Task.PERPLEXITY and not self.info.normalized:
+            return "E_NOT_NORMALIZED"
+        if task in self.tasks:
+            return None
+        word_by_word = task in (Task.SURPRISAL, Task.DECODE)
+        return "E_NOT_INCREMENTAL" if word_by_word else UnsupportedTask.default_code
+
+    def can(self, task: Task) -> bool:
+        """Return whether this model does a task."""
+        return self.obstacle(task) is None
+
+    def require(self, task: Task) -> None:
+        """Refuse what this model does not do.
+
+        Raises:
+            UnsupportedTask: naming the systems that do it, with the code of the obstacle.
+        """
+        if not self.can(task):
+            raise self.unable(task)
+
+    def unable(self, task: Task) -> UnsupportedTask:
+        """Return the error for a task that it does not do."""
+        return refusal(self, task, self.obstacle(task) or UnsupportedTask.default_code)
+
+    @property
+    def incremental(self) -> IncrementalModel | None:
+        """The model itself if it goes word by word, otherwise None."""
+        return None
+
     # -- scores -----------------------------------------------------------------------------
 
     @abstractmethod
@@ -193,7 +248,7 @@ class LanguageModel(ABC):
     def score_many(
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
-        """Yield the scores of sentences, in order."""
+        """Yield the scores of sentences, in order: what `score` gives for each."""
         del threads
         for sentence in sentences:
             yield self.score(sentence, eos=eos)
@@ -205,60 +260,165 @@ class LanguageModel(ABC):
         scores = self.score_many(sentences, eos=eos, threads=threads)
         return np.fromiter((score.log_prob for score in scores), np.float64, len(sentences))
 
-    def quantized(
-        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
-    ) -> LanguageModel:
-        """Return the model with codes of 8 or 16 bits instead of floats in its tables.
+    def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
+        """Return the score of every word; `surprisal` of each is in bits.
 
         Args:
-            bits: Of a code.
-            threads: Kernel threads; results do not depend on it.
-            progress: Told how far it is.
+            sentence: Its words, or a string that is split at white space.
+            eos: Whether a last row ``</s>`` stands for the end of the sentence.
 
         Raises:
-            UnsupportedTask: if the system has no such tables.
+            UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
         """
-        del bits, threads, progress
-        raise UnsupportedTask(
-            f"a model of the system {self.system} has no tables that can be quantised; models of "
-            "n-grams have, and mixtures of these."
+        del sentence, eos
+        raise self.unable(Task.SURPRISAL)
+
+    def perplexity(
+        self,
+        sentences: Iterable[Words],
+        *,
+        oov_mode: OovMode = "include",
+        strict_docs: bool = False,
+        threads: int = 1,
+    ) -> Perplexity:
+        """Return how surprised the model is by a text, per word and sentence end.
+
+        Args:
+            sentences: The text; a `TextCorpus` is read by the kernel, in documents, and quickest.
+            oov_mode: ``include`` unknown words, or ``skip`` them.
+            strict_docs: Refuse a text of several sentences without marks between documents, if the
+                model remembers the document.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_NORMALIZED`` if the model gives no probabilities;
+                ``E_NOT_INCREMENTAL`` if unknown words cannot be left out of whole sentences.
+            CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if
+                documents should be marked, and are not.
+        """
+        self.require(Task.PERPLEXITY)
+        return text_perplexity(
+            self, sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads
         )
 
-    def require(self, task: Task) -> None:
-        """Refuse what the system does not do.
+    def sample(
+        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+    ) -> list[Sample]:
+        """Return sentences drawn from the model.
+
+        Args:
+            count: How many.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            first: Number of the first sentence.
+            max_words: A longer sentence is cut, or given up where it is drawn with a tree, and
+                marked as not complete.
 
         Raises:
-            UnsupportedTask: naming what it does.
+            UnsupportedTask: if the model does not sample.
         """
-        if task not in self.tasks:
-            raise UnsupportedTask(
-                f"a model of the system {self.system} cannot do this: {task}. "
-                f"It can: {', '.join(sorted(self.tasks))}."
-            )
+        del count, seed, first, max_words
+        raise self.unable(Task.SAMPLE)
+
+    # -- trees ------------------------------------------------------------------------------
+
+    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words.
+
+        Args:
+            sentence: Its words, or a string that is split at white space.
+            k: How many trees; `most_trees` says how many the model can give.
+
+        Raises:
+            UnsupportedTask: if the model does not parse, or gives fewer trees.
+        """
+        del sentence, k
+        raise self.unable(Task.PARSE)
+
+    def parse_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[ScoredTree | None]:
+        """Return the best tree of every sentence, None for one without words.
+
+        Args:
+            sentences: Each a sequence of words.
+            options: How the parser works; None for the model's own way.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UnsupportedTask: if the model does not parse.
+        """
+        del sentences, options, threads
+        raise self.unable(Task.PARSE)
+
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> TreeLists:
+        """Return up to `k` distinct trees of every sentence, the best first; none for no words.
+
+        Args:
+            sentences: Each a sequence of words.
+            k: How many trees.
+            options: How the parser works; None for the model's own way.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            UnsupportedTask: if the model does not parse, or gives fewer trees.
+        """
+        del sentences, k, options, threads
+        raise self.unable(Task.PARSE)
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions()
+
+    # -- good or bad ------------------------------------------------------------------------
+
+    def classify(self, sentence: Words) -> Decision:
+        """Return whether a sentence is good: label, margin and probability.
+
+        Args:
+            sentence: Its words, or a string that is split at white space.
+
+        Raises:
+            UnsupportedTask: if the model is no classifier.
+        """
+        return next(self.classify_many([sentence]))
+
+    def classify_many(self, sentences: Iterable[Words], *, threads: int = 1) -> Iterator[Decision]:
+        """Yield what `classify` gives for each sentence, in order."""
+        del sentences, threads
+        raise self.unable(Task.CLASSIFY)
+
+    def decision(self, sentence: Words) -> float:
+        """Return the margin of a sentence, above zero if it is good; see `classify`."""
+        return self.classify(sentence).margin
 
     # -- word by word: only incremental models ----------------------------------------------
 
     def initial(self, context: Context | None = None) -> State:
         """Return the state before any word."""
         del context
-        raise self._not_incremental()
+        raise self.unable(Task.DECODE)
 
     def advance(self, state: State, word: Word) -> Step:
         """Return the log probability of a word in a state, and the state after it."""
         del state, word
-        raise self._not_incremental()
+        raise self.unable(Task.DECODE)
 
     def finish(self, state: State) -> float:
         """Return the log probability that the sentence ends in this state."""
         del state
-        raise self._not_incremental()
-
-    def _not_incremental(self) -> UnsupportedTask:
-        return UnsupportedTask(
-            f"a model of the system {self.system} scores whole sentences and does not go word by "
-            "word. Use `score`, or an incremental model such as ngram.",
-            code="E_NOT_INCREMENTAL",
-        )
+        raise self.unable(Task.DECODE)
 
     # -- files ------------------------------------------------------------------------------
 
@@ -297,8 +457,8 @@ class LanguageModel(ABC):
         opened = open_folder(Path(folder), verify=verify)
         if opened.manifest.system != cls.system:
             raise ModelFileError(
-                f"{folder} holds a model of the system {opened.manifest.system}, not {cls.system}. "
-                "`treelm.models.registry.load` finds the right class.",
+                f"{folder} holds a model of {opened.manifest.system}, not of {cls.system}. "
+                "`treelm.load` finds the right class.",
                 code="E_MODEL_SYSTEM",
             )
         return cls.from_folder(opened)

@@ -26,8 +26,14 @@ from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.parser import k_best_lists
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.tree_model import TreeModel, TreeModelConfig, k_best_lists, log_sum
+from treelm.models.interface.tree_model import (
+    PARSED_AT_ONCE,
+    TreeModel,
+    TreeModelConfig,
+    log_sum,
+)
 from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import ModelFolder
 from treelm.transforms.transform import Transform, transform_from_config
@@ -37,9 +43,6 @@ from treelm.trees.tree import Tree
 
 #: Label of the top of every tree, and of the phrase that replaces a missing tree.
 ROOT, FLAT = "ROOT", "FRAG"
-
-#: Number of sentences parsed and scored at once.
-_BATCH = 64
 
 Forms = npt.NDArray[np.uint32]
 
@@ -107,7 +110,7 @@ class PackedTreeModel(TreeModel):
     ) -> Iterator[SentenceScore]:
         """Yield the score of each sentence given trees of it: the sum over the distinct ones."""
         rest = iter(lists)
-        while batch := list(islice(rest, _BATCH)):
+        while batch := list(islice(rest, PARSED_AT_ONCE)):
             yield from self._scores([self._tree_list(parses, None) for parses in batch], threads)
 
     def score_many(
@@ -128,7 +131,7 @@ class PackedTreeModel(TreeModel):
 
         def scores() -> Iterator[SentenceScore]:
             rest = iter(sentences)
-            while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+            while batch := [words_of(sentence) for sentence in islice(rest, PARSED_AT_ONCE)]:
                 if not all(batch):
                     raise UsageError(
                         "a sentence without words has no score.", code="E_EMPTY_SENTENCE"

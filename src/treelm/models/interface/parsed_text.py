@@ -11,8 +11,8 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import UsageError
+from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
-from treelm.models.interface.tree_model import GivesTrees, k_best_lists
 from treelm.models.run import Run
 
 #: Lines that are parsed at once.
@@ -21,7 +21,7 @@ _LINES_AT_ONCE = 512
 
 @contextmanager
 def with_parsed_text(
-    corpus: TreeCorpus | None, text: TextCorpus | None, parser: GivesTrees | None, run: Run
+    corpus: TreeCorpus | None, text: TextCorpus | None, parser: Parser | None, run: Run
 ) -> Iterator[TreeCorpus]:
     """Give a corpus with the best trees of a text, which lie in temporary files meanwhile.
 
@@ -53,7 +53,7 @@ def with_parsed_text(
         yield replace(trees, paths=tuple(paths))
 
 
-def _parse(source: Source, parser: GivesTrees, target: Path, run: Run) -> None:
+def _parse(source: Source, parser: Parser, target: Path, run: Run) -> None:
     def parse(batch: Sequence[Sequence[str]]) -> list[str]:
         found = k_best_lists(parser, batch, 1, threads=run.threads)
         return [f"{best[0].tree}\n" for best in found if best and not best[0].is_fallback]

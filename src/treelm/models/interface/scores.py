@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, repeat
-from typing import NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +120,16 @@ class SentenceScore(NamedTuple):
         return bits(self.log_prob)
 
 
+class Decision(NamedTuple):
+    """What a classifier says about a sentence."""
+
+    label: Literal["good", "bad"]
+    margin: float
+    """Above zero for good sentences; minus infinity for one that it cannot analyse."""
+    probability: float
+    """That the sentence is good."""
+
+
 class Sample(NamedTuple):
     """A sentence sampled from a model."""
 
@@ -140,12 +150,14 @@ class BatchScores:
     Args:
         log_probs: Natural logarithms, one per word and one for the end of each sentence.
         starts: Where each sentence begins, and the total; one more than there are sentences.
-        mark_oov: Computes which words are unknown, on demand.
+        mark_oov: Tells which words the model does not know, when somebody asks.
+        parts: The scores that a mixture was made from, by those parts that count.
     """
 
     log_probs: npt.NDArray[np.float64]
     starts: npt.NDArray[np.int64]
     mark_oov: Callable[[], npt.NDArray[np.bool_]]
+    parts: tuple[BatchScores, ...] = ()
 
     @cached_property
     def oov(self) -> npt.NDArray[np.bool_]:
@@ -174,6 +186,18 @@ class BatchScores:
             values[self.ends] = 0.0
         return np.add.reduceat(values, self.starts[:-1])
 
+    def fallback(self, *, eos: bool = True) -> npt.NDArray[np.bool_]:
+        """Return which sentences are impossible, for the model or for a part of a mixture.
+
+        Args:
+            eos: Whether the end of the sentence counts.
+        """
+        if self.parts:
+            marks = np.stack([part.fallback(eos=eos) for part in self.parts])
+            return np.asarray(marks.any(axis=0))
+        impossible: npt.NDArray[np.bool_] = np.isneginf(self.sentence_log_probs(eos=eos))
+        return impossible
+
     def bits(self) -> npt.NDArray[np.float64]:
         """Return the surprisal of every word and end, in bits."""
         surprisal: npt.NDArray[np.float64] = self.log_probs / -_LN_2 + 0.0
@@ -186,7 +210,17 @@ class BatchScores:
         totals = self.sentence_log_probs(eos=eos).tolist()
         ends = self.log_probs[self.ends].tolist() if eos else repeat(None)
         words = map(WordScores, repeat(self), count(), sentences)
-        return map(SentenceScore, totals, repeat(exactness), repeat(eos), words, ends)
+        fallback = self.fallback(eos=eos).tolist()
+        return map(
+            SentenceScore,
+            totals,
+            repeat(exactness),
+            repeat(eos),
+            words,
+            ends,
+            repeat(None),
+            fallback,
+        )
 
 
 def bits(log_prob: float) -> float:

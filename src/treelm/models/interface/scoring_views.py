@@ -63,13 +63,22 @@ def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
         raise TooLongSentence(int(wrong[0]), lengths[int(wrong[0])])
 
 
-def scoring_parts(model: LanguageModel) -> dict[str, object]:
-    """Return the view of a model, as parts of a signature; empty for the model itself."""
-    parts: dict[str, object] = {}
-    while isinstance(model, ScoringView):
-        parts |= model.parts
-        model = model.model
-    return parts
+def whole_scores(
+    model: LanguageModel, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+) -> Iterator[SentenceScore]:
+    """Return what `score_many` gives, quicker where those of words need not be there.
+
+    Args:
+        model: The model.
+        sentences: The sentences.
+        eos: Whether the ends of sentences count.
+        threads: Kernel threads; results do not depend on it.
+    """
+    if model.incremental is None or model.mixed_models:
+        return model.score_many(sentences, eos=eos, threads=threads)
+    values = model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist()
+    exactness = model.info.exactness
+    return (SentenceScore(each, exactness, eos, fallback=each == -math.inf) for each in values)
 
 
 class ScoringView(LanguageModel):
@@ -86,10 +95,24 @@ class ScoringView(LanguageModel):
         self.model = model
         self.system = model.system  # type: ignore[misc]  # what messages call it
 
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps it from a task: perhaps what keeps the model from it."""
+        return super().obstacle(task) or self.model.obstacle(task)
+
     @property
-    def parts(self) -> dict[str, object]:
-        """How it changes the scores, as parts of a signature."""
-        return {}
+    def scoring_parts(self) -> dict[str, object]:
+        """How the model is asked for scores, as parts of a signature."""
+        return self.model.scoring_parts
+
+    @property
+    def sums_over_trees(self) -> bool:
+        """Whether the scores of the model come from lists of trees."""
+        return self.model.sums_over_trees
+
+    @property
+    def sentences_at_once(self) -> int:
+        """Sentences that the model takes at once."""
+        return self.model.sentences_at_once
 
     @property
     def config(self) -> Config:
@@ -169,9 +192,9 @@ class PrunedScores(ScoringView):
         self._options = ParserOptions(pruning=pruning)
 
     @property
-    def parts(self) -> dict[str, object]:
-        """How it changes the scores, as parts of a signature."""
-        return {"pruning": self._options.pruning}
+    def scoring_parts(self) -> dict[str, object]:
+        """How the model is asked for scores, as parts of a signature."""
+        return {"pruning": self._options.pruning} | super().scoring_parts
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -205,23 +228,23 @@ class FlooredScores(ScoringView):
         counts = model.unigram_counts
         if counts is None or not counts.any():
             raise UnsupportedTask(
-                f"this {model.system} model has no counts of its training words, so there is no "
-                "unigram model for a floor. Train the model with treelm.",
+                f"this {model.system} model has no counts of its training words, so "
+                "there is no unigram model to put below it. Train the model with treelm.",
                 code="E_NO_COUNTS",
             )
         weights = counts.astype(np.float64) + 1.0  # every word must have a probability
         self._unigram: FloatArray = np.log(weights / weights.sum())
 
     @property
-    def parts(self) -> dict[str, object]:
-        """How it changes the scores, as parts of a signature."""
-        return {"floor": self.share}
+    def scoring_parts(self) -> dict[str, object]:
+        """How the model is asked for scores, as parts of a signature."""
+        return {"floor": self.share} | super().scoring_parts
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
         text = encode_sentences(batch, self.vocabulary)
         alone = self._unigram[text.ids]
         bounds = pairwise(text.starts.astype(np.int64).tolist())
-        scores = self.model.score_many(batch, threads=threads)
+        scores = whole_scores(self.model, batch, threads=threads)
         for score, (first, last) in zip(scores, bounds, strict=True):
             floor = math.log(self.share) + float(alone[first:last].sum() + self._unigram[-1])
             value = float(np.logaddexp(math.log1p(-self.share) + score.log_prob, floor))

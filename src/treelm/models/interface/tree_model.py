@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,7 @@ from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.model import Config, LanguageModel, Task
-from treelm.models.interface.parser import ListParser, Parser
+from treelm.models.interface.parser import Parser, check_parser, k_best_lists
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import from_folder
@@ -28,31 +28,8 @@ PARSER_PART = "parser"
 #: Default number of trees per sentence to sum over.
 DEFAULT_K = 1000
 
-#: Number of sentences parsed and scored at once.
-_BATCH = 64
-
-
-@runtime_checkable
-class GivesTrees(Protocol):
-    """The minimum that a parser must offer; `k_best_lists` uses more where available."""
-
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return up to `k` trees of a sentence, the best first; none for no words."""
-
-
-def k_best_lists(
-    parser: GivesTrees, sentences: Sequence[Sequence[str]], k: int, *, threads: int = 1
-) -> list[Sequence[ScoredTree]]:
-    """Return up to `k` trees of every sentence, all sentences at once if the parser can.
-
-    Lists that a parser returns as arrays stay arrays.
-    """
-    if isinstance(parser, ListParser):
-        lists = parser.k_best_many(sentences, k, threads=threads)
-        return [[] if found is None else found for found in lists]
-    if isinstance(parser, Parser):
-        return list(parser.parse_k_best_many(sentences, k, threads=threads))
-    return [parser.parse(words, k) if words else [] for words in sentences]
+#: Sentences that are parsed and scored at once.
+PARSED_AT_ONCE = 64
 
 
 def log_sum(log_probs: FloatArray) -> float:
@@ -71,7 +48,10 @@ def log_sum(log_probs: FloatArray) -> float:
 
 
 class TreeScorer(LanguageModel):
-    """A model of the joint probability of a tree and its words."""
+    """A model that knows the probability of a tree together with its words.
+
+    Where it samples, every sentence comes with its tree, and none is cut.
+    """
 
     @abstractmethod
     def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
@@ -111,7 +91,7 @@ class TreeScorer(LanguageModel):
             a replacement was scored.
         """
         rest = iter(lists)
-        while batch := list(islice(rest, _BATCH)):
+        while batch := list(islice(rest, PARSED_AT_ONCE)):
             kept = [self.distinct([parse.tree for parse in parses]) for parses in batch]
             flat = [tree for trees in kept for tree in trees]
             values = self.tree_log_probs_of_distinct(flat, threads=threads)
@@ -143,14 +123,15 @@ class TreeModel(TreeScorer):
     """
 
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
+    takes_parser: ClassVar[bool] = True
     _config: TreeModelConfig
-    _parser: GivesTrees | None = None
+    _parser: Parser | None = None
 
     # -- the parser -------------------------------------------------------------------------
 
     @property
-    def parser(self) -> GivesTrees | None:
-        """Its parser, if it has one."""
+    def parser(self) -> Parser | None:
+        """What gives sentences their trees, if it has one."""
         return self._parser
 
     @property
@@ -158,45 +139,44 @@ class TreeModel(TreeScorer):
         """Number of trees per sentence to request from the parser."""
         return self._config.k
 
-    def with_parser(self, parser: GivesTrees, k: int | None = None) -> Self:
-        """Return the model with a parser, so that it can score sentences.
-
-        Args:
-            parser: A model that parses, a list of parses, or anything else with such a `parse`.
-            k: Number of trees per sentence to request from it; by default unchanged.
-
-        Raises:
-            UsageError: for anything but a parser, or a `k` below one.
-        """
-        if not isinstance(parser, GivesTrees):
-            raise UsageError(
-                f"{type(parser).__name__} is not a parser: it has no method `parse`. Give a pcfg "
-                "or pcfg_la model, or a list of parses."
-            )
-        if k is not None and k < 1:
-            raise UsageError(f"k is {k}; at least one tree is needed.")
-        return self._holding(parser, self.k if k is None else k)
+    def with_parser(self, parser: Parser, k: int | None = None) -> Self:
+        """Return the model with a parser, so that it can score sentences."""
+        wanted = self.k if k is None else k
+        check_parser(parser, wanted)
+        return self._holding(parser, wanted)
 
     def without_parser(self) -> Self:
         """Return the model without its parser."""
         return self._holding(None, self.k)
 
-    def _holding(self, parser: GivesTrees | None, k: int) -> Self:
+    def _holding(self, parser: Parser | None, k: int) -> Self:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._parser = parser
         made._config = self._config.model_copy(update={"k": k})
         return made
 
-    def _needed_parser(self) -> GivesTrees:
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps this model from a task: perhaps that it has no parser."""
+        found = super().obstacle(task)
+        if found is None and self._parser is None and task in (Task.SCORE, Task.PERPLEXITY):
+            return "E_NO_PARSER"
+        return found
+
+    def _needed_parser(self) -> Parser:
         if self._parser is None:
-            raise UnsupportedTask(
-                f"this {self.system} model scores trees and has no parser to find those of a "
-                "sentence. Give one, with `model.with_parser(parser)` or --parser, or "
-                "score trees instead, with `tree_log_probs`, --trees or --kbest.",
-                code="E_NO_PARSER",
-            )
+            raise self.unable(Task.SCORE)
         return self._parser
+
+    @property
+    def sums_over_trees(self) -> bool:
+        """Scores come from the lists of its parser."""
+        return True
+
+    @property
+    def sentences_at_once(self) -> int:
+        """Few: each is parsed."""
+        return PARSED_AT_ONCE
 
     # -- scores -----------------------------------------------------------------------------
 
@@ -221,7 +201,7 @@ class TreeModel(TreeScorer):
         rest = iter(sentences)
 
         def lists() -> Iterator[Sequence[ScoredTree]]:
-            while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+            while batch := [words_of(sentence) for sentence in islice(rest, PARSED_AT_ONCE)]:
                 yield from k_best_lists(parser, batch, self.k, threads=threads)
 
         return self.score_lists(lists(), threads=threads)
@@ -244,19 +224,18 @@ class TreeModel(TreeScorer):
         self._parser.save(writer.part(PARSER_PART))
 
     @staticmethod
-    def read_parser(folder: ModelFolder) -> GivesTrees | None:
-        """Return the parser in a folder, if there is one; `from_folder` calls it.
+    def read_parser(folder: ModelFolder) -> Parser | None:
+        """Return the parser that a folder holds, if it holds one; `from_folder` calls it.
 
         Raises:
             ModelFileError: ``E_MODEL_FILE`` if the part is not a model that parses.
         """
         if PARSER_PART not in folder.manifest.parts:
             return None
-        parser: Any = from_folder(folder.part(PARSER_PART))
-        if Task.PARSE not in parser.tasks or not isinstance(parser, GivesTrees):
+        parser = from_folder(folder.part(PARSER_PART))
+        if not parser.can(Task.PARSE):
             raise ModelFileError(
-                f"{folder.path}: the model in parts/{PARSER_PART} is of type {parser.system}, "
-                f"which does not parse. Give the model another parser and save "
-                "it again."
+                f"{folder.path}: parts/{PARSER_PART} holds a model of {parser.system}, which does "
+                "not parse. Give the model another parser and save it again."
             )
         return parser

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,9 @@ from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task, explain
+from treelm.models.interface.reduction import Rounding
 from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.scoring_views import whole_scores
 from treelm.models.interface.states import (
     FINGERPRINT_BYTES,
     Context,
@@ -29,12 +31,12 @@ from treelm.models.interface.states import (
     check_state_model,
     damaged_state,
     pack_pieces,
-    state_bytes,
     state_payload,
     unpack_pieces,
 )
 from treelm.models.interface.words import Word, Words, check_vocabularies, words_of
 from treelm.models.mixture.config import InterpolatedConfig
+from treelm.models.mixture.state import MixtureState
 from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import from_folder
 from treelm.parallel.progress import SILENT, Progress
@@ -42,18 +44,6 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
 _EXACT_FIRST: tuple[Exactness, ...] = ("exact", "beam", "lower_bound", "margin")
-
-
-@dataclass(frozen=True, slots=True)
-class MixtureState:
-    """The states of the parts."""
-
-    states: tuple[State, ...]
-    model: bytes
-
-    def to_bytes(self) -> bytes:
-        """Return the state as bytes: each part with its length before it."""
-        return state_bytes(self.model, pack_pieces(state.to_bytes() for state in self.states))
 
 
 class _Mixture(LanguageModel):
@@ -69,9 +59,16 @@ class _Mixture(LanguageModel):
         self._config = config
         self._weights = check_weights(config.weights, len(parts))
         self._log_weights = np.array([math.log(w) if w else -math.inf for w in self._weights])
+        names = (name for part in parts for name in part.search_options)
+        self.search_options = tuple(dict.fromkeys(names))
 
     @property
     def parts(self) -> tuple[LanguageModel, ...]:
+        """The models that are mixed."""
+        return self._mixed
+
+    @property
+    def mixed_models(self) -> tuple[LanguageModel, ...]:
         """The models that are mixed."""
         return self._mixed
 
@@ -109,6 +106,37 @@ class _Mixture(LanguageModel):
             bits=min((info.bits for info in infos if info.bits is not None), default=None),
             vocabulary=self.vocabulary.fingerprint,
         )
+
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps the mixture from a task: perhaps what keeps a part from it."""
+        found = super().obstacle(task)
+        if found is not None or task not in (Task.SCORE, Task.PERPLEXITY):
+            return found
+        return next(filter(None, (part.obstacle(Task.SCORE) for part in self._mixed)), None)
+
+    @property
+    def sums_over_trees(self) -> bool:
+        """Whether the scores of a part come from lists of trees."""
+        return any(part.sums_over_trees for part in self._counting)
+
+    @property
+    def sentences_at_once(self) -> int:
+        """As many as the part that takes the fewest."""
+        return min(part.sentences_at_once for part in self._mixed)
+
+    @property
+    def scoring_parts(self) -> dict[str, object]:
+        """How the parts are asked for scores, by the number of the part."""
+        return {
+            f"{number}.{name}": value
+            for number, part in enumerate(self._mixed)
+            for name, value in part.scoring_parts.items()
+        }
+
+    @property
+    def _counting(self) -> list[LanguageModel]:
+        """The parts that have a share of the sum."""
+        return [part for part, weight in zip(self._mixed, self._weights, strict=True) if weight]
 
     @property
     def corpora(self) -> tuple[TrainingCorpus, ...]:
@@ -163,6 +191,32 @@ class _Mixture(LanguageModel):
         """Return the mixture of the quantised parts, with the same weights."""
         parts = [part.quantized(bits, threads=threads, progress=progress) for part in self._mixed]
         return type(self)(parts, self._config)
+
+    @property
+    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+        """How far the stored values of each part moved when it was quantised."""
+        return tuple(
+            (f"part {number}: {name}", rounding)
+            for number, part in enumerate(self._mixed)
+            for name, rounding in part.roundings
+        )
+
+    def with_search(self, **options: object) -> LanguageModel:
+        """Return the mixture with another search in the parts that have one.
+
+        Args:
+            options: Any of `search_options`; a part takes those that it has.
+
+        Raises:
+            UsageError: for an option that no part has, or an impossible value.
+        """
+        if not set(options) <= set(self.search_options):
+            return super().with_search(**options)
+        parts = []
+        for part in self._mixed:
+            own = {name: options[name] for name in part.search_options if name in options}
+            parts.append(part.with_search(**own) if own else part)
+        return type(self)(parts, InterpolatedConfig(weights=self._weights))
 
     def _mix(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the log of the weighted sum over the last axis, one column a part."""
@@ -275,6 +329,19 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         np.subtract(sums[1:], sums[:-1], out=steps, where=sums[1:] > -math.inf)
         return float(self._mix(steps).sum())
 
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether a part of it does."""
+        return any(part.reads_spelling for part in self._parts)
+
+    def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
+        """Return the log probability of every word and end of sentences, in flat arrays."""
+        if not self.reads_spelling:
+            return super().score_batch(sentences, threads=threads)
+        return self._mix_scores(
+            [part.score_batch(sentences, threads=threads) for part in self._parts]
+        )
+
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences that are ids already."""
         return self._mix_scores(
@@ -294,7 +361,8 @@ class InterpolatedModel(_Mixture, IncrementalModel):
 
     def _mix_scores(self, scores: Sequence[BatchScores]) -> BatchScores:
         mixed = self._mix(np.stack([score.log_probs for score in scores], axis=-1))
-        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov)
+        counting = tuple(s for s, weight in zip(scores, self._weights, strict=True) if weight)
+        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov, counting)
 
     def _state(self, states: Iterable[State]) -> MixtureState:
         return MixtureState(tuple(states), self.fingerprint)
@@ -317,9 +385,43 @@ class InterpolatedSentences(_Mixture):
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the weighted sum of the probabilities of a sentence."""
-        words = words_of(sentence)
-        log_probs = np.array([part.score(words, eos=eos).log_prob for part in self._mixed])
-        return SentenceScore(float(self._mix(log_probs)), self.info.exactness, eos)
+        return next(self.score_many([sentence], eos=eos))
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the weighted sums of the probabilities of sentences, in order.
+
+        A sentence without a parse in a part that counts is marked, and the trees of the parts are
+        added up: the score is a sum over all of them.
+        """
+        counts = [bool(weight) for weight in self._weights]
+        rest = iter(sentences)
+        while batch := [words_of(each) for each in islice(rest, self.sentences_at_once)]:
+            columns = [
+                list(whole_scores(part, batch, eos=eos, threads=threads)) for part in self._mixed
+            ]
+            log_probs = np.array([[score.log_prob for score in column] for column in columns]).T
+            rows = zip(self._mix(log_probs).tolist(), zip(*columns, strict=True), strict=True)
+            for log_prob, scores in rows:
+                own = [score for score, count in zip(scores, counts, strict=True) if count]
+                trees = [score.trees for score in own if score.trees is not None]
+                yield SentenceScore(
+                    log_prob,
+                    self.info.exactness,
+                    eos,
+                    trees=sum(trees) if trees else None,
+                    fallback=any(score.fallback for score in own),
+                )
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probabilities of sentences, in order, each part asked once for all."""
+        columns = [
+            part.sentence_log_probs(sentences, eos=eos, threads=threads) for part in self._mixed
+        ]
+        return self._mix(np.stack(columns, axis=-1))
 
 
 def interpolate(

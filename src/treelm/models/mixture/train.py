@@ -104,6 +104,7 @@ def fit_interpolation(
         word_by_word: Whether probabilities of words are mixed where all parts give them.
         threads: Number of threads.
     """
+    check_vocabularies([model.vocabulary for model in models])
     parts = [model for model in models if isinstance(model, IncrementalModel)]
     word_level = word_by_word and len(parts) == len(models)
     if word_level and isinstance(held_out, TextCorpus):

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
-from treelm.models.interface.incremental import LONGEST_SAMPLE, IncrementalModel, check_pairs
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.incremental import IncrementalModel, check_pairs
+from treelm.models.interface.model import LONGEST_SAMPLE, Config, ModelInfo, Task, config_of
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 from treelm.models.interface.scores import BatchScores, Sample
 from treelm.models.interface.states import (
@@ -143,6 +144,17 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     def with_loss(self, loss: ReductionLoss) -> NgramModel:
         """Return the model with a record of what making it smaller cost."""
         return self._changed(config=self._config.model_copy(update={"loss": loss}))
+
+    @property
+    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+        """How far stored values moved when it was quantised."""
+        return () if self._config.rounding is None else (("", self._config.rounding),)
+
+    def write_arpa(self, target: Source) -> None:
+        """Write the model as an ARPA file, compressed if its name says so."""
+        from treelm.models.ngram.arpa import write_arpa
+
+        write_arpa(self, target)
 
     # -- word by word -----------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.sample import GrammarSampler
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.storage import read_grammar, write_grammar
+from treelm.grammar.subcategories import Subcategory, describe_subcategories
 from treelm.grammar.tree_scores import TreeScores
-from treelm.models.interface.incremental import LONGEST_SAMPLE
-from treelm.models.interface.model import ModelInfo, Task, config_of
+from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task, config_of
 from treelm.models.interface.parser import ArrayParser
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores, check_lengths
@@ -91,6 +91,13 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         latent = {"subcategories": self.grammar.total_substates} if self.grammar.is_latent else {}
         return {"symbols": len(self.grammar.symbols), **latent, "rules": rules}
 
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps this grammar from a task: perhaps words that do not add up to one."""
+        found = super().obstacle(task)
+        if found is None and task is Task.SAMPLE and not self.lexicon.normalized:
+            return "E_NOT_NORMALIZED"
+        return found
+
     # -- trees ------------------------------------------------------------------------------
 
     def _parser(self, options: ParserOptions) -> ChartParser:
@@ -132,11 +139,6 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     ) -> npt.NDArray[np.float64]:
         """Return the log of the summed probabilities of all trees of each forest, exactly."""
         return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
-
-    @property
-    def parser_options(self) -> ParserOptions:
-        """The default parser options."""
-        return ParserOptions()
 
     def _k_best_parser(self, options: ParserOptions) -> KBestParser:
         return KBestParser(self._parsers(options), self._restored)
@@ -188,6 +190,18 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         joint[possible] -= self.sentence_log_probs(sentences, threads=threads)
         return joint
 
+    def subcategories(self, symbol: str, *, limit: int = 8) -> list[Subcategory]:
+        """Return the subcategories of a label, the most frequent first.
+
+        Args:
+            symbol: A label, such as ``NP``.
+            limit: Most words and most rules of each.
+
+        Raises:
+            UsageError: if the grammar has no such symbol.
+        """
+        return describe_subcategories(self.grammar, self.lexicon, symbol, limit=limit)
+
     # -- scores -----------------------------------------------------------------------------
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
@@ -226,27 +240,18 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return self._parsers(options).lower_bounds(sentences, threads=threads)
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
-        """Return a view of the model that scores sentences faster, by lower bounds.
-
-        Args:
-            pruning: fast, default or accurate, as in parsing.
-        """
+        """Return the model as one that scores sentences faster, by lower bounds."""
         return PrunedScores(self, pruning)
 
     def sample(
         self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
     ) -> list[Sample]:
-        """Return sentences sampled from the grammar, with their trees.
-
-        Args:
-            count: Number of sentences.
-            seed: Sentence i depends on the seed and on i alone, not on how many are sampled.
-            first: Number of the first sentence.
-            max_words: A sentence with more words is abandoned and marked as not complete.
+        """Return sentences drawn from the grammar, with their trees; longer ones are given up.
 
         Raises:
             UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not sum to one.
         """
+        self.require(Task.SAMPLE)
         drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
         done = [self._restored(tree) for tree, _ in drawn if tree is not None]
         log_probs = iter(self.tree_log_probs(done).tolist())

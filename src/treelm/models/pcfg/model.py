@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -171,6 +171,12 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
         return IncrementalModel.score(self, sentence, eos=eos)
+
+    def score_many(
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+    ) -> Iterator[SentenceScore]:
+        """Yield the scores of sentences and of their words, in order."""
+        return IncrementalModel.score_many(self, sentences, eos=eos, threads=threads)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1

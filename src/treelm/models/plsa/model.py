@@ -17,6 +17,7 @@ from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.abilities import TopicTable
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Config, ModelInfo, Task, config_of
 from treelm.models.interface.scores import BatchScores
@@ -33,6 +34,7 @@ from treelm.models.interface.words import Word
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
+from treelm.models.plsa.word_topics import word_topic_counts
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -246,6 +248,13 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
                 threads=threads,
             )
         return self.batch_scores(log_probs, ids, starts)
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def topic_table(self) -> TopicTable:
+        """Return the shares of topics and the counts of words in them."""
+        counts = word_topic_counts(self.predictor, len(self._vocabulary), self._config.topics)
+        return TopicTable(self.prior, counts)
 
     # -- files ------------------------------------------------------------------------------
 

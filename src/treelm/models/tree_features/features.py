@@ -14,8 +14,7 @@ import numpy.typing as npt
 from treelm.extras import import_extra
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
-from treelm.models.interface.parser import Parser
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser, best_trees
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
 from treelm.models.tree_features.rerank import rerank_features
@@ -38,7 +37,7 @@ def length_class(words: int) -> str:
 
 
 def best_parses(
-    parser: GivesTrees,
+    parser: Parser,
     sentences: Iterable[Sequence[str]],
     config: TreeFeaturesConfig,
     *,
@@ -55,10 +54,7 @@ def best_parses(
     rest = iter(sentences)
     options = ParserOptions(pruning=config.pruning)
     while batch := list(islice(rest, _BATCH)):
-        if isinstance(parser, Parser):
-            found = parser.parse_many(batch, options=options, threads=threads)
-        else:
-            found = [next(iter(parser.parse(words, 1)), None) for words in batch]
+        found = best_trees(parser, batch, options=options, threads=threads)
         for words, parse in zip(batch, found, strict=True):
             yield _flat(words) if parse is None else parse
 

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UnsupportedTask
+from treelm.errors import UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
-from treelm.models.interface.model import Config, LanguageModel, config_of
-from treelm.models.interface.tree_model import PARSER_PART, GivesTrees, TreeModel
+from treelm.models.interface.model import Config, LanguageModel, Task, config_of
+from treelm.models.interface.parser import Parser, check_parser
+from treelm.models.interface.tree_model import PARSER_PART, TreeModel
 from treelm.models.interface.words import Words, words_of
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
@@ -65,6 +66,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
 
     system: ClassVar[str] = "tree_features"
     config_class: ClassVar[type[Config]] = TreeFeaturesConfig
+    takes_parser: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -76,12 +78,12 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         calibration: Calibration,
         vocabulary: Vocabulary,
         grammar: FragmentGrammar | None = None,
-        parser: GivesTrees | None = None,
+        parser: Parser | None = None,
         accuracy: float = 0.0,
         corpora: Sequence[TrainingCorpus] = (),
     ) -> None:
         self.names, self.weights, self.offset = tuple(names), weights, offset
-        self.grammar, self.parser, self.accuracy = grammar, parser, accuracy
+        self.grammar, self._parser, self.accuracy = grammar, parser, accuracy
         self._config, self._calibration, self._corpora = config, calibration, tuple(corpora)
         self._vocabulary = vocabulary
 
@@ -97,21 +99,39 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
     def _ids(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
-    def with_parser(self, parser: GivesTrees | None) -> Self:
-        """Return the model with another parser, or without one."""
+    @property
+    def parser(self) -> Parser | None:
+        """What gives sentences their trees, if it has one."""
+        return self._parser
+
+    def with_parser(self, parser: Parser, k: int | None = None) -> Self:
+        """Return the model with another parser, whose best tree of a sentence it judges."""
+        if k not in (None, 1):
+            raise UsageError(
+                f"{self.system} models judge the best tree of a sentence, not {k}: leave -k out."
+            )
+        check_parser(parser)
+        return self._holding(parser)
+
+    def without_parser(self) -> Self:
+        """Return the model without its parser."""
+        return self._holding(None)
+
+    def _holding(self, parser: Parser | None) -> Self:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made.parser = parser
+        made._parser = parser
         return made
 
-    def _needed_parser(self) -> GivesTrees:
-        if self.parser is None:
-            raise UnsupportedTask(
-                "this model judges trees and has no parser to find those of a sentence. Give one, "
-                "with `model.with_parser(parser)` or --parser.",
-                code="E_NO_PARSER",
-            )
-        return self.parser
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps this model from a task: perhaps that it has no parser."""
+        found = super().obstacle(task)
+        return "E_NO_PARSER" if found is None and self._parser is None else found
+
+    def _needed_parser(self) -> Parser:
+        if self._parser is None:
+            raise self.unable(Task.CLASSIFY)
+        return self._parser
 
     def details(self) -> dict[str, object]:
         """Return the few numbers that tell it from others."""

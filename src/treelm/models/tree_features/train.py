@@ -11,7 +11,7 @@ from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import fit_calibration, training_records
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 from treelm.models.run import QUIET, Run
 from treelm.models.tree_features.config import GRID, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
@@ -25,7 +25,7 @@ def train_tree_features(
     data: LabelledSentences,
     config: TreeFeaturesConfig,
     *,
-    parser: GivesTrees,
+    parser: Parser,
     tuning: LabelledSentences | None = None,
     trees: TreeCorpus | None = None,
     run: Run = QUIET,

@@ -15,17 +15,18 @@ from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.model import LONGEST_SAMPLE, Config, ModelInfo, Task, config_of
 from treelm.models.interface.packed_tree_model import (
     Forms,
     PackedTreeModel,
     only_transform,
     tree_score_errors,
 )
+from treelm.models.interface.parser import Parser
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.tree_model import GivesTrees
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.explain import Factor, TreeletExplainer
 from treelm.models.treelet.tables import TreeletTables
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
@@ -68,7 +69,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         *,
         transform: Treelet,
         corpora: Sequence[TrainingCorpus] = (),
-        parser: GivesTrees | None = None,
+        parser: Parser | None = None,
     ) -> None:
         self.tables = tables
         self.transform = transform
@@ -147,6 +148,14 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         ids = self._vocabulary.encode(words)
         return [self.tables.tags[tag] for tag in self.tables.word_tags[ids].tolist()]
 
+    @cached_property
+    def _explainer(self) -> TreeletExplainer:
+        return TreeletExplainer(self)
+
+    def tree_factors(self, tree: Tree) -> list[Factor]:
+        """Return the factors of a tree as a treebank has it, in the order of the story."""
+        return self._explainer.factors(tree)
+
     # -- samples ----------------------------------------------------------------------------
 
     @cached_property
@@ -160,7 +169,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         *,
         seed: int,
         first: int = 0,
-        max_words: int = 1000,
+        max_words: int = LONGEST_SAMPLE,
         max_depth: int = DEEPEST_SAMPLE,
         threads: int = 1,
     ) -> list[Sample]:

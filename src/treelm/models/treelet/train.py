@@ -17,7 +17,7 @@ from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.tree_model import GivesTrees
+from treelm.models.interface.parser import Parser
 from treelm.models.run import QUIET, Run
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import CountedTreelets
@@ -32,7 +32,7 @@ def train_treelet(
     config: TreeletConfig,
     *,
     text: TextCorpus | None = None,
-    parser: GivesTrees | None = None,
+    parser: Parser | None = None,
     vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
     temporal: Source | None = None,

@@ -16,7 +16,6 @@ from typing import Final, Literal, get_args
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample
 from treelm.seeds import random_bits
@@ -104,8 +103,11 @@ class TrigramNegatives:
         block: int = BLOCK,
     ) -> None:
         model.require(Task.SAMPLE)
-        if not isinstance(model, IncrementalModel):
-            raise UnsupportedTask(f"{model.system} models cannot sample sentences.")
+        if model.incremental is None:
+            raise UnsupportedTask(
+                f"{model.system} models do not go word by word, and pseudo-negatives are sentences "
+                "that are fluent from word to word. Use an n-gram model."
+            )
         if not 1 <= min_words <= max_words:
             raise UsageError(
                 f"--min-words is {min_words} and --max-words is {max_words}; they must be 1 or "

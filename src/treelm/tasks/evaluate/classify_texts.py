@@ -11,6 +11,7 @@ from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.score_files import ScoreTable, align_pairs, parse_scores
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.perplexity import model_signature
 from treelm.signature import signature
 from treelm.tasks.evaluate.classification import (
     Classification,
@@ -19,7 +20,6 @@ from treelm.tasks.evaluate.classification import (
     tune_threshold,
 )
 from treelm.tasks.evaluate.measured_text import MeasuredText, check_apart, check_not_trained_on
-from treelm.tasks.evaluate.perplexity import model_signature
 from treelm.tasks.evaluate.resampling import ROUNDS, Numbers
 from treelm.tasks.evaluate.slr import Measure, measured_scores, score_text
 
@@ -65,8 +65,8 @@ def evaluate_classification(
     decides_itself = model.info.exactness == "margin"
     if tuning is None and not decides_itself:
         raise UsageError(
-            f"{model.system} models need a threshold: give good and bad sentences to tune it on, "
-            "with --tune-good and --tune-bad."
+            f"{model.system} models need a threshold: give good and bad sentences "
+            "to tune it on, with --tune-good and --tune-bad."
         )
     measure: Measure = "log_prob" if decides_itself else "slr"
     if score != "auto":

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from treelm.corpus.score_files import ScoreTable, align_pairs
 from treelm.errors import CorpusFormatError
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.perplexity import model_signature
 from treelm.signature import signature
 from treelm.tasks.evaluate.measured_text import check_not_trained_on
 from treelm.tasks.evaluate.pair_files import MinimalPairs
-from treelm.tasks.evaluate.perplexity import model_signature
 from treelm.tasks.evaluate.resampling import ROUNDS, Interval, Numbers, checked_scores
 from treelm.tasks.evaluate.significance import bootstrap_mean_interval, sign_test
 from treelm.tasks.evaluate.slr import Measure, measured_scores, score_text

@@ -106,7 +106,7 @@ def unigram_surprisal(
     """Return how rare the words of every zone are, in bits, by the training text of a model."""
     counts = model.unigram_counts
     if counts is None:
-        raise UnsupportedTask(f"{model.system} models have no word frequencies.")
+        raise UnsupportedTask(f"{model.system} models know no word frequencies.")
     total = float(counts[:-1].sum())
     found: dict[Zone, float] = {}
     for sentence in sentences:

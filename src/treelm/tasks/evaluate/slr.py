@@ -19,9 +19,8 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.score_files import ScoreTable
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
-from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.tree_model import TreeModel
+from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.models.interface.words import WordIds, Words, check_vocabularies, words_of
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.evaluate.measured_text import MeasuredText
@@ -29,28 +28,6 @@ from treelm.tasks.evaluate.resampling import Numbers, checked_scores
 
 #: The measure of sentences: the log probability (or margin) itself, or the ratio.
 Measure = Literal["log_prob", "slr"]
-
-#: Number of sentences scored at once; fewer where each is parsed.
-_AT_ONCE, _PARSED_AT_ONCE = 1 << 14, 64
-
-
-def unigram_log_probs(model: LanguageModel) -> Numbers:
-    """Return the unigram log probabilities of a model's words, with add-one smoothing.
-
-    Raises:
-        UnsupportedTask: ``E_NO_COUNTS`` if the model has no word counts.
-    """
-    counts = model.unigram_counts
-    if counts is None or not counts.any():
-        raise UnsupportedTask(
-            f"this {model.system} model has no counts of its training words, which the log-odds "
-            "ratio needs (a model read from an ARPA file has none). Compare log probabilities "
-            "instead, or train the model with treelm.",
-            code="E_NO_COUNTS",
-        )
-    words = counts[:-1].astype(np.float64)  # the last is the count of sentence ends
-    log_probs: Numbers = np.log((words + 1.0) / (words.sum() + len(words)))
-    return log_probs
 
 
 def score_sentences(
@@ -89,7 +66,7 @@ def score_sentences(
     singles: list[Numbers] = [np.zeros(0)]
     lengths: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     rest = iter(sentences)
-    at_once = _PARSED_AT_ONCE if isinstance(model, TreeModel) else _AT_ONCE
+    at_once = model.sentences_at_once
     with progress.step(f"scoring {name}", unit="sentences") as step:
         while batch := [words_of(sentence) for sentence in islice(rest, at_once)]:
             text = encode_sentences(batch, model.vocabulary)
@@ -102,15 +79,15 @@ def score_sentences(
                 singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
             step.advance(len(batch))
     found = checked_scores(np.concatenate([part.log_probs for part in scores]), name)
-    is_tree_model = isinstance(model, TreeModel)
+    has_trees = model.sums_over_trees
     return ScoreTable(
         ids=tuple(ids) if ids is not None else tuple(map(str, range(1, len(found) + 1))),
         scores=found,
         lengths=np.concatenate(lengths),
         unigram=None if alone is None else np.concatenate(singles),
-        n_trees=np.array([n for part in scores for n in part.trees]) if is_tree_model else None,
+        n_trees=np.array([n for part in scores for n in part.trees]) if has_trees else None,
         fallback=np.array([flag for part in scores for flag in part.fallback], dtype=np.bool_)
-        if is_tree_model
+        if has_trees
         else None,
         name=name,
     )
@@ -127,15 +104,15 @@ class _Scored(NamedTuple):
 def _scored(
     model: LanguageModel, batch: Sequence[tuple[str, ...]], text: EncodedText, threads: int
 ) -> _Scored:
-    if isinstance(model, TreeModel):
+    if model.sums_over_trees:
         scores = list(model.score_many(batch, threads=threads))
         return _Scored(
             np.array([score.log_prob for score in scores]),
             [score.trees or 0 for score in scores],
             [score.fallback for score in scores],
         )
-    if isinstance(model, IncrementalModel):
-        found = model.score_ids(text.ids, text.starts, threads=threads)
+    if model.incremental is not None:
+        found = model.incremental.score_ids(text.ids, text.starts, threads=threads)
         return _Scored(_exact_sums(found.log_probs, found.starts), [], [])
     return _Scored(model.sentence_log_probs(batch, threads=threads), [], [])
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask
-from treelm.grammar.subcategories import Subcategory, Typical, describe_subcategories
+from treelm.grammar.subcategories import Subcategory, Typical
+from treelm.models.interface.abilities import HasSubcategories, ask_for
 from treelm.models.registry import load
 
 
@@ -24,16 +24,8 @@ def inspect_subcategories(path: Source, symbol: str, *, limit: int = 8) -> list[
         UnsupportedTask: if the model has no grammar.
         UsageError: if its grammar has no such symbol.
     """
-    from treelm.models.pcfg.model import PcfgModel
-    from treelm.models.pcfg_la.model import PcfgLaModel
-
-    model = load(Path(path))
-    if not isinstance(model, (PcfgModel, PcfgLaModel)):
-        raise UnsupportedTask(
-            f"{model.system} models have no subcategories. Train one that has with "
-            "`treelm train pcfg-la`."
-        )
-    return describe_subcategories(model.grammar, model.lexicon, symbol, limit=limit)
+    grammar = ask_for(load(Path(path)), HasSubcategories, "split labels into subcategories")
+    return grammar.subcategories(symbol, limit=limit)
 
 
 def subcategory_record(items: list[Subcategory]) -> dict[str, object]:

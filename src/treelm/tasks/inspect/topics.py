@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from treelm.corpus.encoder import sizes_between
 from treelm.corpus.files import Source
 from treelm.errors import UnsupportedTask
-from treelm.models.composite.model import CompositeModel
-from treelm.models.plsa.model import PlsaModel
+from treelm.models.interface.abilities import HasTopics, ask_for
 from treelm.models.registry import load
 from treelm.view.bar_charts import draw_bar_chart
 from treelm.view.chart_data import Bar
@@ -54,12 +52,12 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
         UnsupportedTask: if the model has no topics.
     """
     model = load(Path(path))
-    if not isinstance(model, PlsaModel | CompositeModel) or not model.config.topics:
+    shares, counts = ask_for(model, HasTopics, "have topics").topic_table()
+    if not len(shares):
         raise UnsupportedTask(
-            f"this {model.system} model has no topics to show. Train one that has with "
-            "`treelm train plsa` or `treelm train composite --topics 200`."
+            f"this {model.system} model was trained without topics and has none to show. Train one "
+            "with `treelm train composite --topics 200` or `treelm train plsa`."
         )
-    counts = word_topic_counts(model)
     by_topic = np.maximum(counts.sum(axis=0), 1e-300)
     in_topic = counts / by_topic
     overall = counts.sum(axis=1, keepdims=True) / counts.sum()
@@ -67,26 +65,14 @@ def inspect_topics(path: Source, *, words: int = WORDS_SHOWN) -> list[Topic]:
         telling = np.where(counts > 0, in_topic * np.log(in_topic / overall), 0.0)
     telling[len(model.vocabulary) :] = -1  # the end of a sentence is not a word
     topics = []
-    for number in np.argsort(-model.prior, kind="stable").tolist():
+    for number in np.argsort(-shares, kind="stable").tolist():
         best = np.argsort(-telling[:, number], kind="stable")[:words]
         best = best[telling[best, number] > LEAST_TELLING]
         found = zip(
             model.vocabulary.decode(best.tolist()), in_topic[best, number].tolist(), strict=True
         )
-        topics.append(Topic(number, float(model.prior[number]), tuple(found)))
+        topics.append(Topic(number, float(shares[number]), tuple(found)))
     return topics
-
-
-def word_topic_counts(
-    model: PlsaModel | CompositeModel,
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return the expected counts of words and the sentence end (rows) in topics (columns)."""
-    arrays = model.predictor.tables.native.stem_arrays(0)
-    counts = np.zeros((len(model.vocabulary) + 1, model.config.topics))
-    sizes = sizes_between(arrays["topic_begin"].astype(np.uint64))
-    rows = np.repeat(arrays["outcomes"].astype(np.int64), sizes)
-    counts[rows, arrays["topics"].astype(np.int64)] = arrays["topic_counts"]
-    return counts
 
 
 def topic_record(topics: list[Topic]) -> dict[str, object]:

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
 from treelm.errors import UnsupportedTask, UsageError
-from treelm.models.hhmm.model import HhmmModel
+from treelm.models.interface.abilities import ParsesWordByWord, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import Words, words_of
-from treelm.models.mixture.model import InterpolatedModel
 
 #: Columns after those that every model has, in this order.
 MEASURES = (
@@ -44,21 +43,23 @@ def chosen_measures(model: LanguageModel, names: Sequence[str]) -> tuple[str, ..
         return MEASURES if parser is not None else ()
     if names and parser is None:
         raise UnsupportedTask(
-            f'"{names[0]}" describes parser states, and a model of the system '
-            f"{model.system} does not parse word by word. Use an hhmm model, or a mixture with one."
+            f'"{names[0]}" describes the states of a parser, and {model.system} models do not '
+            "parse word by word. Use an hhmm model, or a mixture with one."
         )
     return tuple(name for name in MEASURES if name in names)
 
 
-def parsing_part(model: LanguageModel) -> HhmmModel | None:
+def parsing_part(model: LanguageModel) -> ParsesWordByWord | None:
     """Return the model, or the first part of a mixture, that parses word by word."""
-    if isinstance(model, HhmmModel):
-        return model
-    parts = model.parts if isinstance(model, InterpolatedModel) else ()
-    return next((found for part in parts if (found := parsing_part(part)) is not None), None)
+    if has_ability(model, ParsesWordByWord):
+        return ask_for(model, ParsesWordByWord, "parse word by word")
+    parts = map(parsing_part, model.mixed_models)
+    return next((found for found in parts if found is not None), None)
 
 
-def measure_sentences(model: HhmmModel, sentences: Sequence[Words], *, threads: int = 1) -> Columns:
+def measure_sentences(
+    model: ParsesWordByWord, sentences: Sequence[Words], *, threads: int = 1
+) -> Columns:
     """Return every measure after each word and end of sentences, in flat arrays.
 
     * ``entropy`` of the distribution over stacks, in bits;

@@ -25,8 +25,8 @@ def parser_states(model: LanguageModel, sentence: Words, *, count: int = 3) -> l
     parser = parsing_part(model)
     if parser is None:
         raise UnsupportedTask(
-            f"a model of the system {model.system} does not parse word by word, so it has no "
-            "stacks to show. Use an hhmm model."
+            f"{model.system} models do not parse word by word, so they have no parser states to "
+            "show. Use an hhmm model."
         )
     state: State = parser.initial()
     found = []

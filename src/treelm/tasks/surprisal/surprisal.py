@@ -11,10 +11,10 @@ import numpy as np
 from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
-from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
+from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.document_reader import DocumentReader
-from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.incremental import IncrementalModel, as_incremental
+from treelm.models.interface.model import LanguageModel
 from treelm.tasks.surprisal.measures import chosen_measures, measure_sentences, parsing_part
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 
@@ -97,19 +97,3 @@ def _raise_with_place(
 def _encoded(batch: Sequence[SentenceInDocument], model: LanguageModel) -> EncodedText:
     text = encode_sentences([each.words for each in batch], model.vocabulary)
     return replace(text, documents=np.array([each.document for each in batch], np.uint32))
-
-
-def as_incremental(model: LanguageModel) -> IncrementalModel:
-    """Return the model if it is incremental.
-
-    Raises:
-        UnsupportedTask: ``E_NOT_INCREMENTAL``.
-    """
-    if not isinstance(model, IncrementalModel):
-        raise UnsupportedTask(
-            f"surprisal is a measure of words, and {model.system} models score whole sentences "
-            "only. Use an incremental model such as ngram.",
-            code="E_NOT_INCREMENTAL",
-        )
-    model.require(Task.SURPRISAL)
-    return model

@@ -7,23 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from treelm.corpus.brackets import ReadOptions, read_trees
-from treelm.corpus.files import Source
-from treelm.errors import UnsupportedTask
 from treelm.estimation.backoff_table import NO_ID, BackoffTable, Floats
 from treelm.events.counts import Ids
 from treelm.events.extract import EventSymbols
-from treelm.models.interface.model import LanguageModel
-from treelm.models.treelet.model import TreeletModel
-from treelm.tasks.evaluate.slr import unigram_log_probs
+from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.transforms.unary_chains import TAG_MARK
 from treelm.trees.tree import Tree
 
-#: Two probabilities are the same if their logarithms differ only by rounding.
+if TYPE_CHECKING:
+    from treelm.models.treelet.model import TreeletModel
+
+#: Two probabilities are the same if their logarithms differ by no more than arithmetic does.
 _SAME = 1e-9
 
 
@@ -60,7 +58,7 @@ class TreeletExplainer:
         >>> from treelm.models.registry import train
         >>> model = train("treelet", sample_path(), variant="pcfg")
         >>> tree = Tree.from_string("(ROOT (NP (DT the) (NN dog)))")
-        >>> for each in TreeletExplainer(model).factors(tree):
+        >>> for each in model.tree_factors(tree):
         ...     print(each.kind, each.label, "->", each.outcome)
         phrase ROOT -> NP
         phrase NP -> DT NN
@@ -167,36 +165,6 @@ class TreeletExplainer:
             tuple(zip(names, shown, strict=False))[: _columns_used(table, row, None)],
             float(self._word_log_probs[outcome]),
         )
-
-
-def explain_trees(
-    model: LanguageModel,
-    source: Source,
-    *,
-    options: ReadOptions | None = None,
-    threads: int = 1,
-) -> Iterator[tuple[int, Factor]]:
-    """Yield the factors of each tree of a file, with the number of the tree from 1.
-
-    Args:
-        model: A treelet model.
-        source: A file of treebank trees.
-        options: How brackets are read.
-        threads: Number of threads.
-
-    Raises:
-        UnsupportedTask: if it is not a treelet model.
-        CorpusFormatError: at the first malformed tree.
-    """
-    if not isinstance(model, TreeletModel):
-        raise UnsupportedTask(
-            f"the factors of {model.system} models cannot be shown; those of treelet models can."
-        )
-    explainer = TreeletExplainer(model)
-    trees = read_trees(source, options or ReadOptions(), threads=threads)
-    for number, tree in enumerate(trees, start=1):
-        for factor in explainer.factors(tree):
-            yield number, factor
 
 
 def _columns_used(table: BackoffTable, row: Ids, base: Floats | None) -> int:

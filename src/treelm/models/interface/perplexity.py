@@ -11,21 +11,23 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
-from treelm.errors import CorpusFormatError, UnsupportedTask
-from treelm.models.interface.incremental import BATCH, IncrementalModel
-from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.scoring_views import scoring_parts
+from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
 
-#: Whether unknown words count as their replacement, or are left out of sum and number.
+if TYPE_CHECKING:
+    from treelm.models.interface.incremental import IncrementalModel
+    from treelm.models.interface.model import LanguageModel
+
+#: Whether unknown words count as what stands for them, or are left out of sum and number.
 OovMode = Literal["include", "skip"]
 
 _PREFIX = 6
@@ -69,7 +71,7 @@ class Perplexity:
         return asdict(self)
 
 
-def evaluate_perplexity(
+def text_perplexity(
     model: LanguageModel,
     sentences: Iterable[Words],
     *,
@@ -77,29 +79,22 @@ def evaluate_perplexity(
     strict_docs: bool = False,
     threads: int = 1,
 ) -> Perplexity:
-    """Return the perplexity of a text.
-
-    Args:
-        model: A model whose probabilities sum to 1.
-        sentences: The text; a `TextCorpus` is fastest, as the kernel reads it.
-        oov_mode: ``include`` unknown words, or ``skip`` them.
-        strict_docs: Refuse a text of several sentences without document boundaries, if the model
-            depends on the document.
-        threads: Number of threads.
+    """Return the perplexity of a text; see `LanguageModel.perplexity`, which checks the model.
 
     Raises:
-        UnsupportedTask: ``E_NOT_NORMALIZED`` if the model does not return probabilities;
-            ``E_NOT_INCREMENTAL`` if unknown words cannot be left out of whole sentences.
-        CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if document
-            boundaries are needed but missing.
+        UsageError: for one string: a name of a file, or a single sentence.
     """
-    check_normalized(model)
-    model.require(Task.PERPLEXITY)
+    if isinstance(sentences, str):
+        raise UsageError(
+            "the perplexity of a text needs several sentences, not one string. Give a list of "
+            'sentences, or a file as TextCorpus(("FILE",)).'
+        )
     counts = _Sums()
     skip = oov_mode == "skip"
-    if isinstance(model, IncrementalModel):
-        for text in _encoded(sentences, model, threads=threads):
-            counts.add_words(model, text, skip=skip, threads=threads)
+    incremental = model.incremental
+    if incremental is not None:
+        for text in _encoded(sentences, incremental, threads=threads):
+            counts.add_words(incremental, text, skip=skip, threads=threads)
     else:
         for batch in _batches(sentences):
             counts.add_sentences(model, batch, skip=skip, threads=threads)
@@ -108,13 +103,12 @@ def evaluate_perplexity(
             "the text contains no sentence, so it has no perplexity. Is it the right file?",
             code="E_NO_DATA",
         )
-    word_level = isinstance(model, IncrementalModel)
-    if strict_docs and isinstance(model, IncrementalModel) and model.remembers_documents:
+    if strict_docs and incremental is not None and incremental.remembers_documents:
         counts.check_documents()
     counted = counts.tokens - (counts.oov if skip else 0)
     total = counts.word_sum + counts.end_sum
     per_item = -total / (counted + counts.sentences)
-    without = _exp(-counts.word_sum / counted) if counted and word_level else None
+    without = _exp(-counts.word_sum / counted) if counted and incremental is not None else None
     return Perplexity(
         perplexity=_exp(per_item),
         perplexity_without_eos=without,
@@ -130,27 +124,12 @@ def evaluate_perplexity(
         signature=model_signature(
             model,
             task="perplexity",
-            **scoring_parts(model),
+            **model.scoring_parts,
             eos=True,
             oov=oov_mode,
             n=counts.sentences,
         ),
     )
-
-
-def check_normalized(model: LanguageModel) -> None:
-    """Refuse a model whose scores are not probabilities.
-
-    Raises:
-        UnsupportedTask: ``E_NOT_NORMALIZED``.
-    """
-    if not model.info.normalized:
-        raise UnsupportedTask(
-            f"the scores of this {model.system} model are not probabilities that sum to 1, so it "
-            "has no perplexity. Compare such models by their choices, for example by the accuracy "
-            "on pairs of sentences.",
-            code="E_NOT_NORMALIZED",
-        )
 
 
 def model_signature(model: LanguageModel, *, task: str, **parts: object) -> str:
@@ -185,7 +164,7 @@ def _train_prefix(model: LanguageModel) -> str | None:
 
 def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:
     rest = iter(sentences)
-    while batch := [words_of(sentence) for sentence in islice(rest, BATCH)]:
+    while batch := [words_of(sentence) for sentence in islice(rest, SENTENCES_AT_ONCE)]:
         yield batch
 
 
@@ -225,7 +204,7 @@ class _Sums:
         self.oov += int(scores.oov.sum())
         self.word_sum += float(scores.log_probs[counted].sum())
         self.end_sum += float(scores.log_probs[is_end].sum())
-        self.without_parse += int(np.isneginf(scores.log_probs[is_end]).sum())
+        self.without_parse += int(scores.fallback().sum())
 
     def check_documents(self) -> None:
         """Refuse several sentences in one document.
@@ -246,8 +225,8 @@ class _Sums:
     ) -> None:
         if skip:
             raise UnsupportedTask(
-                f"{model.system} models score whole sentences, so unknown words "
-                "cannot be left out. Use the mode include.",
+                f"{model.system} models score whole sentences, so unknown words cannot be left "
+                "out. Use the mode include.",
                 code="E_NOT_INCREMENTAL",
             )
         ids = WordIds(model.vocabulary)

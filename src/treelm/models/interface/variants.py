@@ -1,0 +1,157 @@
+"""The same model asked in another way: with a parser, another search, pruned, floored, smaller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Self, cast
+
+from treelm.errors import UnsupportedTask, UsageError
+from treelm.estimation.quantize import CodeBits
+from treelm.grammar.parser_options import Pruning
+from treelm.models.interface.abilities import systems_that
+from treelm.parallel.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from treelm.models.interface.model import LanguageModel
+    from treelm.models.interface.parser import Parser
+    from treelm.models.interface.reduction import ReductionLoss, Rounding
+    from treelm.models.interface.scoring_views import FlooredScores, PrunedScores
+
+#: Sentences that most models score at once.
+SENTENCES_AT_ONCE = 4096
+
+
+class ModelVariants:
+    """Variants that every model can be asked for, and what decides how it is used.
+
+    A variant that makes no sense for a system is refused with the systems that have it.
+    """
+
+    system: ClassVar[str]
+    #: Whether `with_parser` gives it the trees of sentences.
+    takes_parser: ClassVar[bool] = False
+    #: Names that `with_search` takes.
+    search_options: tuple[str, ...] = ()
+
+    @property
+    def mixed_models(self) -> tuple[LanguageModel, ...]:
+        """The models that a mixture is made of; none for all other models."""
+        return ()
+
+    @property
+    def sums_over_trees(self) -> bool:
+        """Whether scores come from lists of trees: then `SentenceScore.trees` counts them."""
+        return False
+
+    @property
+    def sentences_at_once(self) -> int:
+        """Sentences that are best scored together: fewer where each is parsed."""
+        return SENTENCES_AT_ONCE
+
+    @property
+    def scoring_parts(self) -> dict[str, object]:
+        """How it is asked for scores, as parts of a signature; nothing if as it was trained."""
+        return {}
+
+    @property
+    def parser(self) -> Parser | None:
+        """What gives it the trees of sentences, if it holds such a parser."""
+        return None
+
+    def with_parser(self, parser: Parser, k: int | None = None) -> LanguageModel:
+        """Return the model with a parser that gives it the trees of sentences.
+
+        Args:
+            parser: A model that parses, a list of parses, or anything else with such a `parse`.
+            k: Trees of a sentence that are asked of it; by default as many as before.
+
+        Raises:
+            UsageError: if the model needs no parser; for what is no parser, and for a parser that
+                cannot give so many trees.
+        """
+        del parser, k
+        raise self.needs_no_parser()
+
+    def needs_no_parser(self) -> UsageError:
+        """Return the error for a parser that the model has no use for."""
+        able = ", ".join(systems_that(lambda kind: kind.takes_parser))
+        return UsageError(
+            f"{self.system} models need no parser: they score sentences by themselves. --parser "
+            f"and -k are for models of trees: {able}."
+        )
+
+    def pruned(self, pruning: Pruning = "default") -> PrunedScores:
+        """Return the model as one that scores sentences faster, by lower bounds.
+
+        Args:
+            pruning: fast, default or accurate, as in parsing.
+
+        Raises:
+            UsageError: if the model has no charts to prune.
+        """
+        del pruning
+        able = systems_that(lambda kind: kind.pruned is not ModelVariants.pruned)
+        raise UsageError(
+            f"{self.system} models have no charts to prune; --pruning is for grammars: "
+            f"{', '.join(able)}."
+        )
+
+    def floored(self, share: float = 0.001) -> FlooredScores:
+        """Return the model mixed with the unigram model of its training text, by sentences.
+
+        No sentence is impossible then, so that those without a parse have a probability.
+
+        Args:
+            share: What the unigram model has of the mixture.
+
+        Raises:
+            UsageError: for a share that is not between 0 and 1.
+            UnsupportedTask: ``E_NO_COUNTS`` if the model does not know how often words occur.
+        """
+        from treelm.models.interface.scoring_views import FlooredScores
+
+        return FlooredScores(cast("LanguageModel", self), share)
+
+    def with_search(self, **options: object) -> LanguageModel:
+        """Return the same model with another search.
+
+        Args:
+            options: Any of `search_options`.
+
+        Raises:
+            UsageError: for another option, or an impossible value.
+        """
+        able = systems_that(lambda kind: set(options) <= set(kind.search_options))
+        raise UsageError(
+            f"{self.system} models have no search with {', '.join(sorted(options))}. Systems that "
+            f"have: {', '.join(able)}; and mixtures with one of these."
+        )
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> LanguageModel:
+        """Return the model with codes of 8 or 16 bits instead of floats in its tables.
+
+        Args:
+            bits: Of a code.
+            threads: Kernel threads; results do not depend on it.
+            progress: Told how far it is.
+
+        Raises:
+            UnsupportedTask: if the system has no such tables.
+        """
+        del bits, threads, progress
+        able = systems_that(lambda kind: kind.quantized is not ModelVariants.quantized)
+        raise UnsupportedTask(
+            f"{self.system} models have no tables that can be quantised. Systems that have: "
+            f"{', '.join(able)}."
+        )
+
+    def with_loss(self, loss: ReductionLoss) -> Self:
+        """Return the model with what its reduction lost, where its options keep such a record."""
+        del loss
+        return self
+
+    @property
+    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+        """How far stored values moved when it was quantised: by part, in a mixture."""
+        return ()

@@ -1,0 +1,168 @@
+"""What people ask most often, in one call each: a model or its folder, and sentences.
+
+A sentence is a string that is split at white space, or a sequence of words; `treelm.tokenize` makes
+such sentences of raw text. Several sentences are any iterable of these, a `TextCorpus`, or the path
+of a file with one sentence per line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from treelm.corpus.corpus import SentenceInDocument, TextCorpus
+from treelm.corpus.files import Source
+from treelm.errors import UsageError
+from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scores import WordScore
+from treelm.models.interface.words import Words, words_of
+from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
+from treelm.models.mixture.model import interpolate as mix
+from treelm.models.mixture.train import fit_interpolation
+from treelm.models.registry import load
+from treelm.tasks.surprisal.surprisal import surprisal_rows
+from treelm.trees.tree import Tree
+
+#: A model, or the folder it was saved in.
+ModelSource = LanguageModel | Source
+#: Sentences; a path is that of a file with one sentence per line.
+Sentences = Iterable[Words] | os.PathLike[str]
+
+#: Sentences that are parsed at once.
+_PARSED_AT_ONCE = 512
+
+
+def loaded(model: ModelSource) -> LanguageModel:
+    """Return a model, loaded if a folder is given."""
+    return model if isinstance(model, LanguageModel) else load(model)
+
+
+@overload
+def parse(  # type: ignore[overload-overlap]  # a string is a sentence, not an iterable of them
+    model: ModelSource, sentences: str, *, threads: int = 1
+) -> Tree | None: ...
+@overload
+def parse(model: ModelSource, sentences: Sentences, *, threads: int = 1) -> list[Tree | None]: ...
+def parse(
+    model: ModelSource, sentences: str | Sentences, *, threads: int = 1
+) -> Tree | list[Tree | None] | None:
+    """Return the best tree of a sentence, or of each of several sentences.
+
+    `LanguageModel.parse` gives several trees of a sentence, and their scores.
+
+    Args:
+        model: A model that parses, or its folder.
+        sentences: One sentence as a string, or several sentences.
+        threads: Kernel threads; results do not depend on it.
+
+    Returns:
+        A tree for a string, otherwise a list of trees; None for a sentence without words. A
+        sentence for which the grammar has no tree gets a flat one.
+
+    Raises:
+        UnsupportedTask: if the model does not parse.
+
+    Examples:
+        >>> import treelm
+        >>> from treelm.corpus.sample_treebank import sample_path
+        >>> model = treelm.train("pcfg", treelm.TreeCorpus((sample_path(),)))
+        >>> print(treelm.parse(model, "The old ferry left ."))
+        (ROOT (S (NP (DT The) (JJ old) (NN ferry)) (VP (VBN left)) (. .)))
+    """
+    parser = loaded(model)
+    parser.require(Task.PARSE)
+    if isinstance(sentences, str):
+        return parse(parser, [sentences], threads=threads)[0]
+    batch = [each.words for each in _in_documents(sentences)]
+    found: list[Tree | None] = []
+    for first in range(0, len(batch), _PARSED_AT_ONCE):
+        some = parser.parse_many(batch[first : first + _PARSED_AT_ONCE], threads=threads)
+        found.extend(None if each is None else each.tree for each in some)
+    return found
+
+
+@overload
+def surprisal(  # type: ignore[overload-overlap]  # a string is a sentence, as in `parse`
+    model: ModelSource, sentences: str, *, eos: bool = False, threads: int = 1
+) -> list[WordScore]: ...
+@overload
+def surprisal(
+    model: ModelSource, sentences: Sentences, *, eos: bool = False, threads: int = 1
+) -> list[list[WordScore]]: ...
+def surprisal(
+    model: ModelSource, sentences: str | Sentences, *, eos: bool = False, threads: int = 1
+) -> list[WordScore] | list[list[WordScore]]:
+    """Return the surprisal of every word of a sentence, or of each of several sentences.
+
+    Args:
+        model: A model that goes word by word, or its folder.
+        sentences: One sentence as a string, or several sentences. Files and a `TextCorpus` are read
+            in documents, which some models remember; other sentences stand alone.
+        eos: Whether a last entry ``</s>`` stands for the end of each sentence.
+        threads: Kernel threads; results do not depend on it.
+
+    Returns:
+        A list for a string, otherwise a list of lists. Each entry has the attributes ``word``,
+        ``surprisal`` in bits, ``log_prob`` (natural) and ``oov``.
+
+    Raises:
+        UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+
+    Examples:
+        >>> import treelm
+        >>> from treelm.corpus.sample_treebank import sample_path
+        >>> model = treelm.train("pcfg", treelm.TreeCorpus((sample_path(),)))
+        >>> for each in treelm.surprisal(model, "The ferry left ."):
+        ...     print(f"{each.word:6} {each.surprisal:5.2f}")
+        The     4.62
+        ferry   6.83
+        left    7.73
+        .       4.90
+    """
+    if isinstance(sentences, str):
+        return surprisal(model, [sentences], eos=eos, threads=threads)[0]
+    rows = surprisal_rows(loaded(model), _in_documents(sentences), eos=eos, threads=threads)
+    return [[WordScore(row.word, row.log_prob, row.oov) for row in sentence] for sentence in rows]
+
+
+def interpolate(
+    models: Sequence[ModelSource],
+    weights: Sequence[float] | None = None,
+    held_out: Sentences | str | None = None,
+    *,
+    threads: int = 1,
+) -> InterpolatedModel | InterpolatedSentences:
+    """Return the mixture of models: word by word if all of them go word by word.
+
+    Args:
+        models: Models that know the same words, or their folders.
+        weights: One for each, adding up to 1; without weights and held-out text all are equal.
+        held_out: Text on which the weights are found: a file with one sentence per line, or
+            sentences, none of which a model was trained on.
+        threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        UsageError: if both weights and held-out text are given; ``E_WEIGHTS`` for weights that do
+            not fit.
+        VocabularyError: ``E_VOCABULARY_MISMATCH`` if the models know different words.
+    """
+    parts = [loaded(model) for model in models]
+    if held_out is None:
+        equal = [1.0 / len(parts)] * len(parts) if parts else []
+        return mix(parts, equal if weights is None else weights)
+    if weights is not None:
+        raise UsageError("weights are either given or found on held-out text: give one of the two.")
+    text = TextCorpus((held_out,)) if isinstance(held_out, (str, os.PathLike)) else held_out
+    fit = fit_interpolation(parts, text, threads=threads)
+    return mix(parts, fit.weights, log_likelihood=fit.log_likelihoods[-1])
+
+
+def _in_documents(sentences: Sentences) -> Iterator[SentenceInDocument]:
+    """Yield sentences with their documents; those that are not read from files stand alone."""
+    text = TextCorpus((sentences,)) if isinstance(sentences, os.PathLike) else sentences
+    if isinstance(text, TextCorpus):
+        yield from text.with_documents()
+        return
+    for number, sentence in enumerate(text):
+        yield SentenceInDocument(number, words_of(sentence))
