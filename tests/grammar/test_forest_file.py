@@ -133,7 +133,7 @@ def test_trees_of_any_parser_can_be_kept(
     path = tmp_path / "trees.forest"
     with open_forest(path, HEADER) as writer:
         writer.add(sentences, model.k_best_many(sentences, 5))
-        with pytest.raises(UsageError, match="holds white space"):
+        with pytest.raises(UsageError, match="contains white space"):
             writer.add([("a b",)], [[]])
         with pytest.raises(UsageError, match="words"):
             writer.add([("other",)], [model.parse("zzz")])

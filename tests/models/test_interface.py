@@ -25,7 +25,7 @@ from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.mixture.model import interpolate
 from treelm.models.pcfg.model import PcfgModel
-from treelm.models.registry import SYSTEMS, system_class, train
+from treelm.models.registry import SYSTEMS, train
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.train import train_tree_features
 from treelm.models.trigram_svm.config import TrigramSvmConfig
@@ -91,7 +91,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageModel]
         "floored": ngram.floored(),
         "interpolated": interpolate([ngram, ngram], [0.5, 0.5]),
         "interpolated_sentences": interpolate([ngram, ngram.floored()], [0.5, 0.5]),
-        "trigram_svm": train_trigram_svm(data(folder), None, TrigramSvmConfig(regularization=0.1)),
+        "trigram_svm": train_trigram_svm(data(folder), TrigramSvmConfig(regularization=0.1)),
     }
 
 
@@ -99,7 +99,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageModel]
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_has_the_same_arguments_for_every_system(system: str, question: str) -> None:
     declared = inspect.signature(getattr(LanguageModel, question)).parameters
-    found = inspect.signature(getattr(system_class(system), question)).parameters
+    found = inspect.signature(getattr(SYSTEMS[system].model_class, question)).parameters
     assert list(found)[: len(declared)] == list(declared)
     for name, parameter in declared.items():
         assert (found[name].kind, found[name].default) == (parameter.kind, parameter.default)
@@ -169,7 +169,7 @@ def test_one_sentence_has_the_score_it_has_among_others(models: dict[str, Langua
 
 
 def test_a_classifier_says_what_it_thinks_of_a_sentence(tmp_path: Path) -> None:
-    model = train_trigram_svm(data(tmp_path), None, TrigramSvmConfig(regularization=0.1))
+    model = train_trigram_svm(data(tmp_path), TrigramSvmConfig(regularization=0.1))
     good, bad = model.classify_many(["the a sees the b", "b the sees a the"], threads=2)
     assert (good.label, bad.label) == ("good", "bad")
     assert good.margin > 0 > bad.margin
@@ -233,7 +233,7 @@ def test_models_that_need_no_parser_refuse_one() -> None:
 def test_a_classifier_by_trees_judges_the_best_tree(tmp_path: Path) -> None:
     parser = ListParser({"the a": [LEFT]})
     config = TreeFeaturesConfig(min_sentences=1)
-    model = train_tree_features(data(tmp_path), None, parser, config).without_parser()
+    model = train_tree_features(data(tmp_path), config, parser=parser).without_parser()
     assert model.parser is None
     assert (model.obstacle(Task.CLASSIFY), model.can(Task.SCORE)) == ("E_NO_PARSER", False)
     with pytest.raises(UnsupportedTask) as caught:

@@ -9,7 +9,7 @@ import pytest
 from tests.models.composite_models import sample_composite
 from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import small_ngram
-from tests.models.topic_models import sample_topics
+from tests.models.plsa_models import sample_topics
 
 from treelm.models.composite.model import CompositeModel
 from treelm.models.hhmm.model import HhmmModel

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.models.latent_models import sample_corpus
 from tests.models.ngram_models import small_ngram
-from tests.models.topic_models import train_small, two_topics
+from tests.models.plsa_models import train_small, two_topics
 from tests.models.toy_model import SENTENCES, ToyModel
 
 import treelm
 from treelm import errors
-from treelm.models.registry import SYSTEMS, system_class
+from treelm.models.registry import SYSTEMS
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def grammar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_system_and_every_error_is_public() -> None:
     public = {getattr(treelm, name) for name in treelm.__all__ if name != "__version__"}
-    assert {system_class(name) for name in SYSTEMS} <= public
+    assert {system.model_class for system in SYSTEMS.values()} <= public
     raised = {
         each
         for each in vars(errors).values()

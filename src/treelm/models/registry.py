@@ -225,12 +225,17 @@ def _resolved(path: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-@functools.cache
 def systems() -> Mapping[str, System]:
     """Return all systems by name: our own, and those of other packages that are installed."""
+    return {**_installed(), **SYSTEMS}
+
+
+@functools.cache
+def _installed() -> Mapping[str, System]:
+    """Return the systems that other packages name."""
     from importlib.metadata import entry_points
 
-    found = dict(SYSTEMS)
+    found = {}
     for entry in entry_points(group=ENTRY_POINT):
         system = entry.load()
         if not isinstance(system, System):
@@ -238,7 +243,7 @@ def systems() -> Mapping[str, System]:
                 f'the entry point "{entry.name}" of {ENTRY_POINT} ({entry.value}) is no '
                 "`treelm.models.registry.System`. Mend or remove the package that has it."
             )
-        found.setdefault(system.name, system)
+        found[system.name] = system
     return found
 
 
