@@ -48,6 +48,26 @@ class Content:
         return self.name
 
 
+@dataclass(frozen=True)
+class NamedFile:
+    """A file that messages and records call by another name, such as a temporary one.
+
+    Args:
+        path: The file.
+        name: What it is called.
+
+    Examples:
+        >>> source_name(NamedFile(Path("/tmp/tmp8a1/0.mrg"), "news.txt, parsed"))
+        'news.txt, parsed'
+    """
+
+    path: Path
+    name: str
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
@@ -70,6 +90,8 @@ def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
 
 def source_name(source: Source) -> str:
     """Return the name of a source as messages show it."""
+    if isinstance(source, NamedFile):
+        return visible(source.name)
     return "standard input" if os.fspath(source) == "-" else visible(os.fspath(source))
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm.corpus.brackets import read_packed
 from treelm.corpus.corpus import TreeCorpus, document_names
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences
+from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import EstimationError
@@ -167,11 +168,11 @@ def prepared_trees(
     """Yield the document, the binary tree and the words of every tree that has words left."""
     profile = load_profile(corpus.options.profile)
     pipeline = config.pipeline()
-    for path in corpus.paths:
+    for number, path in enumerate(corpus.paths):
         names = document_names(path)
         for batch in read_packed(path, corpus.options, on_error=corpus.on_error):
             if config.strict_heads:
-                check_heads(batch, profile, str(path))
+                check_heads(batch, profile, source_name(path))
             ordinals: Sequence[int] = batch.ordinal.tolist()
             if config.punctuation == "remove":
                 kept = [
@@ -184,7 +185,7 @@ def prepared_trees(
                 ordinals, batch.trees(batch.native.find_heads(profile.native)), strict=True
             ):
                 name = names[ordinal - 1] if names is not None and ordinal <= len(names) else None
-                document = str(path) if name is None else f"{path}\n{name}"
+                document = f"{number}" if name is None else f"{number}\n{name}"
                 yield document, pipeline.apply(whole_sentence(tree)), tree.words
 
 

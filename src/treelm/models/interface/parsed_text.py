@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.files import NamedFile, Source, read_lines, source_name
 from treelm.errors import UsageError
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
@@ -47,9 +47,10 @@ def with_parsed_text(
     with tempfile.TemporaryDirectory(dir=run.temporary) as folder:
         paths: list[Source] = list(trees.paths)
         for number, source in enumerate(text.paths):
-            parsed = Path(folder) / f"{number}.{Path(source_name(source)).name}.parsed.mrg"
+            parsed = Path(folder) / f"{number}.mrg"
             _parse(source, parser, parsed, run)
-            paths.append(parsed)
+            # The model records what was read, and a temporary name says nothing about that.
+            paths.append(NamedFile(parsed, f"{source_name(source)}, parsed"))
         yield replace(trees, paths=tuple(paths))
 
 

@@ -239,9 +239,9 @@ def train_lsvm(
         done = trainer.run_round(state)
         if done is None:
             break
-        run.event(Event(done, str(done)))
         if checkpoint is not None:
             checkpoint.save(state, features, key)
+        run.event(Event(done, str(done)))
     best = state.best_weights
     kept = LatentFeatures(grammar, features.added[: len(best) - grammar.features], profile)
     margins = trainer.dev_margins(np.concatenate([best, np.zeros(len(features) - len(best))]))
