@@ -141,7 +141,10 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""
         own = {"ngrams": self.ngrams, "calibration": np.array(self._calibration)}
-        writer.tables(TABLES, {**self.tables, **own})
+        tables = {**self.tables, **own}
+        # In one order, wherever they come from: the same model has the same bytes.
+        order = [tensor.name for tensor in _schema(self._config)]
+        writer.tables(TABLES, {name: tables[name] for name in order})
         write_words(writer, self.vocabulary)
 
     @classmethod
