@@ -88,5 +88,5 @@ def test_laws_are_listed_and_codes_are_unique() -> None:
     assert all(isinstance(each, Law) and each.statement for each in laws("executor"))
     with pytest.raises(ValueError, match="already has a law purity"):
         law("transform", "purity")(lambda _subject, _case: None)
-    with pytest.raises(ValueError, match="executor, incremental, transform"):
+    with pytest.raises(ValueError, match="executor, incremental, model, system, transform"):
         laws("nonsense")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
-from treelm.models.interface.abilities import HasTopics, ask_for, systems_that
+from treelm.models.interface.abilities import HasTopics, ask_for
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.mixture.model import interpolate
@@ -30,6 +29,7 @@ from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.train import train_tree_features
 from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.models.trigram_svm.train import train_trigram_svm
+from treelm.testing.contracts import laws
 
 QUESTIONS = (
     "score",
@@ -53,17 +53,6 @@ QUESTIONS = (
     "advance",
     "finish",
 )
-
-#: One question for each task.
-ASKED: dict[Task, Callable[[LanguageModel], object]] = {
-    Task.SCORE: lambda model: model.score("The ferry left ."),
-    Task.SURPRISAL: lambda model: model.surprisal("The ferry left ."),
-    Task.PERPLEXITY: lambda model: model.perplexity(["The ferry left ."]),
-    Task.SAMPLE: lambda model: model.sample(1, seed=1, max_words=20),
-    Task.PARSE: lambda model: model.parse("The ferry left ."),
-    Task.CLASSIFY: lambda model: model.classify("The ferry left ."),
-    Task.DECODE: lambda model: model.initial(),
-}
 
 
 @cache
@@ -108,24 +97,10 @@ def test_a_question_has_the_same_arguments_for_every_system(system: str, questio
         assert found[name].default is not inspect.Parameter.empty
 
 
-@pytest.mark.parametrize("task", Task)
-def test_what_a_model_says_it_can_do_is_what_it_does(
-    models: dict[str, LanguageModel], task: Task
-) -> None:
-    for name, model in models.items():
-        if model.can(task):
-            assert task in model.tasks, name
-            model.require(task)
-            assert ASKED[task](model) is not None, name
-            continue
-        for refused in (lambda m=model: m.require(task), lambda m=model: ASKED[task](m)):
-            with pytest.raises(UnsupportedTask) as caught:
-                refused()
-            assert caught.value.code == model.obstacle(task), name
-            if caught.value.code != "E_NO_PARSER":
-                able = ", ".join(systems_that(lambda kind: task in kind.tasks))
-                assert able
-                assert f": {able}." in str(caught.value)
+def test_what_a_model_says_it_can_do_is_what_it_does(models: dict[str, LanguageModel]) -> None:
+    (law,) = (law for law in laws("model") if law.code == "tasks")
+    for model in models.values():
+        law.check(model, [("The", "ferry", "left", ".")])
 
 
 def test_obstacles_have_stable_codes(models: dict[str, LanguageModel]) -> None:

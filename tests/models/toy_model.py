@@ -52,6 +52,7 @@ class ToyConfig(Config):
     """The toy has one option."""
 
     added: float = 1.0
+    """Added to every count."""
 
 
 class ToyModel(IncrementalModel):

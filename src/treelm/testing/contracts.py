@@ -38,7 +38,7 @@ def law(kind: str, code: str) -> Callable[[F], F]:
     """Register a function as a law; its docstring is the statement.
 
     Args:
-        kind: What the law is about: ``transform``, ``executor``, ``incremental``.
+        kind: What the law is about, such as ``transform`` or ``model``.
         code: Short name, unique within its kind.
     """
 

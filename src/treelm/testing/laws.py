@@ -8,7 +8,7 @@ from itertools import islice
 
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.parallel.executor import Executor
-from treelm.testing import incremental  # noqa: F401  (registers its laws)
+from treelm.testing import incremental, models  # noqa: F401  (they register their laws)
 from treelm.testing.contracts import law
 from treelm.transforms.transform import Transform, transform_from_config
 from treelm.trees.heads import find_heads_all

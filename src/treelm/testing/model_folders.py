@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -19,6 +20,16 @@ def folder_contents(folder: Path) -> dict[str, object]:
         found[name] = _said(path) if path.name == "manifest.json" else path.read_bytes()
     assert any(name.endswith("manifest.json") for name in found)
     return found
+
+
+def different_files(first: Mapping[str, object], second: Mapping[str, object]) -> list[str]:
+    """Return the files of two folders that only one has, or that say different things.
+
+    Examples:
+        >>> different_files({"a": b"1", "b": b"2"}, {"a": b"1", "b": b"3", "c": b""})
+        ['b', 'c']
+    """
+    return [name for name in sorted({*first, *second}) if first.get(name) != second.get(name)]
 
 
 def _said(manifest: Path) -> dict[str, object]:
