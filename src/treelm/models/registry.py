@@ -313,8 +313,8 @@ def train(
 
     Examples:
         >>> model = train("ngram", [["rain", "fell"], ["it", "rained"]], order=1, smoothing="kn")
-        >>> model.score("rain fell").words
-        2
+        >>> [word.word for word in model.surprisal("rain fell")]
+        ['rain', 'fell']
     """
     from dataclasses import fields
 
