@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Union, get_args, get_origin, get_type_hints, runtime_checkable
 
@@ -134,10 +134,12 @@ def as_input(wanted: Input, value: Any, *, reading: ReadOptions = DEFAULT_OPTION
     """
     if value is None or wanted.takes(bool) or _is_one_of(value, wanted):
         return value
+    if isinstance(value, Iterator):  # corpora are read more than once
+        value = list(value)
     if wanted.is_models:
-        return [_as_model(part) for part in ([value] if _is_file(value) else value)]
-    if wanted.takes(Vocabulary) and _is_file(value):
-        return load_vocabulary(value)
+        return _as_models(wanted, value)
+    if wanted.takes(Vocabulary):
+        return _as_vocabulary(wanted, value)
     if wanted.takes(Parser) and _is_file(value):
         return open_parser(value)
     if wanted.takes(LabelledSentences):
@@ -173,7 +175,9 @@ def _are_trees(value: Any, files: Sequence[Source]) -> bool:
     if files:
         once = [file for file in files if can_be_read_twice(file)]
         return bool(once) and looks_like_brackets(first_block(once[0]))
-    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Tree)
+    if isinstance(value, list | tuple) and value:
+        return isinstance(value[0], Tree)
+    return isinstance(value, Tree)
 
 
 def _as_trees(
@@ -181,10 +185,9 @@ def _as_trees(
 ) -> TreeCorpus:
     if files:
         return TreeCorpus(files, reading, threads=run.threads)
-    if isinstance(value, Iterable):
-        trees = list(value)
-        if trees and all(isinstance(tree, Tree) for tree in trees):
-            return TreeCorpus.of_trees(trees, reading)
+    trees = [value] if isinstance(value, Tree) else value
+    if isinstance(trees, Sequence) and trees and all(isinstance(tree, Tree) for tree in trees):
+        return TreeCorpus.of_trees(trees, reading)
     raise UsageError(
         f"{wanted.name}: files of trees, a list of `Tree` or a `TreeCorpus` is needed, not "
         f"{_kind_of(value)}."
@@ -194,15 +197,16 @@ def _as_trees(
 def _as_sentences(wanted: Input, value: Any) -> TextCorpus:
     if isinstance(value, Iterable):
         sentences = list(value)
-        if sentences and all(
-            isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
-            for words in sentences
-        ):
+        if sentences and all(map(_is_sentence, sentences)):
             return TextCorpus.of_sentences(sentences)
     raise UsageError(
         f"{wanted.name}: text files, a list of sentences as lists of words, or a `TextCorpus` is "
         f"needed, not {_kind_of(value)}."
     )
+
+
+def _is_sentence(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _as_labelled(wanted: Input, value: Any) -> LabelledSentences:
@@ -218,14 +222,28 @@ def _as_labelled(wanted: Input, value: Any) -> LabelledSentences:
     )
 
 
-def _as_model(value: Any) -> LanguageModel:
-    if isinstance(value, LanguageModel):
-        return value
-    if _is_file(value):
-        from treelm.models.registry import load
+def _as_models(wanted: Input, value: Any) -> list[LanguageModel]:
+    from treelm.models.registry import load
 
-        return load(value)
-    raise UsageError(f"models or model folders are needed, not {_kind_of(value)}.")
+    parts = [value] if _is_file(value) or isinstance(value, LanguageModel) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise UsageError(
+            f"{wanted.name}: a list of models or model folders is needed, not {_kind_of(value)}."
+        )
+    for part in parts:
+        if not isinstance(part, LanguageModel) and not _is_file(part):
+            raise UsageError(
+                f"{wanted.name}: models or model folders are needed, not {_kind_of(part)}."
+            )
+    return [part if isinstance(part, LanguageModel) else load(part) for part in parts]
+
+
+def _as_vocabulary(wanted: Input, value: Any) -> Vocabulary:
+    if _is_file(value):
+        return load_vocabulary(value)
+    raise UsageError(
+        f"{wanted.name}: a vocabulary file or a `Vocabulary` is needed, not {_kind_of(value)}."
+    )
 
 
 def _kind_of(value: object) -> str:

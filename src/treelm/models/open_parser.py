@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from treelm.corpus.files import Source
+from treelm.corpus.files import Source, input_error
 from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
@@ -23,13 +23,20 @@ def open_parser(source: Source) -> Parser:
             FILE.forest` wrote, or one of k-best lists as `read_tree_lists` reads them.
 
     Raises:
+        InputFileError: if there is no such folder or file.
         UnsupportedTask: if the model does not parse.
     """
     from treelm.models.registry import load
 
     if is_forest(source):
         return CachedParser(ForestFile(source))
-    if os.fspath(source) == "-" or not Path(source).is_dir():
+    if os.fspath(source) == "-":
+        return ParseLists(source)
+    try:
+        Path(source).stat()
+    except OSError as error:  # lists are read as far as needed: it would be missed late or never
+        raise input_error(source, error) from error
+    if not Path(source).is_dir():
         return ParseLists(source)
     model = load(source)
     model.require(Task.PARSE)

@@ -383,6 +383,7 @@ def train_system(
     for name, given, can in (
         ("memory", run.memory is not None, system.takes_memory),
         ("resume", run.resume, system.is_resumable),
+        ("checkpoint", run.checkpoint is not None, system.is_resumable),
     ):
         if given and not can:
             raise UsageError(f"{system.name}: {name} is no option of its training.")

@@ -86,6 +86,8 @@ def explain(error: ValidationError) -> str:
     for item in error.errors():
         name = ".".join(map(str, item["loc"]))
         message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            message = "there is no such option"
         found.append(f"{name}: {message}" if name else message)
     return "; ".join(found) + "."
 
