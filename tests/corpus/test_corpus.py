@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from treelm.corpus.brackets import ReadReport, parse_tree, read_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, docs_path, read_sentences
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.trees.tree import Tree
 
 TREES = "( (S (NP-SBJ (PRP I)) (VP (VBP sleep))) )\n( (FRAG (UH Yes)) )\n( (NP (-NONE- *)) )\n(X )\n(Y y)\n"
 
@@ -128,3 +130,49 @@ def test_fingerprint_keeps_files_apart_and_reads_each_once(tmp_path: Path) -> No
     assert apart[1:] == TreeCorpus((both,)).fingerprint[1:] == (2, 2)
     assert apart.sha256 != TreeCorpus((both,)).fingerprint.sha256
     assert TextCorpus((first, second)).fingerprint.sha256 == apart.sha256
+
+
+def test_one_file_need_not_stand_in_a_list(tmp_path: Path, tree_file: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("one two\n")
+    for given in (path, str(path), [path], (str(path),), iter([path])):
+        corpus = TextCorpus(given)  # type: ignore[arg-type]
+        assert isinstance(corpus.paths, tuple)
+        assert list(corpus) == list(corpus) == [("one", "two")]
+    assert TextCorpus(str(path)) == TextCorpus((str(path),))  # type: ignore[arg-type]
+    assert len(list(TreeCorpus(str(tree_file), on_error="skip"))) == 3  # type: ignore[arg-type]
+
+
+def test_sentences_in_memory_are_a_corpus(tmp_path: Path) -> None:
+    sentences = [("one", "two\u00a0three"), ("f\u00fcnf",)]
+    corpus = TextCorpus.of_sentences(sentences)
+    path = tmp_path / "same.txt"
+    path.write_text("one two\u00a0three\nf\u00fcnf\n", encoding="utf-8")
+    assert list(corpus) == list(corpus) == sentences
+    assert [each.document for each in corpus.with_documents()] == [0, 0]
+    assert corpus.fingerprint == TextCorpus((path,)).fingerprint
+    assert list(TextCorpus.of_sentences([])) == []
+    assert pickle.loads(pickle.dumps(corpus)) == corpus
+
+
+@pytest.mark.parametrize("sentence", [[], [""], ["a b"], ["a\n"], ["a", "\r"]])
+def test_sentences_that_no_line_can_hold_are_refused(sentence: list[str]) -> None:
+    with pytest.raises(CorpusFormatError) as caught:
+        TextCorpus.of_sentences([["fine"], sentence])
+    assert caught.value.code == "E_EMPTY_SENTENCE"
+    assert str(caught.value).startswith("sentence 2 ")
+
+
+def test_trees_in_memory_are_a_corpus(tree_file: Path) -> None:
+    read = list(TreeCorpus((tree_file,), on_error="skip"))
+    corpus = TreeCorpus.of_trees(read)
+    assert list(corpus) == list(corpus) == read
+    assert corpus.fingerprint[1:] == (3, 4)
+    assert [place.document for place in corpus.with_documents()] == [None] * 3
+    tagged = TreeCorpus.of_trees([parse_tree("(S (NP-SBJ (PRP I)) (VP (-NONE- *) (VBP go)))")])
+    assert [str(tree) for tree in tagged] == ["(ROOT (S (NP (PRP I)) (VP (VBP go))))"]
+
+
+def test_brackets_inside_words_of_trees_in_memory_are_escaped() -> None:
+    (tree,) = TreeCorpus.of_trees([Tree("X", [Tree("A", "a(b"), Tree("B", ")")])])
+    assert tree.words == ("a-LRB-b", "-RRB-")
