@@ -141,9 +141,9 @@ def _index(modules: dict[str, ast.Module]) -> str:
     """Return the page of the names that ``treelm`` itself has, with links to the others."""
     rows = []
     for name, home in sorted(_everyday_names(modules["treelm"]).items(), key=_by_name):
-        node = _definition(modules[home], name)
+        node = modules[home] if home == f"treelm.{name}" else _definition(modules[home], name)
         if node is not None:
-            kind = "class" if isinstance(node, ast.ClassDef) else "function"
+            kind = _KINDS[type(node)]
             link = f"[`{home}`](api/{_page_of(home)}.md#{_anchor(home)})"
             rows.append(f"| `{name}` | {kind} | {_first_paragraph(node)} | {link} |")
     parts = [
@@ -174,14 +174,15 @@ def _by_name(item: tuple[str, str]) -> tuple[str, str]:
 def _everyday_names(package: ast.Module) -> dict[str, str]:
     """Return the names that type checkers see in the package, with the modules they come from."""
     return {
-        alias.asname or alias.name: node.module
+        alias.asname or alias.name: f"treelm.{alias.name}" if source == "treelm" else source
         for node in ast.walk(package)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("treelm.")
+        if isinstance(node, ast.ImportFrom) and (source := node.module or "").startswith("treelm")
         for alias in node.names
     }
 
 
 Documented = ast.ClassDef | ast.FunctionDef
+_KINDS = {ast.Module: "module", ast.ClassDef: "class", ast.FunctionDef: "function"}
 
 
 def _definition(module: ast.Module, name: str) -> Documented | None:
