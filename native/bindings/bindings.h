@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../core/error.h"
-#include "../core/progress.h"
+#include "base/error.h"
+#include "base/progress.h"
 
 namespace nb = nanobind;
 
