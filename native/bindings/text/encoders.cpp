@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "bindings/bindings.h"
+#include "text/encoder.h"
 #include "text/stream_rule.h"
-#include "text/text_encoder.h"
 #include "text/word_encoder.h"
 
 namespace treelm::bindings {

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "bindings/bindings.h"
-#include "text/text_encoder.h"
+#include "text/encoder.h"
 #include "trees/worker.h"
 
 namespace treelm::bindings {

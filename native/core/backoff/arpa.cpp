@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backoff/sequence_builder.h"
 #include "text/unicode.h"
 
 namespace treelm {

@@ -55,7 +55,7 @@ void RowBatch::reserve(std::size_t rows) {
     floats_.reserve(rows);
 }
 
-RegionWriter::RegionWriter(const Region& region, ByteStore& slots, ByteStore& index)
+RegionWriter::RegionWriter(const Region& region, ByteArena& slots, ByteArena& index)
     : region_(region), slots_(slots), index_(index) {
   const std::uint32_t first = 0;
   index_.append(&first, sizeof first);

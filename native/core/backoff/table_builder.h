@@ -53,15 +53,15 @@ class RowBatch {
 // Writes the rows of a hashed region, which come in the order of their hashes.
 class RegionWriter {
  public:
-  RegionWriter(const Region& region, ByteStore& slots, ByteStore& index);
+  RegionWriter(const Region& region, ByteArena& slots, ByteArena& index);
   // Returns the position of the row.
   std::uint64_t add(std::uint64_t hash, double probability, double weight, std::uint32_t link);
   void finish();
 
  private:
   const Region& region_;
-  ByteStore& slots_;
-  ByteStore& index_;
+  ByteArena& slots_;
+  ByteArena& index_;
   std::uint64_t position_ = 0, bucket_ = 0, bucket_begin_ = 0;
 };
 
@@ -104,7 +104,7 @@ class TableBuilder {
   TableShape shape_;
   std::vector<std::uint64_t> starts_{0, 1};
   ThreadPool pool_;
-  ByteStore slots_, index_;
+  ByteArena slots_, index_;
 };
 
 }  // namespace treelm

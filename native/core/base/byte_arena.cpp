@@ -85,17 +85,17 @@ void StoredBytes::forget(std::size_t from, std::size_t to) const {
   if (from < to) madvise(const_cast<std::uint8_t*>(data_) + from, to - from, MADV_DONTNEED);
 }
 
-ByteStore::ByteStore(const std::string& folder, std::size_t buffer) : buffer_size_(buffer) {
+ByteArena::ByteArena(const std::string& folder, std::size_t buffer) : buffer_size_(buffer) {
   if (folder.empty()) return;
   file_ = std::make_unique<TemporaryFile>(folder);
   buffer_.reserve(buffer_size_);
 }
 
-void ByteStore::reserve(std::size_t bytes) {
+void ByteArena::reserve(std::size_t bytes) {
   if (!file_) buffer_.reserve(bytes);
 }
 
-void ByteStore::append(const void* bytes, std::size_t count) {
+void ByteArena::append(const void* bytes, std::size_t count) {
   const auto* from = static_cast<const std::uint8_t*>(bytes);
   if (file_ && buffer_.size() + count > buffer_size_) {
     file_->write(buffer_.data(), buffer_.size());
@@ -110,7 +110,7 @@ void ByteStore::append(const void* bytes, std::size_t count) {
   buffer_.insert(buffer_.end(), from, from + count);
 }
 
-std::shared_ptr<const StoredBytes> ByteStore::finish() {
+std::shared_ptr<const StoredBytes> ByteArena::finish() {
   if (!file_) return std::make_shared<StoredBytes>(std::move(buffer_));
   file_->write(buffer_.data(), buffer_.size());
   LargeVector<std::uint8_t>().swap(buffer_);

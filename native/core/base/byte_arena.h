@@ -53,10 +53,10 @@ class StoredBytes {
   std::size_t size_;
 };
 
-class ByteStore {
+class ByteArena {
  public:
   // An empty folder name keeps everything in memory.
-  explicit ByteStore(const std::string& folder = {}, std::size_t buffer = std::size_t{1} << 20);
+  explicit ByteArena(const std::string& folder = {}, std::size_t buffer = std::size_t{1} << 20);
 
   void reserve(std::size_t bytes);
   void append(const void* bytes, std::size_t count);
@@ -109,7 +109,7 @@ class StoredArrayWriter {
   StoredArray<T> finish() { return StoredArray<T>(bytes_.finish()); }
 
  private:
-  ByteStore bytes_;
+  ByteArena bytes_;
 };
 
 }  // namespace treelm

@@ -271,7 +271,7 @@ SortedEvents EventCounter::finish(const ProgressCallback& progress) {
   close_run();
   LargeVector<std::uint64_t>().swap(pending_);
   total_ = 0;
-  if (runs_.empty()) return {layout_, 0, ByteStore().finish(), ByteStore().finish()};
+  if (runs_.empty()) return {layout_, 0, ByteArena().finish(), ByteArena().finish()};
   std::size_t held = 0;
   bool on_disk = false;
   for (const SortedEvents& each : runs_) {
@@ -303,7 +303,7 @@ void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& 
 }
 
 SortedEvents spilled(const SortedEvents& events, const std::string& folder) {
-  ByteStore keys(folder), counts(folder);
+  ByteArena keys(folder), counts(folder);
   keys.append(events.keys(), events.rows() * events.stride() * sizeof(std::uint64_t));
   counts.append(events.counts(), events.rows() * sizeof(std::uint32_t));
   return {events.layout(), events.total(), keys.finish(), counts.finish()};

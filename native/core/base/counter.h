@@ -65,7 +65,7 @@ class SortedEventsWriter {
   void flush();
 
   KeyLayout layout_;
-  ByteStore keys_, counts_;
+  ByteArena keys_, counts_;
   Key<W> last_{};
   std::uint64_t count_ = 0, total_ = 0;
   bool any_ = false;

@@ -94,7 +94,7 @@ void PlainChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t fi
   }
 }
 
-// Applies unary rules to `below_` and stores what is not zero as the items of a cell.
+// Applies unary rules to `below_` and keeps what is not zero as the items of a cell.
 template <class Real>
 void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam) {
   const auto symbols = grammar.symbols();

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "chart/chart_forest.h"
 #include "chart/cky.h"
+#include "chart/forest.h"
 #include "chart/grammar.h"
 #include "chart/lexicon.h"
 #include "chart/max_rule.h"

@@ -1,4 +1,4 @@
-// Scores of words under tags, as the lexicon of a model stores them.
+// Scores of words under tags, as the lexicon of a model lists them.
 #pragma once
 
 #include <cstdint>

@@ -232,7 +232,7 @@ void RefinedChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t 
   }
 }
 
-// Applies unary chains to `below_` and stores the inside scores of the cell's items.
+// Applies unary chains to `below_` and keeps the inside scores of the cell's items.
 template <class Real>
 void RefinedChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last) {
   const std::size_t cell = cell_of(first, last);

@@ -11,13 +11,6 @@ namespace {
 // Topics that are worked on at once.
 constexpr std::size_t block_topics = 64;
 
-std::uint32_t find_context(const LatticeTables& tables, std::size_t stem, const std::uint32_t* columns) {
-  std::uint32_t key[max_lattice_columns];
-  const std::vector<std::uint32_t>& wanted = tables.shape().stems()[stem];
-  for (std::size_t i = 0; i < wanted.size(); ++i) key[i] = columns[wanted[i]];
-  return tables.stem(stem).find(key);
-}
-
 double ratio(std::int64_t count, std::int64_t total) { return static_cast<double>(count) / static_cast<double>(total); }
 
 // Writes the counts of `n` ascending topics.
@@ -35,34 +28,6 @@ void pick(const TopicCounts& from, const std::uint32_t* topics, std::size_t n, s
 
 }  // namespace
 
-void look_up_frequencies(const LatticeTables& tables, const CountBuckets& buckets, const std::uint32_t* columns,
-                         std::uint32_t outcome, double* frequencies, std::uint8_t* bucket_of) {
-  const LatticeShape& shape = tables.shape();
-  std::uint32_t context[max_lattice_nodes];
-  std::uint64_t entry[max_lattice_nodes];
-  for (std::size_t s = 0; s < shape.stems().size(); ++s) {
-    context[s] = find_context(tables, s, columns);
-    entry[s] = context[s] == StemTable::none ? StemTable::no_entry : tables.stem(s).find(context[s], outcome);
-  }
-  for (std::size_t v = 0; v < shape.size(); ++v) {
-    const std::size_t s = shape.stem(v);
-    const StemTable& stem = tables.stem(s);
-    std::int64_t total = 0, count = 0;
-    if (context[s] != StemTable::none) {
-      if (shape.with_topic(v)) {
-        const std::uint32_t topic = columns[shape.columns() - 1];
-        total = stem.context_topics(context[s]).find(topic);
-        if (entry[s] != StemTable::no_entry) count = stem.entry_topics(entry[s]).find(topic);
-      } else {
-        total = stem.total(context[s]);
-        if (entry[s] != StemTable::no_entry) count = stem.count(entry[s]);
-      }
-    }
-    frequencies[v] = total > 0 ? ratio(count, total) : 0.0;
-    bucket_of[v] = static_cast<std::uint8_t>(buckets.of(total));
-  }
-}
-
 LatticeModel::LatticeModel(std::shared_ptr<const LatticeTables> tables, LatticeWeights weights)
     : tables_(std::move(tables)), weights_(std::move(weights)) {
   if (weights_.stride() != 1 + shape().parents() ||
@@ -73,7 +38,7 @@ LatticeModel::LatticeModel(std::shared_ptr<const LatticeTables> tables, LatticeW
 // From the last node down: what a node does not keep goes to its parents.
 double LatticeModel::mix(const std::uint32_t* columns, std::uint32_t* context, double* share) const {
   const LatticeShape& own = shape();
-  for (std::size_t s = 0; s < own.stems().size(); ++s) context[s] = find_context(*tables_, s, columns);
+  for (std::size_t s = 0; s < own.stems().size(); ++s) context[s] = tables_->find_context(s, columns);
   double reach[max_lattice_nodes] = {};
   reach[own.size() - 1] = 1.0;
   double uniform = 0;
@@ -141,7 +106,7 @@ void LatticeModel::distribution(const std::uint32_t* columns, double* out) const
 
 void LatticeModel::find(const std::uint32_t* columns, std::uint32_t outcome, LatticePlaces& places) const {
   for (std::size_t s = 0; s < shape().stems().size(); ++s) {
-    places.context[s] = find_context(*tables_, s, columns);
+    places.context[s] = tables_->find_context(s, columns);
     places.entry[s] =
         places.context[s] == StemTable::none ? StemTable::no_entry : tables_->stem(s).find(places.context[s], outcome);
   }

@@ -10,10 +10,6 @@
 
 namespace treelm {
 
-// The relative frequency of an event in every node, and the bucket of its context there.
-void look_up_frequencies(const LatticeTables& tables, const CountBuckets& buckets, const std::uint32_t* columns,
-                         std::uint32_t outcome, double* frequencies, std::uint8_t* bucket_of);
-
 // Where an event without its topic stands in the tables of every stem.
 struct LatticePlaces {
   std::uint32_t context[max_lattice_nodes];

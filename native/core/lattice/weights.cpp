@@ -7,7 +7,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "lattice/model.h"
 
 namespace treelm {
 
@@ -85,6 +84,34 @@ std::vector<std::vector<std::size_t>> tie_buckets(std::span<const double> weight
   }
   classes.push_back({0});
   return classes;
+}
+
+void look_up_frequencies(const LatticeTables& tables, const CountBuckets& buckets, const std::uint32_t* columns,
+                         std::uint32_t outcome, double* frequencies, std::uint8_t* bucket_of) {
+  const LatticeShape& shape = tables.shape();
+  std::uint32_t context[max_lattice_nodes];
+  std::uint64_t entry[max_lattice_nodes];
+  for (std::size_t s = 0; s < shape.stems().size(); ++s) {
+    context[s] = tables.find_context(s, columns);
+    entry[s] = context[s] == StemTable::none ? StemTable::no_entry : tables.stem(s).find(context[s], outcome);
+  }
+  for (std::size_t v = 0; v < shape.size(); ++v) {
+    const std::size_t s = shape.stem(v);
+    const StemTable& stem = tables.stem(s);
+    std::int64_t total = 0, count = 0;
+    if (context[s] != StemTable::none) {
+      if (shape.with_topic(v)) {
+        const std::uint32_t topic = columns[shape.columns() - 1];
+        total = stem.context_topics(context[s]).find(topic);
+        if (entry[s] != StemTable::no_entry) count = stem.entry_topics(entry[s]).find(topic);
+      } else {
+        total = stem.total(context[s]);
+        if (entry[s] != StemTable::no_entry) count = stem.count(entry[s]);
+      }
+    }
+    frequencies[v] = total > 0 ? static_cast<double>(count) / static_cast<double>(total) : 0.0;
+    bucket_of[v] = static_cast<std::uint8_t>(buckets.of(total));
+  }
 }
 
 LatticeCheck::LatticeCheck(const LatticeTables& tables, const CountBuckets& buckets,

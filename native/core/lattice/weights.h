@@ -63,6 +63,10 @@ class LatticeWeights {
   std::vector<double> values_;
 };
 
+// The relative frequency of an event in every node, and the bucket of its context there.
+void look_up_frequencies(const LatticeTables& tables, const CountBuckets& buckets, const std::uint32_t* columns,
+                         std::uint32_t outcome, double* frequencies, std::uint8_t* bucket_of);
+
 // Events that the counts have not seen, as a kernel wants them: every frequency looked up once.
 class LatticeCheck {
  public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "text/text_encoder.h"
+#include "text/encoder.h"
 
 namespace treelm {
 

@@ -50,17 +50,17 @@ TEST("external sort: any number of runs, in order, nothing lost") {
   }
 }
 
-TEST("byte store: in memory and in a file the same bytes, which may be forgotten") {
+TEST("byte arena: in memory and in a file the same bytes, which may be forgotten") {
   for (const std::string& place : {std::string(), folder()}) {
-    ByteStore store(place, 100);
+    ByteArena arena(place, 100);
     std::vector<std::uint8_t> expected;
     for (std::size_t i = 0; i < 500; ++i) {
       const std::vector<std::uint8_t> piece(i % 137, static_cast<std::uint8_t>(i));
-      store.append(piece.data(), piece.size());
+      arena.append(piece.data(), piece.size());
       expected.insert(expected.end(), piece.begin(), piece.end());
     }
-    CHECK_EQ(store.size(), std::uint64_t{expected.size()});
-    const auto stored = store.finish();
+    CHECK_EQ(arena.size(), std::uint64_t{expected.size()});
+    const auto stored = arena.finish();
     CHECK_EQ(stored->size(), expected.size());
     CHECK_EQ(stored->mapped(), !place.empty());
     for (int round = 0; round < 2; ++round) {
@@ -68,7 +68,7 @@ TEST("byte store: in memory and in a file the same bytes, which may be forgotten
       stored->forget(0, stored->size());
     }
   }
-  CHECK_THROWS_CODE(ByteStore(folder() + "/is/not/there"), ErrorCode::spill);
+  CHECK_THROWS_CODE(ByteArena(folder() + "/is/not/there"), ErrorCode::spill);
 }
 
 TEST("streamed estimation: the table of memory, byte for byte") {

@@ -47,7 +47,7 @@ Parse parsed(std::size_t words, std::uint32_t k, Decoding decoding, bool wants_f
 
 }  // namespace
 
-TEST("kbest: lists every bracketing once, the best first") {
+TEST("k-best: lists every bracketing once, the best first") {
   for (const Decoding decoding : {Decoding::viterbi, Decoding::max_rule_product, Decoding::max_rule_sum}) {
     const Parse parse = parsed(6, 1000, decoding, false);
     CHECK_EQ(parse.list.trees(), 42u);  // the Catalan number of five pairs
@@ -59,7 +59,7 @@ TEST("kbest: lists every bracketing once, the best first") {
   CHECK_EQ(parsed(200, 50, Decoding::viterbi, false).list.trees(), 50u);
 }
 
-TEST("kbest: a packed forest holds the trees of its chart") {
+TEST("k-best: a packed forest holds the trees of its chart") {
   const Brackets example;
   const Parse parse = parsed(6, 1000, Decoding::max_rule_product, true);
   check_packed_forest(parse.forest, 3, 2);
@@ -78,7 +78,7 @@ TEST("kbest: a packed forest holds the trees of its chart") {
                     ErrorCode::argument);
 }
 
-TEST("kbest: forged forests are refused or harmless") {
+TEST("k-best: forged forests are refused or harmless") {
   const Brackets example;
   const PackedForest good = parsed(5, 1, Decoding::max_rule_product, true).forest;
   const ChartGrammar<double> grammar(example.grammar());
@@ -108,7 +108,7 @@ TEST("kbest: forged forests are refused or harmless") {
   CHECK(refused > 500);
 }
 
-TEST("kbest: forged lists are refused") {
+TEST("k-best: forged lists are refused") {
   const std::vector<std::uint32_t> label{0, 1, 2, 2}, size{4, 3, 1, 1};
   const std::vector<std::uint64_t> trees{0, 4}, lists{0, 1}, words{0, 2};
   const std::vector<double> score{-1.5};

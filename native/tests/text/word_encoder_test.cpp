@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "tests/harness.h"
+#include "text/encoder.h"
 #include "text/stream_rule.h"
-#include "text/text_encoder.h"
 #include "text/unicode.h"
 
 using namespace treelm;

@@ -1,4 +1,4 @@
-#include "chart/chart_forest.h"
+#include "chart/forest.h"
 
 #include <algorithm>
 

@@ -1,9 +1,8 @@
-// A sequence table from given probabilities and weights.
+#include "backoff/sequence_builder.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "backoff/arpa.h"
 #include "backoff/table_builder.h"
 #include "base/packed_keys.h"
 #include "base/radix_sort.h"

@@ -1,4 +1,4 @@
-#include "text/text_encoder.h"
+#include "text/encoder.h"
 
 #include <algorithm>
 #include <array>

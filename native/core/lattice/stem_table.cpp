@@ -1,9 +1,12 @@
+#include "lattice/stem_table.h"
+
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
-#include "lattice/tables.h"
+#include "lattice/events.h"
 
 namespace treelm {
 
