@@ -162,7 +162,7 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
           beam = step.beam;
           if (!measured) continue;
           const BeamMeasures found = measure(*beam);
-          const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stores};
+          const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
           std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
         }
         log_probs[out] = search.finish(*beam);
@@ -182,16 +182,16 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
   const HhmmSearch& search = self.search();
   check_sentences(search.grammar(), words, starts);
   const std::size_t count = starts.size() - 1;
-  std::vector<StoreParse> parses(count);
+  std::vector<StackParse> parses(count);
   std::vector<double> log_probs;
   std::vector<std::uint32_t> trees, moves;
   {
     const nb::gil_scoped_release release;
     ThreadPool pool(threads);
-    std::vector<std::unique_ptr<StoreViterbi>> workers(std::max<std::size_t>(1, pool.size()));
+    std::vector<std::unique_ptr<StackViterbi>> workers(std::max<std::size_t>(1, pool.size()));
     for (std::size_t first = 0; first < count; first += sentences_at_once) {
       pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t worker) {
-        if (!workers[worker]) workers[worker] = std::make_unique<StoreViterbi>(search.grammar(), search.options().beam);
+        if (!workers[worker]) workers[worker] = std::make_unique<StackViterbi>(search.grammar(), search.options().beam);
         const std::size_t sentence = first + index;
         std::vector<std::vector<Emission>> emissions;
         for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t) {
@@ -206,7 +206,7 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
       log_probs.push_back(parses[sentence].log_prob);
       for (const auto& derivation : parses[sentence].derivations) {
         trees.push_back(static_cast<std::uint32_t>(sentence));
-        for (const StoreMove& move : derivation)
+        for (const StackMove& move : derivation)
           moves.insert(moves.end(), {static_cast<std::uint32_t>(move.kind), move.parent, move.awaited, move.tag});
       }
     }
@@ -301,22 +301,22 @@ void bind_state(nb::module_& module) {
           nb::arg("other"))
       .def("key", &key_of, nb::arg("kind"), nb::arg("best"))
       .def(
-          "stores",
+          "stacks",
           [](const StateHandle& self, std::size_t count) {
             std::vector<std::tuple<double, std::vector<std::uint32_t>>> found;
-            for (const std::uint32_t place : heaviest_stores(*self.beam, count))
-              found.emplace_back(self.beam->weights[place], store_symbols(*self.beam, self.beam->stores[place]));
+            for (const std::uint32_t place : heaviest_stacks(*self.beam, count))
+              found.emplace_back(self.beam->weights[place], stack_symbols(*self.beam, self.beam->stacks[place]));
             return found;
           },
           nb::arg("count"))
       .def("measures",
            [](const StateHandle& self) {
              const BeamMeasures found = measure(*self.beam);
-             return std::make_tuple(found.entropy, found.mean_depth, found.best_depth, found.stores);
+             return std::make_tuple(found.entropy, found.mean_depth, found.best_depth, found.stacks);
            })
       .def_prop_ro("initial", [](const StateHandle& self) { return self.beam->initial; })
       .def_prop_ro("hash", [](const StateHandle& self) { return self.beam->hash; })
-      .def("__len__", [](const StateHandle& self) { return self.beam->stores.size(); });
+      .def("__len__", [](const StateHandle& self) { return self.beam->stacks.size(); });
 }
 
 }  // namespace
@@ -393,7 +393,7 @@ void bind_hhmm(nb::module_& module) {
              stats["unique_states"] = found.unique_states;
              stats["bytes_states"] = found.bytes_states;
              stats["dead_restarts"] = found.restarts;
-             stats["stores"] = found.stores;
+             stats["stacks"] = found.stacks;
              stats["seconds"] = found.seconds;
              const auto [asked, known] = self.memo_counts();
              stats["words_read"] = asked;

@@ -24,14 +24,14 @@ class Hasher {
 
 std::uint64_t packed(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
 
-void add_stores(const HhmmBeam& beam, Hasher& hasher) {
+void add_stacks(const HhmmBeam& beam, Hasher& hasher) {
   hasher.add(packed(beam.initial, beam.single));
-  hasher.add(packed(static_cast<std::uint32_t>(beam.nodes.size()), static_cast<std::uint32_t>(beam.stores.size())));
+  hasher.add(packed(static_cast<std::uint32_t>(beam.nodes.size()), static_cast<std::uint32_t>(beam.stacks.size())));
   for (const HhmmBeam::Node& node : beam.nodes) {
     hasher.add(packed(node.parent, node.active));
     hasher.add(node.awaited);
   }
-  for (const HhmmBeam::Store& store : beam.stores) hasher.add(packed(store.node, store.active));
+  for (const HhmmBeam::Stack& stack : beam.stacks) hasher.add(packed(stack.node, stack.active));
 }
 
 void put(std::string& out, std::uint64_t number) {
@@ -81,18 +81,18 @@ constexpr std::uint8_t initial_flag = 1, single_flag = 2;
 
 void HhmmBeam::set_hash() {
   Hasher hasher(0);
-  add_stores(*this, hasher);
+  add_stacks(*this, hasher);
   for (const double weight : weights) hasher.add(std::bit_cast<std::uint64_t>(weight));
   hash = hasher.value();
 }
 
 bool HhmmBeam::same(const HhmmBeam& other) const {
   return hash == other.hash && initial == other.initial && single == other.single && nodes == other.nodes &&
-         stores == other.stores && weights == other.weights;
+         stacks == other.stacks && weights == other.weights;
 }
 
 std::size_t HhmmBeam::bytes() const {
-  return sizeof(*this) + nodes.size() * sizeof(Node) + stores.size() * sizeof(Store) + weights.size() * sizeof(double);
+  return sizeof(*this) + nodes.size() * sizeof(Node) + stacks.size() * sizeof(Stack) + weights.size() * sizeof(double);
 }
 
 std::vector<std::uint8_t> HhmmBeam::node_depths() const {
@@ -110,10 +110,10 @@ std::string HhmmBeam::to_bytes() const {
     put(out, nodes[i].active);
     put(out, nodes[i].awaited);
   }
-  put(out, stores.size());
-  for (std::size_t i = 0; i < stores.size(); ++i) {
-    put(out, stores[i].node - (i == 0 ? 0 : stores[i - 1].node));
-    put(out, stores[i].active);
+  put(out, stacks.size());
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    put(out, stacks[i].node - (i == 0 ? 0 : stacks[i - 1].node));
+    put(out, stacks[i].active);
     if (single)
       put(out, std::bit_cast<std::uint32_t>(static_cast<float>(weights[i])));
     else
@@ -141,23 +141,23 @@ HhmmBeam HhmmBeam::from_bytes(std::string_view data) {
   }
   double sum = 0;
   for (std::uint32_t rest = bytes.count(3); rest > 0; --rest) {
-    const bool first = beam.stores.empty();
-    const std::uint64_t node = std::uint64_t{first ? 0 : beam.stores.back().node} + bytes.small();
-    const Store store{static_cast<std::uint32_t>(node), bytes.small()};
+    const bool first = beam.stacks.empty();
+    const std::uint64_t node = std::uint64_t{first ? 0 : beam.stacks.back().node} + bytes.small();
+    const Stack stack{static_cast<std::uint32_t>(node), bytes.small()};
     if (node >= beam.nodes.size()) damaged();
-    if (!first && std::tie(beam.stores.back().node, beam.stores.back().active) >= std::tie(store.node, store.active))
+    if (!first && std::tie(beam.stacks.back().node, beam.stacks.back().active) >= std::tie(stack.node, stack.active))
       damaged();
     const std::uint64_t bits = bytes.number();
     if (beam.single && bits > 0xFFFFFFFFu) damaged();
     const double weight =
         beam.single ? std::bit_cast<float>(static_cast<std::uint32_t>(bits)) : std::bit_cast<double>(bits);
     if (!(weight >= 0) || !std::isfinite(weight)) damaged();
-    beam.stores.push_back(store);
+    beam.stacks.push_back(stack);
     beam.weights.push_back(weight);
     sum += weight;
   }
-  if (!bytes.done() || (beam.initial && (beam.nodes.size() > 1 || !beam.stores.empty()))) damaged();
-  if (!beam.stores.empty() && std::abs(sum - 1) > 1e-3) damaged();
+  if (!bytes.done() || (beam.initial && (beam.nodes.size() > 1 || !beam.stacks.empty()))) damaged();
+  if (!beam.stacks.empty() && std::abs(sum - 1) > 1e-3) damaged();
   beam.set_hash();
   return beam;
 }
@@ -168,16 +168,16 @@ bool HhmmBeam::fits(const HhmmGrammar& grammar) const {
     if (depths[i] > grammar.depth() || nodes[i].active == 0 || nodes[i].active >= grammar.phrasal() ||
         nodes[i].awaited == 0 || nodes[i].awaited >= grammar.phrasal())
       return false;
-  for (const Store& store : stores) {
-    if (store.active == 0 || store.active >= grammar.symbols() || store.active == grammar.end()) return false;
-    if (depths[store.node] == grammar.depth() && !grammar.is_tag(store.active)) return false;
+  for (const Stack& stack : stacks) {
+    if (stack.active == 0 || stack.active >= grammar.symbols() || stack.active == grammar.end()) return false;
+    if (depths[stack.node] == grammar.depth() && !grammar.is_tag(stack.active)) return false;
   }
   return true;
 }
 
-std::vector<std::uint32_t> store_symbols(const HhmmBeam& beam, HhmmBeam::Store store) {
-  std::vector<std::uint32_t> symbols{store.active};
-  for (std::uint32_t node = store.node; node != 0; node = beam.nodes[node].parent) {
+std::vector<std::uint32_t> stack_symbols(const HhmmBeam& beam, HhmmBeam::Stack stack) {
+  std::vector<std::uint32_t> symbols{stack.active};
+  for (std::uint32_t node = stack.node; node != 0; node = beam.nodes[node].parent) {
     symbols.push_back(beam.nodes[node].awaited);
     symbols.push_back(beam.nodes[node].active);
   }
@@ -185,14 +185,14 @@ std::vector<std::uint32_t> store_symbols(const HhmmBeam& beam, HhmmBeam::Store s
   return symbols;
 }
 
-std::vector<std::uint32_t> heaviest_stores(const HhmmBeam& beam, std::size_t count) {
-  std::vector<std::uint32_t> order(beam.stores.size());
+std::vector<std::uint32_t> heaviest_stacks(const HhmmBeam& beam, std::size_t count) {
+  std::vector<std::uint32_t> order(beam.stacks.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   count = std::min(count, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::uint32_t a, std::uint32_t b) {
                       if (beam.weights[a] != beam.weights[b]) return beam.weights[a] > beam.weights[b];
-                      return store_symbols(beam, beam.stores[a]) < store_symbols(beam, beam.stores[b]);
+                      return stack_symbols(beam, beam.stacks[a]) < stack_symbols(beam, beam.stacks[b]);
                     });
   order.resize(count);
   return order;
@@ -207,16 +207,16 @@ std::array<std::uint64_t, 2> beam_key(const HhmmBeam& beam, BeamKey key) {
   add(static_cast<std::uint64_t>(key.kind));
   if (key.kind == BeamKey::Kind::ignore) return {one.value(), two.value()};
   if (key.kind == BeamKey::Kind::best) {
-    add(packed(beam.initial, static_cast<std::uint32_t>(beam.stores.empty())));
-    for (const std::uint32_t place : heaviest_stores(beam, key.best)) {
-      const std::vector<std::uint32_t> symbols = store_symbols(beam, beam.stores[place]);
+    add(packed(beam.initial, static_cast<std::uint32_t>(beam.stacks.empty())));
+    for (const std::uint32_t place : heaviest_stacks(beam, key.best)) {
+      const std::vector<std::uint32_t> symbols = stack_symbols(beam, beam.stacks[place]);
       add(symbols.size());
       for (const std::uint32_t symbol : symbols) add(symbol);
     }
     return {one.value(), two.value()};
   }
-  add_stores(beam, one);
-  add_stores(beam, two);
+  add_stacks(beam, one);
+  add_stacks(beam, two);
   double sum = 0;
   for (const double weight : beam.weights) sum += weight;
   for (const double weight : beam.weights)
@@ -232,9 +232,9 @@ BeamMeasures measure(const HhmmBeam& beam) {
   const std::vector<std::uint8_t> depths = beam.node_depths();
   double sum = 0, best = -1;
   for (const double weight : beam.weights) sum += weight;
-  for (std::size_t i = 0; i < beam.stores.size(); ++i) {
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
     const double share = beam.weights[i] / sum;
-    const double depth = depths[beam.stores[i].node] + 1.0;
+    const double depth = depths[beam.stacks[i].node] + 1.0;
     if (share > 0) found.entropy -= share * std::log2(share);
     found.mean_depth += share * depth;
     if (share > best) {
@@ -242,7 +242,7 @@ BeamMeasures measure(const HhmmBeam& beam) {
       found.best_depth = depth;
     }
   }
-  found.stores = static_cast<double>(beam.stores.size());
+  found.stacks = static_cast<double>(beam.stacks.size());
   return found;
 }
 

@@ -1,4 +1,4 @@
-// What a store model believes after some words: the stores of a beam and their weights, never changed.
+// The parser state of an HHMM after some words: the stacks of a beam and their weights, never changed.
 #pragma once
 
 #include <array>
@@ -13,23 +13,23 @@
 
 namespace treelm {
 
-// Stores share what they have in common: the elements above the deepest one are the nodes of a tree, so that
+// Stacks share what they have in common: the elements above the deepest one are the nodes of a tree, so that
 // equal tails are one node. Node 0 is the empty tail. Nodes stand in the order of their depth, then of their
-// parent, active and awaited symbol; stores in the order of node and active symbol. Equal beams are therefore
+// parent, active and awaited symbol; stacks in the order of node and active symbol. Equal beams are therefore
 // equal arrays. The awaited tag of the deepest element has been read and is forgotten.
 struct HhmmBeam {
   struct Node {
     std::uint32_t parent, active, awaited;
     bool operator==(const Node&) const = default;
   };
-  struct Store {
+  struct Stack {
     std::uint32_t node, active;
-    bool operator==(const Store&) const = default;
+    bool operator==(const Stack&) const = default;
   };
   bool initial = false;  // before the first word
   bool single = false;   // weights are those of 32 bits
   std::vector<Node> nodes{{0, 0, 0}};
-  std::vector<Store> stores;
+  std::vector<Stack> stacks;
   std::vector<double> weights;
   std::uint64_t hash = 0;
 
@@ -57,18 +57,18 @@ struct BeamKey {
 // 16 bytes: equal for beams that may be merged.
 std::array<std::uint64_t, 2> beam_key(const HhmmBeam& beam, BeamKey key);
 
-// Places of the stores, the heaviest first; ties in the order of the symbols of whole stores.
-std::vector<std::uint32_t> heaviest_stores(const HhmmBeam& beam, std::size_t count);
+// Places of the stacks, the heaviest first; ties in the order of the symbols of whole stacks.
+std::vector<std::uint32_t> heaviest_stacks(const HhmmBeam& beam, std::size_t count);
 
-// Active and awaited symbols from the top of the store down, and the active symbol of the deepest element.
-std::vector<std::uint32_t> store_symbols(const HhmmBeam& beam, HhmmBeam::Store store);
+// Active and awaited symbols from the top of the stack down, and the active symbol of the deepest element.
+std::vector<std::uint32_t> stack_symbols(const HhmmBeam& beam, HhmmBeam::Stack stack);
 
 // Numbers about a beam that experiments ask for.
 struct BeamMeasures {
-  double entropy = 0;     // over stores, in bits
+  double entropy = 0;     // over stacks, in bits
   double mean_depth = 0;  // elements in use, the weighted mean
-  double best_depth = 0;  // elements in use in the heaviest store
-  double stores = 0;
+  double best_depth = 0;  // elements in use in the heaviest stack
+  double stacks = 0;
 };
 
 BeamMeasures measure(const HhmmBeam& beam);

@@ -33,7 +33,7 @@ HhmmStep HhmmCache::insert(const SharedBeam& beam, std::uint32_t word, HhmmStep 
   const std::lock_guard lock(mutex_);
   ++counters_.advances;
   counters_.restarts += step.restarted;
-  counters_.stores += step.beam->stores.size();
+  counters_.stacks += step.beam->stacks.size();
   counters_.seconds += seconds;
   step.beam = intern(step.beam);
   const Key key{beam, word};

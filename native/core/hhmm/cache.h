@@ -1,4 +1,4 @@
-// Steps of a store model that were taken before, and one copy of each state.
+// Steps of an HHMM that were taken before, and one copy of each state.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace treelm {
 
 struct HhmmCounters {
-  std::uint64_t advances = 0, cache_hits = 0, restarts = 0, stores = 0;
+  std::uint64_t advances = 0, cache_hits = 0, restarts = 0, stacks = 0;
   std::uint64_t unique_states = 0, bytes_states = 0;
   double seconds = 0;
 };

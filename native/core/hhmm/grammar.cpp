@@ -37,7 +37,7 @@ HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
       end_(arrays.end),
       depth_(arrays.depth),
       end_share_(arrays.end_share) {
-  if (depth_ < 1 || depth_ > largest_store_depth) wrong("the depth of the store is out of range");
+  if (depth_ < 1 || depth_ > largest_stack_depth) wrong("the depth of the stack is out of range");
   if (phrasal_ < 1 || phrasal_ >= symbols_ || symbols_ > (1u << 30) || end_ < phrasal_ || end_ >= symbols_)
     wrong("the numbers of symbols do not fit together");
   if (!(end_share_ >= 0 && end_share_ <= 1)) wrong("the share of sentence ends is no probability");

@@ -1,4 +1,4 @@
-// The depth-bounded grammar of a right-corner store model, as tables for the beam search: rules by left
+// The depth-bounded grammar of a right-corner HHMM, as tables for the beam search: rules by left
 // child, rules by parent and left child, expected left progeny, and the words each tag emits.
 // Schwartz et al. 2011; the equations are those of docs/systems/hhmm.md.
 #pragma once
@@ -11,10 +11,10 @@
 namespace treelm {
 
 inline constexpr std::uint32_t no_symbol = 0xFFFFFFFFu;
-inline constexpr std::uint32_t largest_store_depth = 16;
+inline constexpr std::uint32_t largest_stack_depth = 16;
 
 // Symbols: 0 is the top, then phrases, then tags; one of the tags is the end of the sentence. Levels of the
-// store count from 1; `left` has a row of rule probabilities for each of 0..depth (row 0 unused), `right` too.
+// stack count from 1; `left` has a row of rule probabilities for each of 0..depth (row 0 unused), `right` too.
 struct HhmmArrays {
   std::uint32_t symbols = 0, phrasal = 0, end = 0, depth = 0;
   std::span<const std::int32_t> rules;  // parent, left, right
@@ -81,7 +81,7 @@ class HhmmGrammar {
   // Expected number of `symbol` in a row; 0 for no row.
   double progeny(std::int32_t row, std::uint32_t symbol) const;
 
-  // Rules by left child: pairs (parent, right) and their probabilities at a level of the store.
+  // Rules by left child: pairs (parent, right) and their probabilities at a level of the stack.
   struct RuleRange {
     std::size_t first, last;
   };

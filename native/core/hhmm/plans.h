@@ -1,4 +1,4 @@
-// What stores do when a word comes, worked out once for all that look alike from below, and kept for the next time
+// What stacks do when a word comes, worked out once for all that look alike from below, and kept for the next time
 // the word comes.
 #pragma once
 
@@ -34,35 +34,35 @@ class WordPlans {
 
   // Turns to a word with these tags, and forgets the one before.
   void show(std::span<const Emission> emissions);
-  // Begins a step: the shares of stores are those of a new beam.
+  // Begins a step: the shares of stacks are those of a new beam.
   void begin_step() { ++step_; }
 
   WordView& view() { return view_; }
   const WordView& view() const { return view_; }
   std::size_t bytes() const;
 
-  // A new store below a node: an element `pair` is pushed and a tag emits the word.
+  // A new stack below a node: an element `pair` is pushed and a tag emits the word.
   struct Outcome {
     double value;
     std::uint32_t pair, tag;
   };
-  // A completed constituent becomes the left child of a new one in the same element: for all stores with one row of
+  // A completed constituent becomes the left child of a new one in the same element: for all stacks with one row of
   // progeny above them and one active symbol.
   struct Plan {
     std::int32_t row = 0;
     std::uint32_t active = 0, level = 0;
     double expected = 0;       // of the active symbol in the row
-    double largest_share = 0;  // of a store of this step
+    double largest_share = 0;  // of a stack of this step
     std::uint64_t step = 0;
     double total = 0, largest = 0;  // probability of anything, and of the likeliest outcome
     double cut = 0;                 // outcomes that are less likely are not listed
     bool made = false;
     std::uint32_t first = 0, size = 0, first_top = 0, tops = 0;
   };
-  // The place of the plan of a store; `share` is its weight, to be divided by what is expected.
+  // The place of the plan of a stack; `share` is its weight, to be divided by what is expected.
   std::uint32_t find(std::int32_t row, std::uint32_t active, std::uint32_t level, double weight);
   const Plan& plan(std::uint32_t place) const { return plans_[place]; }
-  // The plan with every outcome by which a store of this step reaches the threshold.
+  // The plan with every outcome by which a stack of this step reaches the threshold.
   const Plan& made(std::uint32_t place, double threshold);
   // Outcomes of a plan, the likeliest first.
   std::span<const Outcome> outcomes(const Plan& plan) const { return {outcomes_.data() + plan.first, plan.size}; }

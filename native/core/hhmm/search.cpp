@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "hhmm/expansion.h"
 
 namespace treelm {
 
@@ -25,14 +24,6 @@ HhmmSearch::HhmmSearch(std::shared_ptr<const HhmmGrammar> grammar, HhmmOptions o
   if (options.beam == 0) options_.beam = std::numeric_limits<std::size_t>::max() / 8;
 }
 
-HhmmSearch::Workspace::Workspace(const HhmmGrammar& grammar, std::size_t memo_bytes)
-    : memo_(grammar, memo_bytes),
-      pair_sum_(grammar.pairs(), 0.0),
-      right_sum_(grammar.symbols(), 0.0),
-      top_sum_(grammar.symbols(), 0.0),
-      pair_mark_(grammar.pairs(), 0),
-      parent_mark_(grammar.symbols(), 0) {}
-
 SharedBeam HhmmSearch::initial() const {
   auto beam = std::make_shared<HhmmBeam>();
   beam->initial = true;
@@ -43,17 +34,17 @@ SharedBeam HhmmSearch::initial() const {
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
   if (word >= grammar_->words()) throw Error(ErrorCode::argument, "there is no such word");
-  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo_.turn_to(word), work);
+  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo().turn_to(word), work);
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
                              Workspace& work) const {
-  return advance(beam, emissions, unigram, work.memo_.turn_to(emissions), work);
+  return advance(beam, emissions, unigram, work.memo().turn_to(emissions), work);
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
                              WordPlans& plans, Workspace& work) const {
-  StoreExpansion expansion(*grammar_, options_, beam, emissions, plans, work);
+  StackExpansion expansion(*grammar_, options_, beam, emissions, plans, work);
   const double total = expansion.run();
   double before = 0;
   for (const double weight : beam.weights) before += weight;
@@ -80,7 +71,7 @@ HhmmStep HhmmSearch::restart(std::span<const Emission> emissions, double log_pro
     double sum = 0;
     const auto add = [&](std::uint32_t tag, double value) {
       if (!(value > 0) || tag == grammar_->end()) return;
-      made->stores.push_back({0, tag});
+      made->stacks.push_back({0, tag});
       made->weights.push_back(value);
       sum += value;
     };
@@ -105,12 +96,12 @@ double HhmmSearch::finish(const HhmmBeam& beam) const {
   double sum = 0, before = 0;
   const std::int32_t row = grammar_->row(1, 0);
   const double* values = grammar_->cross_values(0);
-  for (std::size_t i = 0; i < beam.stores.size(); ++i) {
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
     before += beam.weights[i];
-    if (beam.stores[i].node != 0) continue;
-    const double expected = grammar_->progeny(row, beam.stores[i].active);
+    if (beam.stacks[i].node != 0) continue;
+    const double expected = grammar_->progeny(row, beam.stacks[i].active);
     if (!(expected > 0)) continue;
-    const auto [first, last] = grammar_->by_parent(0, beam.stores[i].active);
+    const auto [first, last] = grammar_->by_parent(0, beam.stacks[i].active);
     for (std::size_t place = first; place < last; ++place) sum += beam.weights[i] * values[place] / expected;
   }
   const double share = before > 0 ? sum / before : 0.0;
@@ -130,13 +121,13 @@ std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam) const {
     add_row(grammar.row(1, 0), 1.0);
     return tags;
   }
-  // Mass that awaits a symbol at a level; stores that look the same from below are taken together.
+  // Mass that awaits a symbol at a level; stacks that look the same from below are taken together.
   std::vector<double> awaited(std::size_t{grammar.symbols()} * (grammar.depth() + 1), 0.0);
   const std::vector<std::uint8_t> depths = beam.node_depths();
   std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, double>> keys;
   double before = 0;
-  for (std::size_t i = 0; i < beam.stores.size(); ++i) {
-    const auto [node, active] = beam.stores[i];
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
+    const auto [node, active] = beam.stacks[i];
     keys.emplace_back(depths[node] + 1u, beam.nodes[node].awaited, active, beam.weights[i]);
     before += beam.weights[i];
   }

@@ -18,18 +18,18 @@ auto target(const C& each) {
 
 }  // namespace
 
-StoreViterbi::StoreViterbi(const HhmmGrammar& grammar, std::size_t beam)
+StackViterbi::StackViterbi(const HhmmGrammar& grammar, std::size_t beam)
     : grammar_(grammar), beam_(beam == 0 ? std::numeric_limits<std::size_t>::max() / 16 : beam), word_(grammar) {}
 
 // Probabilities tie if their logarithms do, up to rounding.
-double StoreViterbi::tolerance() const { return 1 - tie * std::max(1.0, std::abs(log_scale_)); }
+double StackViterbi::tolerance() const { return 1 - tie * std::max(1.0, std::abs(log_scale_)); }
 
-StoreParse StoreViterbi::parse(std::span<const std::vector<Emission>> words) {
+StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
   tails_.assign(1, {0, 0, 0, 0});
   children_.assign(1, {});
   backs_.clear();
   log_scale_ = 0;
-  StoreParse found;
+  StackParse found;
   found.log_prob = -std::numeric_limits<double>::infinity();
   std::vector<std::vector<Item>> items;
   for (std::size_t t = 0; t < words.size(); ++t) {
@@ -43,7 +43,7 @@ StoreParse StoreViterbi::parse(std::span<const std::vector<Emission>> words) {
              no_symbol,
              no_symbol,
              tag,
-             {0, {StoreMove::Kind::start, no_symbol, no_symbol, tag}}});
+             {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
     } else {
       const std::vector<Item>& before = items.back();
       for (std::uint32_t i = 0; i < before.size(); ++i) expand(before[i], i);
@@ -74,7 +74,7 @@ StoreParse StoreViterbi::parse(std::span<const std::vector<Emission>> words) {
   return found;
 }
 
-void StoreViterbi::expand(const Item& item, std::uint32_t place) {
+void StackViterbi::expand(const Item& item, std::uint32_t place) {
   const Tail tail = tails_[item.tail];
   const std::uint32_t level = tail.depth + 1;
   const std::int32_t row = grammar_.row(level, tail.awaited);
@@ -91,7 +91,7 @@ void StoreViterbi::expand(const Item& item, std::uint32_t place) {
       }
       if (share * parents * rule.largest >= threshold_ && parents > 0)
         emit(item.tail, parent, share * parents * rule.value,
-             {place, {StoreMove::Kind::within, parent, grammar_.pair_right(rule.pair), no_symbol}});
+             {place, {StackMove::Kind::within, parent, grammar_.pair_right(rule.pair), no_symbol}});
     }
   }
   if (level < 2) return;
@@ -100,11 +100,11 @@ void StoreViterbi::expand(const Item& item, std::uint32_t place) {
     const double value = grammar_.cross_values(level - 1)[rule];
     if (value > 0)
       emit(tail.parent, tail.active, share * value,
-           {place, {StoreMove::Kind::across, tail.awaited, grammar_.cross_right(rule), no_symbol}});
+           {place, {StackMove::Kind::across, tail.awaited, grammar_.cross_right(rule), no_symbol}});
   }
 }
 
-void StoreViterbi::emit(std::uint32_t tail, std::uint32_t active, double value, Back back) {
+void StackViterbi::emit(std::uint32_t tail, std::uint32_t active, double value, Back back) {
   const std::uint32_t awaited = back.move.awaited;
   if (grammar_.is_tag(awaited)) {
     back.move.tag = awaited;
@@ -117,14 +117,14 @@ void StoreViterbi::emit(std::uint32_t tail, std::uint32_t active, double value, 
   }
 }
 
-void StoreViterbi::add(const Candidate& candidate) {
+void StackViterbi::add(const Candidate& candidate) {
   if (!(candidate.value > 0) || candidate.value < threshold_) return;
   candidates_.push_back(candidate);
   if (candidates_.size() >= std::max<std::size_t>(4096, 8 * beam_)) compact();
 }
 
-// Keeps for each store the best ways to come to it, and the best stores.
-void StoreViterbi::compact() {
+// Keeps for each stack the best ways to come to it, and the best stacks.
+void StackViterbi::compact() {
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     if (target(a) != target(b)) return target(a) < target(b);
     if (a.value != b.value) return a.value > b.value;
@@ -145,7 +145,7 @@ void StoreViterbi::compact() {
   std::erase_if(candidates_, [this](const Candidate& each) { return each.value < threshold_; });
 }
 
-void StoreViterbi::settle(std::vector<Item>& items) {
+void StackViterbi::settle(std::vector<Item>& items) {
   compact();
   double largest = 0;
   for (const Candidate& each : candidates_) largest = std::max(largest, each.value);
@@ -159,7 +159,7 @@ void StoreViterbi::settle(std::vector<Item>& items) {
   }
 }
 
-std::uint32_t StoreViterbi::tail_of(const Candidate& candidate) {
+std::uint32_t StackViterbi::tail_of(const Candidate& candidate) {
   if (candidate.active == no_symbol) return candidate.tail;
   for (const std::uint32_t child : children_[candidate.tail])
     if (tails_[child].active == candidate.active && tails_[child].awaited == candidate.awaited) return child;
@@ -170,10 +170,10 @@ std::uint32_t StoreViterbi::tail_of(const Candidate& candidate) {
   return made;
 }
 
-void StoreViterbi::collect(const std::vector<std::vector<Item>>& items, const std::vector<std::uint32_t>& finals,
-                           StoreParse& found) const {
+void StackViterbi::collect(const std::vector<std::vector<Item>>& items, const std::vector<std::uint32_t>& finals,
+                           StackParse& found) const {
   // Depth first, from the last word to the first; `choice` is the next way back to try at each word.
-  std::vector<StoreMove> moves(items.size());
+  std::vector<StackMove> moves(items.size());
   for (const std::uint32_t final : finals) {
     std::vector<std::uint32_t> place(items.size());
     std::vector<std::size_t> choice(items.size(), 0);

@@ -1,4 +1,4 @@
-// The best tree of the right-corner store model, found word by word with a beam.
+// The best tree of the right-corner HHMM, found word by word with a beam.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@ namespace treelm {
 
 // What happened before a word: a left child was completed and found its parent, in the same element (`within`)
 // or in the one above (`across`); then the word came, below `awaited` or as `awaited` itself.
-struct StoreMove {
+struct StackMove {
   enum class Kind : std::uint8_t { start, within, across };
   Kind kind;
   std::uint32_t parent, awaited, tag;
 };
 
-struct StoreParse {
+struct StackParse {
   double log_prob = 0;  // of the tree and the words, their end included
   // Trees that tie, each a move for every word; none if the beam lost all.
-  std::vector<std::vector<StoreMove>> derivations;
+  std::vector<std::vector<StackMove>> derivations;
 };
 
 inline constexpr std::size_t most_tied_derivations = 1000;
 
-class StoreViterbi {
+class StackViterbi {
  public:
-  // `beam` stores are kept after each word.
-  StoreViterbi(const HhmmGrammar& grammar, std::size_t beam);
+  // `beam` stacks are kept after each word.
+  StackViterbi(const HhmmGrammar& grammar, std::size_t beam);
 
-  StoreParse parse(std::span<const std::vector<Emission>> words);
+  StackParse parse(std::span<const std::vector<Emission>> words);
 
  private:
   struct Tail {
@@ -39,7 +39,7 @@ class StoreViterbi {
   };
   struct Back {
     std::uint32_t from;
-    StoreMove move;
+    StackMove move;
   };
   struct Item {
     double value;
@@ -59,7 +59,7 @@ class StoreViterbi {
   void settle(std::vector<Item>& items);
   std::uint32_t tail_of(const Candidate& candidate);
   void collect(const std::vector<std::vector<Item>>& items, const std::vector<std::uint32_t>& finals,
-               StoreParse& found) const;
+               StackParse& found) const;
   double tolerance() const;
 
   const HhmmGrammar& grammar_;

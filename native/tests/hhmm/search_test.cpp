@@ -11,7 +11,7 @@ using namespace treelm;
 
 namespace {
 
-// TOP -> S </s>; S -> a a (1/2) | S a (1/2); a emits two words, 0 and 1, with 1/4 and 3/4. A store of one element
+// TOP -> S </s>; S -> a a (1/2) | S a (1/2); a emits two words, 0 and 1, with 1/4 and 3/4. A stack of one element
 // holds all trees, because S recurs on the left only.
 struct LeftRecursive {
   std::uint32_t symbols = 4, phrasal = 2, end = 3, depth = 1;
@@ -86,13 +86,13 @@ TEST("hhmm: what is kept about words changes no step") {
 TEST("hhmm: finds the best tree") {
   const LeftRecursive example;
   const HhmmGrammar grammar(example.arrays());
-  StoreViterbi viterbi(grammar, 5);
+  StackViterbi viterbi(grammar, 5);
   const std::vector<std::vector<Emission>> words(3, {{2, 0.25}});
-  const StoreParse parse = viterbi.parse(words);
+  const StackParse parse = viterbi.parse(words);
   CHECK(close(parse.log_prob, std::log(0.25 / 64)));
   CHECK(parse.derivations.size() == 1);
   CHECK(parse.derivations[0].size() == 3);
-  CHECK(parse.derivations[0][2].kind == StoreMove::Kind::within);
+  CHECK(parse.derivations[0][2].kind == StackMove::Kind::within);
   CHECK(viterbi.parse({}).derivations.empty());
 }
 
@@ -104,7 +104,7 @@ TEST("hhmm: restarts, or stays lost") {
     HhmmSearch::Workspace work(search.grammar());
     const HhmmStep lost = search.advance(*search.initial(), none, 0.5, work);
     CHECK(lost.restarted == (epsilon > 0));
-    CHECK(lost.beam->stores.size() == (epsilon > 0 ? 1u : 0u));
+    CHECK(lost.beam->stacks.size() == (epsilon > 0 ? 1u : 0u));
     CHECK(std::isinf(lost.log_prob) == (epsilon == 0));
     CHECK(std::isinf(search.advance(*lost.beam, 0, work).log_prob) == (epsilon == 0));
   }

@@ -202,7 +202,7 @@ class HhmmModel(StoreReader):
             **self._stats,
             **{name: int(found[name]) for name in names},
             "dead_restarts": restarts,
-            "mean_beam_used": round(found["stores"] / max(1, found["advances"])),
+            "mean_beam_used": round(found["stacks"] / max(1, found["advances"])),
             "microseconds": round(1e6 * found["seconds"]),
         }
 

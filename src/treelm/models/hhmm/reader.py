@@ -214,7 +214,7 @@ class StoreReader(TrainedModel[HhmmConfig], IncrementalModel):
         """Return the heaviest stores of a state."""
         names = self.tables.rules.symbols
         found = []
-        for weight, symbols in self._own(state).beam.stores(count):
+        for weight, symbols in self._own(state).beam.stacks(count):
             labels = [*(names[symbol] for symbol in symbols), None]
             pairs = zip(labels[::2], labels[1::2], strict=True)
             elements = tuple(StoreElement(str(active), awaited) for active, awaited in pairs)
