@@ -133,9 +133,7 @@ nb::tuple context_arrays(const ChainCounts& self, std::size_t level) {
   return nb::make_tuple(std::move(rows), give(std::move(total)), give(std::move(types)));
 }
 
-}  // namespace
-
-void bind_counts(nb::module_& module) {
+void bind_event_counts(nb::module_& module) {
   nb::class_<SortedEvents>(module, "EventCounts")
       .def_prop_ro("rows", [](const SortedEvents& self) { return self.rows(); })
       .def_prop_ro("columns", [](const SortedEvents& self) { return self.layout().columns(); })
@@ -159,6 +157,9 @@ void bind_counts(nb::module_& module) {
                      return Array<std::uint32_t>(self.counts(), {self.rows()}, handle);
                    })
       .def("unpacked", &unpacked, nb::arg("first"), nb::arg("last"));
+}
+
+void bind_event_counter(nb::module_& module) {
   nb::class_<EventCounter>(module, "EventCounter")
       .def(
           "__init__",
@@ -204,6 +205,9 @@ void bind_counts(nb::module_& module) {
           },
           nb::arg("progress").none())
       .def_prop_ro("total", &EventCounter::total);
+}
+
+void bind_chain_counts(nb::module_& module) {
   nb::class_<ChainCounts>(module, "ChainCounts")
       .def(
           "__init__",
@@ -234,6 +238,9 @@ void bind_counts(nb::module_& module) {
       .def("entries", &entry_arrays, nb::arg("level"))
       .def("contexts", &context_arrays, nb::arg("level"))
       .def("look_up", &look_up, nb::arg("level"), nb::arg("rows"));
+}
+
+void bind_streamed_counts(nb::module_& module) {
   nb::class_<StreamedCounts>(module, "StreamedCounts")
       .def(
           "__init__",
@@ -263,6 +270,15 @@ void bind_counts(nb::module_& module) {
             return self.counts_of_counts(level);
           },
           nb::arg("level"));
+}
+
+}  // namespace
+
+void bind_counts(nb::module_& module) {
+  bind_event_counts(module);
+  bind_event_counter(module);
+  bind_chain_counts(module);
+  bind_streamed_counts(module);
   module.def("event_counts", &from_arrays, nb::arg("bits"), nb::arg("keys"), nb::arg("counts"), nb::kw_only(),
              nb::arg("total"), nb::arg("largest"));
   module.def(

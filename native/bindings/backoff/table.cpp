@@ -196,9 +196,7 @@ std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const T
   return estimate(counts, plan, report);
 }
 
-}  // namespace
-
-void bind_backoff(nb::module_& module) {
+void bind_table_shape(nb::module_& module) {
   nb::class_<TableShape>(module, "TableShape")
       .def(
           "__init__",
@@ -229,6 +227,9 @@ void bind_backoff(nb::module_& module) {
       .def_ro("base_size", &TableShape::base_size)
       .def_ro("pad", &TableShape::pad)
       .def_ro("empty_weight", &TableShape::empty_weight);
+}
+
+void bind_backoff_table(nb::module_& module) {
   nb::class_<BackoffTable>(module, "BackoffTable")
       .def(
           "__init__",
@@ -263,6 +264,9 @@ void bind_backoff(nb::module_& module) {
       .def("score_sequences", &score_sequences, nb::arg("ids"), nb::arg("starts"), nb::kw_only(), nb::arg("start"),
            nb::arg("end"), nb::arg("threads"))
       .def("rows", &rows, nb::arg("level"), nb::kw_only(), nb::arg("with_carriers"));
+}
+
+void bind_chain_sampler(nb::module_& module) {
   nb::class_<ChainSampler>(module, "ChainSampler")
       .def(
           "__init__",
@@ -290,6 +294,14 @@ void bind_backoff(nb::module_& module) {
             return give(std::move(out));
           },
           nb::arg("contexts"), nb::arg("seed"), nb::arg("streams"), nb::arg("counters"));
+}
+
+}  // namespace
+
+void bind_backoff(nb::module_& module) {
+  bind_table_shape(module);
+  bind_backoff_table(module);
+  bind_chain_sampler(module);
   const auto define = [&](auto estimate_counts) {
     module.def("estimate_table", estimate_counts, nb::arg("counts"), nb::arg("shape"), nb::kw_only(),
                nb::arg("discounts"), nb::arg("weights"), nb::arg("by_ratio"), nb::arg("min_counts"),

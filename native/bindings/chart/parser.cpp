@@ -117,12 +117,22 @@ nb::tuple chart_items(const InsideScorer& self, const Array<std::uint32_t>& word
   return nb::make_tuple(log_prob, give_rows(std::move(rows), 4), give(std::move(inside)), give(std::move(expected)));
 }
 
-}  // namespace
+// The scores of many sentences, one after the other.
+template <class Scorer>
+auto score_all(const Scorer& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
+               std::uint64_t work_limit, std::size_t threads) {
+  check_threads(threads);
+  ChartLimits limits;
+  limits.work = work_limit;
+  std::vector<double> scores;
+  {
+    const nb::gil_scoped_release release;
+    scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
+  }
+  return give(std::move(scores));
+}
 
-void bind_chart(nb::module_& module) {
-  bind_grammar<float>(module, "ChartGrammar");
-  bind_grammar<double>(module, "ExactGrammar");
-
+void bind_lexicon(nb::module_& module) {
   nb::class_<LexiconHandle>(module, "ChartLexicon")
       .def(
           "__init__",
@@ -137,14 +147,9 @@ void bind_chart(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("phrasal"), nb::arg("substates"), nb::arg("entry_starts"), nb::arg("entry_symbols"),
           nb::arg("entry_scores"), nb::arg("openness"), nb::arg("open_scores"));
+}
 
-  nb::enum_<Decoding>(module, "Decoding")
-      .value("MAX_RULE_PRODUCT", Decoding::max_rule_product)
-      .value("MAX_RULE_SUM", Decoding::max_rule_sum)
-      .value("VARIATIONAL", Decoding::variational)
-      .value("VITERBI", Decoding::viterbi)
-      .value("NONE", Decoding::none);
-
+void bind_parser(nb::module_& module) {
   nb::class_<ChartParser>(module, "ChartParser")
       .def(
           "__init__",
@@ -158,7 +163,9 @@ void bind_chart(nb::module_& module) {
       .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"),
            nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"),
            nb::arg("work_limit"), nb::arg("threads"));
+}
 
+void bind_inside_scorer(nb::module_& module) {
   nb::class_<InsideScorer>(module, "InsideScorer")
       .def(
           "__init__",
@@ -168,29 +175,20 @@ void bind_chart(nb::module_& module) {
                                     plain_lexicon ? plain_lexicon->lexicon : nullptr);
           },
           nb::arg("grammar"), nb::arg("lexicon"), nb::arg("plain").none(), nb::arg("plain_lexicon").none())
-      .def(
-          "score",
-          [](const InsideScorer& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-             std::uint64_t work_limit, std::size_t threads) {
-            check_threads(threads);
-            ChartLimits limits;
-            limits.work = work_limit;
-            std::vector<double> scores;
-            {
-              const nb::gil_scoped_release release;
-              scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
-            }
-            return give(std::move(scores));
-          },
-          nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
+      .def("score", &score_all<InsideScorer>, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"),
+           nb::arg("threads"))
       .def("items", &chart_items, nb::arg("words"));
+}
 
+void bind_prefix_chart(nb::module_& module) {
   nb::class_<PrefixChart>(module, "PrefixChart")
       .def("__len__", &PrefixChart::words)
       .def_prop_ro("log_prefix", &PrefixChart::log_prefix)
       .def_prop_ro("log_whole", &PrefixChart::log_whole)
       .def_prop_ro("bytes", &PrefixChart::bytes);
+}
 
+void bind_prefix_scorer(nb::module_& module) {
   nb::class_<PrefixScorer>(module, "PrefixScorer")
       .def(
           "__init__",
@@ -198,21 +196,8 @@ void bind_chart(nb::module_& module) {
             new (self) PrefixScorer(grammar.grammar, lexicon.lexicon);
           },
           nb::arg("grammar"), nb::arg("lexicon"))
-      .def(
-          "score",
-          [](const PrefixScorer& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-             std::uint64_t work_limit, std::size_t threads) {
-            check_threads(threads);
-            ChartLimits limits;
-            limits.work = work_limit;
-            std::vector<double> scores;
-            {
-              const nb::gil_scoped_release release;
-              scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
-            }
-            return give(std::move(scores));
-          },
-          nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"), nb::arg("threads"))
+      .def("score", &score_all<PrefixScorer>, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("work_limit"),
+           nb::arg("threads"))
       .def("start", [](const PrefixScorer& self) { return self.start(); })
       .def(
           "extend",
@@ -232,6 +217,24 @@ void bind_chart(nb::module_& module) {
             return give(std::move(scores));
           },
           nb::arg("chart"), nb::arg("words"));
+}
+
+}  // namespace
+
+void bind_chart(nb::module_& module) {
+  bind_grammar<float>(module, "ChartGrammar");
+  bind_grammar<double>(module, "ExactGrammar");
+  bind_lexicon(module);
+  nb::enum_<Decoding>(module, "Decoding")
+      .value("MAX_RULE_PRODUCT", Decoding::max_rule_product)
+      .value("MAX_RULE_SUM", Decoding::max_rule_sum)
+      .value("VARIATIONAL", Decoding::variational)
+      .value("VITERBI", Decoding::viterbi)
+      .value("NONE", Decoding::none);
+  bind_parser(module);
+  bind_inside_scorer(module);
+  bind_prefix_chart(module);
+  bind_prefix_scorer(module);
 }
 
 }  // namespace treelm::bindings

@@ -319,15 +319,15 @@ void bind_state(nb::module_& module) {
       .def("__len__", [](const StateHandle& self) { return self.beam->stacks.size(); });
 }
 
-}  // namespace
-
-void bind_hhmm(nb::module_& module) {
-  bind_state(module);
+void bind_grammar(nb::module_& module) {
   nb::class_<GrammarHandle>(module, "HhmmGrammar")
       .def("__init__", &make_grammar, nb::kw_only(), nb::arg("symbols"), nb::arg("phrasal"), nb::arg("end"),
            nb::arg("depth"), nb::arg("rules"), nb::arg("left"), nb::arg("right"), nb::arg("row_of"),
            nb::arg("row_start"), nb::arg("row_symbol"), nb::arg("row_value"), nb::arg("word_start"),
            nb::arg("word_tag"), nb::arg("word_value"), nb::arg("unigram"), nb::arg("end_share"));
+}
+
+void bind_search(nb::module_& module) {
   nb::class_<Searcher>(module, "HhmmSearch")
       .def(
           "__init__",
@@ -402,6 +402,14 @@ void bind_hhmm(nb::module_& module) {
            })
       .def("reset_stats", [](Searcher& self) { self.reset_counts(); })
       .def("forget", [](Searcher& self) { self.cache().clear(); });
+}
+
+}  // namespace
+
+void bind_hhmm(nb::module_& module) {
+  bind_state(module);
+  bind_grammar(module);
+  bind_search(module);
 }
 
 }  // namespace treelm::bindings

@@ -40,9 +40,7 @@ Array<double> probabilities(const YieldModel& self, const Array<std::uint32_t>& 
   return give(std::move(out));
 }
 
-}  // namespace
-
-void bind_treelet(nb::module_& module) {
+void bind_yield_model(nb::module_& module) {
   nb::class_<YieldModel>(module, "YieldModel")
       .def(
           "__init__",
@@ -62,6 +60,9 @@ void bind_treelet(nb::module_& module) {
             return self.log_probability(parent, span_of(symbols));
           },
           nb::arg("parent"), nb::arg("symbols"));
+}
+
+void bind_yield_sampler(nb::module_& module) {
   nb::class_<YieldSampler>(module, "YieldSampler")
       .def(
           "__init__",
@@ -76,6 +77,9 @@ void bind_treelet(nb::module_& module) {
             return labels;
           },
           nb::arg("parent"), nb::arg("seed"), nb::arg("stream"), nb::arg("counter"));
+}
+
+void bind_model(nb::module_& module) {
   nb::class_<TreeletModel>(module, "TreeletModel")
       .def(
           "__init__",
@@ -113,6 +117,9 @@ void bind_treelet(nb::module_& module) {
             });
           },
           nb::arg("batches"), nb::kw_only(), nb::arg("transform"), nb::arg("threads"));
+}
+
+void bind_sampler(nb::module_& module) {
   nb::class_<TreeletSampler>(module, "TreeletSampler")
       .def(
           "__init__",
@@ -137,6 +144,15 @@ void bind_treelet(nb::module_& module) {
           },
           nb::arg("seed"), nb::arg("first"), nb::arg("count"), nb::kw_only(), nb::arg("max_words"),
           nb::arg("max_depth"), nb::arg("threads"));
+}
+
+}  // namespace
+
+void bind_treelet(nb::module_& module) {
+  bind_yield_model(module);
+  bind_yield_sampler(module);
+  bind_model(module);
+  bind_sampler(module);
 }
 
 }  // namespace treelm::bindings

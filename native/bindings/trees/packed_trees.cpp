@@ -71,9 +71,7 @@ void build(PackedTrees* self, const std::vector<Parts>& labels, const std::vecto
   new (self) PackedTrees(std::move(made));
 }
 
-}  // namespace
-
-void bind_packed_trees(nb::module_& module) {
+void bind_trees(nb::module_& module) {
   nb::class_<PackedTrees>(module, "PackedTrees")
       .def("__init__", &build, nb::arg("labels"), nb::arg("words"), nb::arg("node_label"), nb::arg("node_size"),
            nb::arg("node_word"), nb::arg("tree_start"))
@@ -125,7 +123,9 @@ void bind_packed_trees(nb::module_& module) {
             encode_words(self, encoder);
           },
           nb::arg("encoder"));
+}
 
+void bind_recipe(nb::module_& module) {
   nb::class_<TreeRecipe>(module, "TreeRecipe")
       .def(
           "__init__",
@@ -166,6 +166,13 @@ void bind_packed_trees(nb::module_& module) {
             return result;
           },
           nb::arg("trees"));
+}
+
+}  // namespace
+
+void bind_packed_trees(nb::module_& module) {
+  bind_trees(module);
+  bind_recipe(module);
 }
 
 }  // namespace treelm::bindings

@@ -162,8 +162,7 @@ class BackoffTable {
   template <unsigned Bits>
   std::uint32_t read(std::uint32_t context, std::uint32_t word, double* p) const;
   template <unsigned Bits>
-  void score_in(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
-                std::uint32_t end, double* out) const;
+  class SequenceScorer;
 
   TableShape shape_;
   TableLayout layout_;
