@@ -65,6 +65,13 @@ std::vector<T> copy(const Array<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
+// Runs `work` without the interpreter's lock.
+template <class Work>
+auto released(const Work& work) {
+  const nb::gil_scoped_release release;
+  return work();
+}
+
 // Ctrl-C stops the work of the thread that calls this, with or without the interpreter's lock.
 inline void hear_signals() {
   const nb::gil_scoped_acquire acquire;

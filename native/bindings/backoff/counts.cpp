@@ -24,7 +24,7 @@ void check_level(const Counts& counts, std::size_t level) {
 
 // The columns of the rows from `first` on, before `last`.
 auto unpacked(const SortedEvents& self, std::size_t first, std::size_t last) {
-  if (first > last || last > self.rows()) throw Error(ErrorCode::argument, "there are no such rows");
+  if (first > last || last > self.rows()) throw Error(ErrorCode::argument, "the rows asked for are out of range");
   const std::size_t columns = self.layout().columns();
   std::vector<std::uint32_t> rows((last - first) * columns);
   with_key_words(self.layout().words(), [&]<std::size_t W>() {
@@ -207,8 +207,30 @@ void bind_event_counter(nb::module_& module) {
       .def_prop_ro("total", &EventCounter::total);
 }
 
+// What counts in memory and counts in files have in common.
+template <class Counts>
+void bind_levels(nb::class_<Counts>& counts) {
+  counts.def_prop_ro("levels", &Counts::levels)
+      .def(
+          "size",
+          [](const Counts& self, std::size_t level) {
+            check_level(self, level);
+            return self.size(level);
+          },
+          nb::arg("level"))
+      .def(
+          "counts_of_counts",
+          [](const Counts& self, std::size_t level) {
+            check_level(self, level);
+            return self.counts_of_counts(level);
+          },
+          nb::arg("level"));
+}
+
 void bind_chain_counts(nb::module_& module) {
-  nb::class_<ChainCounts>(module, "ChainCounts")
+  nb::class_<ChainCounts> counts(module, "ChainCounts");
+  bind_levels(counts);
+  counts
       .def(
           "__init__",
           [](ChainCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
@@ -220,56 +242,27 @@ void bind_chain_counts(nb::module_& module) {
           },
           nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"),
           nb::arg("keep_tokens"), nb::arg("threads"))
-      .def_prop_ro("levels", &ChainCounts::levels)
-      .def(
-          "size",
-          [](const ChainCounts& self, std::size_t level) {
-            check_level(self, level);
-            return self.size(level);
-          },
-          nb::arg("level"))
-      .def(
-          "counts_of_counts",
-          [](const ChainCounts& self, std::size_t level) {
-            check_level(self, level);
-            return self.counts_of_counts(level);
-          },
-          nb::arg("level"))
       .def("entries", &entry_arrays, nb::arg("level"))
       .def("contexts", &context_arrays, nb::arg("level"))
       .def("look_up", &look_up, nb::arg("level"), nb::arg("rows"));
 }
 
 void bind_streamed_counts(nb::module_& module) {
-  nb::class_<StreamedCounts>(module, "StreamedCounts")
-      .def(
-          "__init__",
-          [](StreamedCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
-             std::vector<std::uint32_t> pads, bool token_counts, std::size_t threads, std::size_t memory,
-             std::string folder, const std::optional<nb::callable>& progress) {
-            check_threads(threads);
-            const ProgressCallback report = interruptible(progress);
-            const nb::gil_scoped_release release;
-            new (self) StreamedCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads,
-                                      {memory, std::move(folder)}, report);
-          },
-          nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"),
-          nb::arg("threads"), nb::arg("memory"), nb::arg("folder"), nb::arg("progress").none())
-      .def_prop_ro("levels", &StreamedCounts::levels)
-      .def(
-          "size",
-          [](const StreamedCounts& self, std::size_t level) {
-            check_level(self, level);
-            return self.size(level);
-          },
-          nb::arg("level"))
-      .def(
-          "counts_of_counts",
-          [](const StreamedCounts& self, std::size_t level) {
-            check_level(self, level);
-            return self.counts_of_counts(level);
-          },
-          nb::arg("level"));
+  nb::class_<StreamedCounts> counts(module, "StreamedCounts");
+  bind_levels(counts);
+  counts.def(
+      "__init__",
+      [](StreamedCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
+         std::vector<std::uint32_t> pads, bool token_counts, std::size_t threads, std::size_t memory,
+         std::string folder, const std::optional<nb::callable>& progress) {
+        check_threads(threads);
+        const ProgressCallback report = interruptible(progress);
+        const nb::gil_scoped_release release;
+        new (self) StreamedCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads,
+                                  {memory, std::move(folder)}, report);
+      },
+      nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("token_counts"), nb::arg("threads"),
+      nb::arg("memory"), nb::arg("folder"), nb::arg("progress").none());
 }
 
 }  // namespace

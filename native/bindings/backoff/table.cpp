@@ -14,6 +14,7 @@
 #include "backoff/chain_sampler.h"
 #include "backoff/estimate.h"
 #include "backoff/streamed_counts.h"
+#include "base/starts.h"
 #include "base/thread_pool.h"
 #include "bindings/bindings.h"
 
@@ -130,12 +131,9 @@ Array<double> score_sequences(const BackoffTable& self, const Array<std::uint32_
                               std::size_t threads) {
   check_sequence(self);
   check_threads(threads);
-  if (starts.size() == 0) throw Error(ErrorCode::argument, "starts begin with 0");
+  check_starts(span_of(starts), ids.size(), "the starts of sentences do not fit the word ids");
   const std::uint64_t* at = starts.data();
   const std::size_t sequences = starts.size() - 1;
-  if (at[0] != 0 || at[sequences] != ids.size()) throw Error(ErrorCode::argument, "starts do not fit the word ids");
-  for (std::size_t s = 0; s < sequences; ++s)
-    if (at[s] > at[s + 1]) throw Error(ErrorCode::argument, "starts must not fall");
   std::vector<double> out(ids.size() + (end == none ? 0 : sequences));
   {
     const nb::gil_scoped_release release;

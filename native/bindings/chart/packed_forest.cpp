@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "base/starts.h"
 #include "base/thread_pool.h"
 #include "bindings/bindings.h"
 #include "bindings/chart/handles.h"
@@ -54,8 +55,7 @@ struct ForestArrays {
   }
   static void check_starts(const Array<std::uint64_t>& starts, std::optional<std::size_t> count) {
     const auto all = span_of(starts);
-    if (all.empty() || all.front() != 0 || (count && all.back() != *count) || !std::is_sorted(all.begin(), all.end()))
-      throw Error(ErrorCode::argument, "packed forests: starts do not fit");
+    treelm::check_starts(all, count.value_or(all.empty() ? 0 : all.back()), "packed forests: starts do not fit");
   }
 };
 

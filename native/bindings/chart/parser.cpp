@@ -124,12 +124,7 @@ auto score_all(const Scorer& self, const Array<std::uint32_t>& words, const Arra
   check_threads(threads);
   ChartLimits limits;
   limits.work = work_limit;
-  std::vector<double> scores;
-  {
-    const nb::gil_scoped_release release;
-    scores = self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals);
-  }
-  return give(std::move(scores));
+  return give(released([&] { return self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals); }));
 }
 
 void bind_lexicon(nb::module_& module) {
@@ -209,12 +204,7 @@ void bind_prefix_scorer(nb::module_& module) {
       .def(
           "next",
           [](const PrefixScorer& self, const PrefixChart& chart, const Array<std::uint32_t>& words) {
-            std::vector<double> scores;
-            {
-              const nb::gil_scoped_release release;
-              scores = self.next(chart, span_of(words));
-            }
-            return give(std::move(scores));
+            return give(released([&] { return self.next(chart, span_of(words)); }));
           },
           nb::arg("chart"), nb::arg("words"));
 }

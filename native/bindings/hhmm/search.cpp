@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <tuple>
 
+#include "base/starts.h"
 #include "base/thread_pool.h"
+#include "base/workspace_pool.h"
 #include "bindings/bindings.h"
 #include "hhmm/cache.h"
 #include "hhmm/viterbi.h"
@@ -55,51 +56,26 @@ class Searcher {
     return state.beam;
   }
 
-  class Borrowed {
-   public:
-    explicit Borrowed(Searcher& owner) : owner_(owner) {
-      {
-        const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.idle_.empty()) {
-          work_ = std::move(owner_.idle_.back());
-          owner_.idle_.pop_back();
-        }
-      }
-      if (!work_) work_ = std::make_unique<HhmmSearch::Workspace>(owner_.search_.grammar());
-    }
-    ~Borrowed() {
-      const std::lock_guard lock(owner_.mutex_);
-      owner_.idle_.push_back(std::move(work_));
-    }
-    Borrowed(const Borrowed&) = delete;
-    Borrowed& operator=(const Borrowed&) = delete;
-    HhmmSearch::Workspace& work() { return *work_; }
-
-   private:
-    Searcher& owner_;
-    std::unique_ptr<HhmmSearch::Workspace> work_;
-  };
+  auto borrow() { return workspaces_.borrow(search_.grammar()); }
 
   // Words that the workspaces read, and those about which they knew everything.
   std::pair<std::uint64_t, std::uint64_t> memo_counts() {
-    const std::lock_guard lock(mutex_);
     std::pair<std::uint64_t, std::uint64_t> found{0, 0};
-    for (const auto& work : idle_) {
-      found.first += work->words_asked();
-      found.second += work->words_found();
-    }
+    workspaces_.for_each_idle([&](const HhmmWorkspace& work) {
+      found.first += work.words_asked();
+      found.second += work.words_found();
+    });
     return found;
   }
   void reset_counts() {
     cache_.reset_counters();
-    const std::lock_guard lock(mutex_);
-    for (const auto& work : idle_) work->reset_counts();
+    workspaces_.for_each_idle([](HhmmWorkspace& work) { work.reset_counts(); });
   }
 
   HhmmStep advance(const SharedBeam& beam, std::uint32_t word) {
     if (auto known = cache_.find(beam, word)) return *known;
     const auto began = std::chrono::steady_clock::now();
-    Borrowed borrowed(*this);
+    auto borrowed = borrow();
     HhmmStep step = search_.advance(*beam, word, borrowed.work());
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     return cache_.insert(beam, word, std::move(step), took.count());
@@ -109,8 +85,7 @@ class Searcher {
   std::shared_ptr<const HhmmGrammar> grammar_;
   HhmmSearch search_;
   HhmmCache cache_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<HhmmSearch::Workspace>> idle_;
+  WorkspacePool<HhmmWorkspace> workspaces_;
 };
 
 std::vector<Emission> emissions_of(const HhmmGrammar& grammar, const Array<std::uint32_t>& tags,
@@ -129,10 +104,7 @@ std::vector<Emission> emissions_of(const HhmmGrammar& grammar, const Array<std::
 }
 
 void check_sentences(const HhmmGrammar& grammar, const Words& words, const Starts& starts) {
-  const auto places = span_of(starts);
-  if (places.empty() || places.front() != 0 || places.back() != words.size() ||
-      !std::is_sorted(places.begin(), places.end()))
-    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
+  check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
   for (const std::uint32_t word : span_of(words))
     if (word >= grammar.words()) throw Error(ErrorCode::argument, "there is no such word");
 }
@@ -151,7 +123,7 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
     ThreadPool pool(threads);
     for (std::size_t first = 0; first < count; first += sentences_at_once) {
       pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t) {
-        Searcher::Borrowed borrowed(self);
+        auto borrowed = self.borrow();
         const std::size_t sentence = first + index;
         SharedBeam beam = search.initial();
         std::size_t out = starts.data()[sentence] + sentence;
@@ -359,7 +331,7 @@ void bind_search(nb::module_& module) {
             HhmmStep step;
             {
               const nb::gil_scoped_release release;
-              Searcher::Borrowed borrowed(self);
+              auto borrowed = self.borrow();
               step = self.search().advance(*beam, emissions, unigram, borrowed.work());
             }
             return self.tuple(step);
@@ -374,12 +346,7 @@ void bind_search(nb::module_& module) {
           "next_tags",
           [](const Searcher& self, const StateHandle& state) {
             const SharedBeam& beam = self.checked(state);
-            std::vector<double> tags;
-            {
-              const nb::gil_scoped_release release;
-              tags = self.search().next_tags(*beam);
-            }
-            return give(std::move(tags));
+            return give(released([&] { return self.search().next_tags(*beam); }));
           },
           nb::arg("state"))
       .def("score", &score, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("measured"), nb::arg("threads"))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/starts.h"
 #include "base/thread_pool.h"
 #include "bindings/slm/handles.h"
 #include "slm/events.h"
@@ -38,19 +39,13 @@ struct Sentences {
   }
 };
 
-void check_starts(const Starts& starts, std::size_t size, const char* what) {
-  const auto places = span_of(starts);
-  if (places.empty() || places.front() != 0 || places.back() != size || !std::is_sorted(places.begin(), places.end()))
-    throw Error(ErrorCode::argument, what);
-}
-
 Sentences sentences_of(const SlmShape& shape, std::size_t topics, const Words& words, const Starts& starts,
                        const Starts& mixture_starts, const Words& chosen, const Numbers& shares) {
-  check_starts(starts, words.size(), "the starts of sentences do not fit the words");
+  check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
   for (const std::uint32_t word : span_of(words))
     if (word >= shape.words) throw Error(ErrorCode::argument, "there is no such word");
   if (chosen.size() != shares.size()) throw Error(ErrorCode::argument, "there is not one share for each topic");
-  check_starts(mixture_starts, chosen.size(), "the starts of mixtures do not fit the topics");
+  check_starts(span_of(mixture_starts), chosen.size(), "the starts of mixtures do not fit the topics");
   if (topics > 0 && mixture_starts.size() != starts.size())
     throw Error(ErrorCode::argument, "there is not one mixture of topics for each sentence");
   if (topics == 0 && chosen.size() > 0) throw Error(ErrorCode::argument, "the model has no topics");
@@ -79,7 +74,7 @@ void for_all(const SlmSearcher* searcher, std::size_t count, std::size_t threads
         body(first + index, none);
         return;
       }
-      SlmSearcher::Borrowed borrowed(*searcher);
+      auto borrowed = searcher->borrow();
       body(first + index, borrowed.work());
     });
     progress(first + size, count);
@@ -114,8 +109,8 @@ nb::tuple score_documents(const SlmSearcher& self, const Words& words, const Sta
                           const Numbers& prior, double rate, std::size_t keep, std::size_t threads) {
   check_threads(threads);
   const SlmSearch& search = self.search();
-  check_starts(starts, words.size(), "the starts of sentences do not fit the words");
-  check_starts(documents, starts.size() - 1, "the starts of documents do not fit the sentences");
+  check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
+  check_starts(span_of(documents), starts.size() - 1, "the starts of documents do not fit the sentences");
   for (const std::uint32_t word : span_of(words))
     if (word >= search.shape().words) throw Error(ErrorCode::argument, "there is no such word");
   if (prior.size() != search.topics() || search.topics() == 0 || keep < 1 || !(rate >= 0 && rate < 1))
@@ -182,8 +177,8 @@ struct Lists {
 
 Lists lists_of(std::size_t sentences, const Starts& sentence_starts, const Actions& actions,
                const Starts& action_starts) {
-  check_starts(action_starts, actions.size(), "the starts of parses do not fit their actions");
-  check_starts(sentence_starts, action_starts.size() - 1, "the starts of sentences do not fit the parses");
+  check_starts(span_of(action_starts), actions.size(), "the starts of parses do not fit their actions");
+  check_starts(span_of(sentence_starts), action_starts.size() - 1, "the starts of sentences do not fit the parses");
   if (sentence_starts.size() != sentences + 1)
     throw Error(ErrorCode::argument, "there is not one list of parses for each sentence");
   return {sentence_starts, actions, action_starts};

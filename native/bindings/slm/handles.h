@@ -2,9 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <vector>
 
+#include "base/workspace_pool.h"
 #include "bindings/bindings.h"
 #include "slm/search.h"
 
@@ -26,35 +25,11 @@ class SlmSearcher {
     return *state.beam;
   }
 
-  class Borrowed {
-   public:
-    explicit Borrowed(const SlmSearcher& owner) : owner_(owner) {
-      {
-        const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.idle_.empty()) {
-          work_ = std::move(owner_.idle_.back());
-          owner_.idle_.pop_back();
-        }
-      }
-      if (!work_) work_ = std::make_unique<SlmSearch::Workspace>();
-    }
-    ~Borrowed() {
-      const std::lock_guard lock(owner_.mutex_);
-      owner_.idle_.push_back(std::move(work_));
-    }
-    Borrowed(const Borrowed&) = delete;
-    Borrowed& operator=(const Borrowed&) = delete;
-    SlmSearch::Workspace& work() { return *work_; }
-
-   private:
-    const SlmSearcher& owner_;
-    std::unique_ptr<SlmSearch::Workspace> work_;
-  };
+  auto borrow() const { return workspaces_.borrow(); }
 
  private:
   SlmSearch search_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<SlmSearch::Workspace>> idle_;
+  mutable WorkspacePool<SlmSearch::Workspace> workspaces_;
 };
 
 // Adds the methods that take many sentences at once.

@@ -31,7 +31,7 @@ nb::tuple advance(const SlmSearcher& self, const SlmBeamHandle& state, std::uint
   double log_prob = 0;
   {
     const nb::gil_scoped_release release;
-    SlmSearcher::Borrowed borrowed(self);
+    auto borrowed = self.borrow();
     *after = beam;
     log_prob = search.advance(*after, word, mixture, borrowed.work(), false);
   }
@@ -102,7 +102,7 @@ void bind_slm(nb::module_& module) {
           "finish",
           [](const SlmSearcher& self, const SlmBeamHandle& state, const Words& topics, const Numbers& shares) {
             const TopicShares mixture = mixture_of(self.search().topics(), topics, shares);
-            SlmSearcher::Borrowed borrowed(self);
+            auto borrowed = self.borrow();
             return self.search().finish(self.checked(state), mixture, borrowed.work());
           },
           nb::arg("state"), nb::arg("topics"), nb::arg("shares"))
@@ -113,7 +113,7 @@ void bind_slm(nb::module_& module) {
             std::vector<double> found;
             {
               const nb::gil_scoped_release release;
-              SlmSearcher::Borrowed borrowed(self);
+              auto borrowed = self.borrow();
               found = self.search().distribution(self.checked(state), mixture, borrowed.work());
             }
             return give(std::move(found));
@@ -127,7 +127,7 @@ void bind_slm(nb::module_& module) {
             std::vector<double> found;
             {
               const nb::gil_scoped_release release;
-              SlmSearcher::Borrowed borrowed(self);
+              auto borrowed = self.borrow();
               found = self.search().topic_probs(self.checked(state), word, borrowed.work());
             }
             return give(std::move(found));

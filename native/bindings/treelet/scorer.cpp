@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "base/starts.h"
 #include "bindings/bindings.h"
 #include "bindings/trees/events.h"
 #include "treelet/sampler.h"
@@ -24,9 +25,7 @@ Array<double> probabilities(const YieldModel& self, const Array<std::uint32_t>& 
   check_threads(threads);
   if (starts.size() != parents.size() + 1) throw Error(ErrorCode::argument, "every parent needs a right-hand side");
   const auto at = span_of(starts);
-  if (at.front() != 0 || at.back() != symbols.size()) throw Error(ErrorCode::argument, "starts do not fit the symbols");
-  for (std::size_t i = 0; i + 1 < at.size(); ++i)
-    if (at[i] > at[i + 1]) throw Error(ErrorCode::argument, "starts must not fall");
+  check_starts(at, symbols.size(), "the starts of right-hand sides do not fit the symbols");
   std::vector<double> out(parents.size());
   {
     const nb::gil_scoped_release release;

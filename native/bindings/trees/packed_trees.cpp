@@ -107,12 +107,7 @@ void bind_trees(nb::module_& module) {
       .def(
           "find_heads",
           [](const PackedTrees& self, const Profile& profile) {
-            std::vector<std::uint32_t> heads;
-            {
-              const nb::gil_scoped_release release;
-              heads = find_heads(self, profile);
-            }
-            return give(std::move(heads));
+            return give(released([&] { return find_heads(self, profile); }));
           },
           nb::arg("profile"))
       .def(

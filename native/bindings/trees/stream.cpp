@@ -19,7 +19,7 @@ void bind_tree_stream(nb::module_& module) {
       .def(
           "__init__",
           [](TreeStream* self, std::shared_ptr<TreeRecipe> recipe, std::size_t threads, bool as_text) {
-            if (threads < 1 || threads > 1024) throw Error(ErrorCode::argument, "threads must lie between 1 and 1024");
+            check_threads(threads);
             new (self) TreeStream(std::move(recipe), threads, as_text);
           },
           nb::arg("recipe"), nb::kw_only(), nb::arg("threads"), nb::arg("as_text"))

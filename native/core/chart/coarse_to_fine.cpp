@@ -8,14 +8,11 @@
 
 #include "base/error.h"
 #include "base/symbols.h"
-#include "base/thread_pool.h"
+#include "chart/sentences.h"
 
 namespace treelm {
 
 namespace {
-
-// So many sentences are parsed between two looks at whether to go on.
-constexpr std::size_t sentences_at_once = 64;
 
 constexpr double loosening = 4.0;
 
@@ -221,22 +218,13 @@ Parse ChartParser::parse(std::span<const std::uint32_t> words, const ParserOptio
 std::vector<Parse> ChartParser::parse_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
                                           const ParserOptions& options, std::size_t threads,
                                           const std::function<void()>& check) const {
-  if (starts.empty() || starts.front() != 0 || starts.back() != words.size() ||
-      !std::is_sorted(starts.begin(), starts.end()))
-    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
-  const std::size_t count = starts.size() - 1;
-  std::vector<Parse> parses(count);
+  std::vector<Parse> parses(starts.empty() ? 0 : starts.size() - 1);
   ThreadPool pool(threads);
   std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
-  for (std::size_t first = 0; first < count; first += sentences_at_once) {
-    const std::size_t size = std::min(sentences_at_once, count - first);
-    pool.map(size, [&](std::size_t index, std::size_t worker) {
-      const std::size_t sentence = first + index;
-      parses[sentence] =
-          parse(words.subspan(starts[sentence], starts[sentence + 1] - starts[sentence]), options, workspaces[worker]);
-    });
-    check();
-  }
+  for_each_sentence(words, starts, pool, check,
+                    [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
+                      parses[sentence] = parse(own, options, workspaces[worker]);
+                    });
   return parses;
 }
 

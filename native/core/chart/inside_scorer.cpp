@@ -5,13 +5,11 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/thread_pool.h"
+#include "chart/sentences.h"
 
 namespace treelm {
 
 namespace {
-
-constexpr std::size_t sentences_at_once = 64;
 
 void check_fit(const ChartGrammar<double>& grammar, const ChartLexicon& lexicon) {
   bool fits = lexicon.counts().size() == grammar.symbols() && lexicon.phrasal() == grammar.phrasal();
@@ -102,20 +100,13 @@ void InsideScorer::look_up(const ChartLexicon& lexicon, std::span<const std::uin
 std::vector<double> InsideScorer::score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
                                             const ChartLimits& limits, std::size_t threads,
                                             const std::function<void()>& check) const {
-  if (starts.empty() || starts.front() != 0 || starts.back() != words.size() ||
-      !std::is_sorted(starts.begin(), starts.end()))
-    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
-  const std::size_t count = starts.size() - 1;
-  std::vector<double> scores(count);
+  std::vector<double> scores(starts.empty() ? 0 : starts.size() - 1);
   ThreadPool pool(threads);
   std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
-  for (std::size_t first = 0; first < count; first += sentences_at_once) {
-    pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t worker) {
-      const std::size_t at = starts[first + index];
-      scores[first + index] = score(words.subspan(at, starts[first + index + 1] - at), limits, workspaces[worker]);
-    });
-    check();
-  }
+  for_each_sentence(words, starts, pool, check,
+                    [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
+                      scores[sentence] = score(own, limits, workspaces[worker]);
+                    });
   return scores;
 }
 

@@ -1,12 +1,6 @@
 #include "chart/loops.h"
 
-// Resolvers of such functions run before a sanitizer is ready, so its builds go without.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define TREELM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TREELM_CLONES
-#endif
+#include "base/target_clones.h"
 
 namespace treelm {
 

@@ -43,7 +43,7 @@ bool MaxRuleDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
   fill(chart, grammar, objective, max_unary);
   const std::size_t top = chart.first_item(cell_of(0, chart.words()));
   out.clear();
-  if (top == chart.items() || chart.item(top).symbol != 0 || top_layer_[top] == none_) return false;
+  if (top == chart.items() || chart.item(top).symbol != 0 || top_layer_[top] == none) return false;
   const LongScore& score = best(top, top_layer_[top]).score;
   score_ = objective == Objective::sum ? score.value : score.log();
   build(chart, static_cast<std::uint32_t>(top), out);
@@ -63,7 +63,7 @@ void MaxRuleDecoder<Real>::fill(const RefinedChart<Real>& chart, const ChartGram
   objective_ = objective;
   layers_ = max_unary + 2;
   best_.assign(chart.items() * layers_, Best{});
-  top_layer_.assign(chart.items(), none_);
+  top_layer_.assign(chart.items(), none);
   const std::size_t words = chart.words();
   for (std::size_t last = 1; last <= words; ++last) {
     for (std::size_t first = last; first-- > 0;) {
@@ -79,7 +79,7 @@ void MaxRuleDecoder<Real>::fill(const RefinedChart<Real>& chart, const ChartGram
         }
       }
       for (const auto& rule : chart.rules(cell)) {
-        if (top_layer_[rule.left] == none_ || top_layer_[rule.right] == none_) continue;
+        if (top_layer_[rule.left] == none || top_layer_[rule.right] == none) continue;
         const LongScore score =
             joined(weight(grammar, chart, rule.parent, static_cast<double>(rule.expected)),
                    best(rule.left, top_layer_[rule.left]).score, best(rule.right, top_layer_[rule.right]).score);
@@ -105,7 +105,7 @@ void MaxRuleDecoder<Real>::close_cell(const RefinedChart<Real>& chart, const Cha
       const LongScore score =
           extended(weight(grammar, chart, rule.parent, static_cast<double>(rule.expected)), below.score);
       Best& held = best(rule.parent, layer);
-      if (held.score < score) held = {score, rule.child, none_};
+      if (held.score < score) held = {score, rule.child, none};
     }
   }
   for (std::size_t i = chart.first_item(cell); i < chart.first_item(cell + 1); ++i) {
@@ -124,19 +124,15 @@ void MaxRuleDecoder<Real>::build(const RefinedChart<Real>& chart, std::uint32_t 
     std::uint32_t item, layer, parent;
     bool is_right;
   };
-  std::vector<Piece> todo{{root, top_layer_[root], none_, false}};
+  std::vector<Piece> todo{{root, top_layer_[root], none, false}};
   while (!todo.empty()) {
     const Piece piece = todo.back();
     todo.pop_back();
-    const auto node = static_cast<std::uint32_t>(out.symbol.size());
-    out.symbol.push_back(chart.item(piece.item).symbol);
-    out.left.push_back(none_);
-    out.right.push_back(none_);
-    if (piece.parent != none_) (piece.is_right ? out.right : out.left)[piece.parent] = node;
+    const std::uint32_t node = out.add(chart.item(piece.item).symbol, piece.parent, piece.is_right);
     const Best& way = best(piece.item, piece.layer);
     if (piece.layer > 0) {
       todo.push_back({way.left, piece.layer - 1, node, false});
-    } else if (way.left != none_) {
+    } else if (way.left != none) {
       todo.push_back({way.right, top_layer_[way.right], node, true});
       todo.push_back({way.left, top_layer_[way.left], node, false});
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/symbols.h"
 #include "chart/long_score.h"
 #include "chart/refined_chart.h"
 
@@ -14,6 +15,15 @@ struct DecodedTree {
   std::vector<std::uint32_t> symbol, left, right;
 
   void clear() { symbol.clear(), left.clear(), right.clear(); }
+  // Adds a node below `parent`, or the root for `none`; returns its place.
+  std::uint32_t add(std::uint32_t label, std::uint32_t parent, bool is_right) {
+    const auto node = static_cast<std::uint32_t>(symbol.size());
+    symbol.push_back(label);
+    left.push_back(none);
+    right.push_back(none);
+    if (parent != none) (is_right ? right : left)[parent] = node;
+    return node;
+  }
 };
 
 // Product of expected numbers; their sum; product of their shares of the parent's expected number.
@@ -33,7 +43,7 @@ class MaxRuleDecoder {
   double score() const { return score_; }
   // No way to make an item has a higher score than this one, nor does one that ends in no unary rule.
   LongScore highest(std::size_t item) const {
-    return top_layer_[item] == none_ ? LongScore{} : best_[item * layers_ + top_layer_[item]].score;
+    return top_layer_[item] == none ? LongScore{} : best_[item * layers_ + top_layer_[item]].score;
   }
   LongScore highest_without_unary(std::size_t item) const { return best_[item * layers_].score; }
   // What a rule at one place counts.
@@ -44,9 +54,8 @@ class MaxRuleDecoder {
   // The best way to make an item with so many unary rules on top.
   struct Best {
     LongScore score;
-    std::uint32_t left = none_, right = none_;  // items; for a unary rule the child
+    std::uint32_t left = none, right = none;  // items; for a unary rule the child
   };
-  static constexpr std::uint32_t none_ = 0xFFFFFFFFu;
 
   Best& best(std::size_t item, std::uint32_t layer) { return best_[item * layers_ + layer]; }
   bool in_chain(const RefinedChart<Real>& chart, std::uint32_t item, std::uint32_t layer, std::uint32_t symbol);
@@ -65,7 +74,7 @@ class MaxRuleDecoder {
   bool repeats_ = false;  // whether symbols may come again in a chain
   std::uint32_t layers_ = 0;
   std::vector<Best> best_;
-  std::vector<std::uint32_t> top_layer_;  // per item: the layer of its best way, or none_
+  std::vector<std::uint32_t> top_layer_;  // per item: the layer of its best way, or none
   double score_ = 0;
 };
 

@@ -5,14 +5,13 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/thread_pool.h"
 #include "chart/loops.h"
+#include "chart/sentences.h"
 
 namespace treelm {
 
 namespace {
 
-constexpr std::size_t sentences_at_once = 64;
 constexpr double log_2 = 0.693147180559945309417232121458;
 constexpr int nothing_here = std::numeric_limits<int>::min();  // exponent of a span without items
 constexpr double impossible = -std::numeric_limits<double>::infinity();
@@ -253,20 +252,14 @@ std::vector<double> PrefixScorer::score(std::span<const std::uint32_t> words, co
 std::vector<double> PrefixScorer::score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
                                             const ChartLimits& limits, std::size_t threads,
                                             const std::function<void()>& check) const {
-  if (starts.empty() || starts.front() != 0 || starts.back() != words.size() ||
-      !std::is_sorted(starts.begin(), starts.end()))
-    throw Error(ErrorCode::argument, "the starts of sentences do not fit the words");
-  const std::size_t count = starts.size() - 1;
-  std::vector<double> scores(words.size() + count);
+  std::vector<double> scores(words.size() + starts.size() - (starts.empty() ? 0 : 1));
   ThreadPool pool(threads);
-  for (std::size_t first = 0; first < count; first += sentences_at_once) {
-    pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t) {
-      const std::size_t sentence = first + index, at = starts[sentence];
-      const std::vector<double> own = score(words.subspan(at, starts[sentence + 1] - at), limits);
-      std::copy(own.begin(), own.end(), scores.begin() + static_cast<std::ptrdiff_t>(at + sentence));
-    });
-    check();
-  }
+  for_each_sentence(words, starts, pool, check,
+                    [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t) {
+                      const std::vector<double> found = score(own, limits);
+                      std::copy(found.begin(), found.end(),
+                                scores.begin() + static_cast<std::ptrdiff_t>(starts[sentence] + sentence));
+                    });
   return scores;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/starts.h"
 #include "base/symbols.h"
 
 namespace treelm {
@@ -12,11 +13,6 @@ namespace {
 
 void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::argument, std::string("lists of trees: ") + what);
-}
-
-void check_starts(std::span<const std::uint64_t> starts, std::size_t count, const char* what) {
-  require(!starts.empty() && starts.front() == 0 && starts.back() == count, what);
-  for (std::size_t i = 1; i < starts.size(); ++i) require(starts[i - 1] <= starts[i], what);
 }
 
 void append_score(std::string& out, double score) {
@@ -33,9 +29,9 @@ void append_score(std::string& out, double score) {
 
 void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t words) {
   require(lists.label.size() == lists.size.size(), "node arrays differ in length");
-  check_starts(lists.tree_start, lists.label.size(), "the starts of trees do not fit the nodes");
-  check_starts(lists.list_start, lists.score.size(), "the starts of lists do not fit the trees");
-  check_starts(lists.word_start, words, "the starts of sentences do not fit the words");
+  check_starts(lists.tree_start, lists.label.size(), "lists of trees: the starts of trees do not fit the nodes");
+  check_starts(lists.list_start, lists.score.size(), "lists of trees: the starts of lists do not fit the trees");
+  check_starts(lists.word_start, words, "lists of trees: the starts of sentences do not fit the words");
   require(lists.tree_start.size() == lists.score.size() + 1, "there is not one score for each tree");
   require(lists.word_start.size() == lists.list_start.size(), "there is not one list for each sentence");
   for (const std::uint32_t label : lists.label) require(label < labels, "a label is out of range");

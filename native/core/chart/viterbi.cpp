@@ -146,11 +146,7 @@ bool ViterbiDecoder<Real>::build(const RefinedChart<Real>& chart, DecodedTree& o
   while (!todo.empty()) {
     const Piece piece = todo.back();
     todo.pop_back();
-    const auto node = static_cast<std::uint32_t>(out.symbol.size());
-    out.symbol.push_back(chart.item(piece.item).symbol);
-    out.left.push_back(none);
-    out.right.push_back(none);
-    if (piece.parent != none) (piece.is_right ? out.right : out.left)[piece.parent] = node;
+    const std::uint32_t node = out.add(chart.item(piece.item).symbol, piece.parent, piece.is_right);
     const Way& way = way_[chart.item(piece.item).place + piece.x];
     if (way.right != none) todo.push_back({way.right, way.right_x, node, true});
     if (way.left != none) todo.push_back({way.left, way.left_x, node, false});

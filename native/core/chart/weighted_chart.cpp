@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/starts.h"
 #include "base/symbols.h"
 #include "base/thread_pool.h"
 #include "chart/cky.h"
@@ -167,10 +168,7 @@ WeightedChart::Bits WeightedChart::neighbours(int near, int far) const {
 WeightedTrees WeightedChart::parse(const WeightedSentences& sentences, std::size_t threads,
                                    const ProgressCallback& progress, bool plain) const {
   check_weighted_tags(symbols_, sentences.words);
-  const auto words = static_cast<std::int64_t>(sentences.words.starts.size()) - 1;
-  if (sentences.starts.empty() || sentences.starts.front() != 0 || sentences.starts.back() != words ||
-      !std::is_sorted(sentences.starts.begin(), sentences.starts.end()))
-    throw Error(ErrorCode::argument, "the words of sentences do not fit together");
+  check_starts(sentences.starts, sentences.words.starts.size() - 1, "the starts of sentences do not fit the words");
   const std::size_t count = sentences.starts.size() - 1;
   WeightedTrees trees;
   ThreadPool pool(threads);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/starts.h"
 #include "base/symbols.h"
 #include "chart/cky.h"
 
@@ -35,9 +36,7 @@ void check_weighted_grammar(const WeightedGrammar& grammar) {
 }
 
 void check_weighted_tags(std::size_t symbols, const WeightedTags& words) {
-  need(!words.starts.empty() && words.starts.front() == 0 &&
-           words.starts.back() == static_cast<std::int64_t>(words.tags.size()) &&
-           std::is_sorted(words.starts.begin(), words.starts.end()) && words.tags.size() == words.weights.size(),
+  need(starts_fit(words.starts, words.tags.size()) && words.tags.size() == words.weights.size(),
        "the tags of words do not fit together");
   for (const std::int32_t tag : words.tags)
     need(tag >= 0 && static_cast<std::size_t>(tag) < symbols, "a tag is no symbol");

@@ -93,12 +93,12 @@ HeadlexModel::HeadlexModel(const std::vector<std::string>& labels, std::vector<s
     if (!holds) throw Error(ErrorCode::table, what);
   };
   for (const std::string& label : labels) labels_.intern(label);
-  require(labels_.size() == labels.size() && labels.size() > headlex::reserved_labels, "a label stands twice");
-  require(is_child_.size() == labels.size(), "children are not told from other labels");
+  require(labels_.size() == labels.size() && labels.size() > headlex::reserved_labels, "a label occurs twice");
+  require(is_child_.size() == labels.size(), "every label needs a mark that says whether it is a child");
   require(tables_.size() == headlex::kinds, "a table is missing");
   for (std::size_t kind = 0; kind < headlex::kinds; ++kind)
     require(!tables_[kind]->shape().sequence && tables_[kind]->shape().columns() == headlex::columns[kind],
-            "a table has other columns");
+            "a table has the wrong columns");
   double symbols = 1;  // <usym>
   for (std::size_t label = headlex::reserved_labels; label < is_child_.size(); ++label)
     symbols += is_child_[label] != 0;
@@ -127,8 +127,7 @@ class HeadlexScorer : public SharedNodeVisitor {
     label_of_.clear();
     events_.clear();
     event_value_.clear();
-    words_.resize(trees_.word_count());
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = model_.encoder().encode(trees_.word(i), i);
+    trees_.encode_words(model_.encoder(), words_);
   }
 
   void visit(const SharedNode& shared) override {

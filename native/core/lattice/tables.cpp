@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/starts.h"
 
 namespace treelm {
 
@@ -24,8 +25,7 @@ bool ascends(const Values& values, std::size_t from, std::size_t to) {
 
 template <class Values>
 void check_offsets(std::size_t stem, const Values& begin, std::size_t size, const char* of) {
-  if (begin.empty() || begin.front() != 0 || begin.back() != size || !std::is_sorted(begin.begin(), begin.end()))
-    damaged(stem, std::string("has ") + of + " that do not follow each other");
+  if (!starts_fit(begin, size)) damaged(stem, std::string("has ") + of + " that do not follow each other");
 }
 
 bool negative(const LargeVector<std::int64_t>& counts) {

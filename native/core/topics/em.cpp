@@ -7,17 +7,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/starts.h"
 
 namespace treelm {
 
 namespace {
 
 constexpr std::size_t piece_documents = 256;
-
-bool covers(std::span<const std::uint64_t> starts, std::size_t size) {
-  return !starts.empty() && starts.front() == 0 && starts.back() == size &&
-         std::is_sorted(starts.begin(), starts.end());
-}
 
 std::uint64_t find_top(const LatticeTables& tables, const std::uint32_t* columns, std::uint32_t outcome) {
   const std::vector<std::uint32_t>& order = tables.shape().stems()[tables.shape().top_stem()];
@@ -55,7 +51,7 @@ void TopicText::each(std::size_t document, const Body& body) const {
 }
 
 void TopicText::check() const {
-  if (!covers(starts, ids.size()) || !covers(documents, sentences()))
+  if (!starts_fit(starts, ids.size()) || !starts_fit(documents, sentences()))
     throw Error(ErrorCode::argument, "sentences and documents must follow each other and cover the whole text");
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/starts.h"
 #include "lattice/shape.h"
 
 namespace treelm {
@@ -15,11 +16,6 @@ namespace {
 
 // A larger count of one word in one document could not be rounded exactly.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 20;
-
-void check_starts(std::size_t ids, std::span<const std::uint64_t> starts) {
-  if (starts.empty() || starts.front() != 0 || starts.back() != ids || !std::is_sorted(starts.begin(), starts.end()))
-    throw Error(ErrorCode::argument, "documents must follow each other and cover the whole text");
-}
 
 struct Expected {
   std::vector<std::int64_t> counts;  // by word and topic
@@ -84,7 +80,7 @@ Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<co
 
 DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                               std::uint32_t words) {
-  check_starts(ids.size(), starts);
+  check_starts(starts, ids.size(), "documents must follow each other and cover the whole text");
   DocumentWords text;
   text.documents = starts.size() - 1;
   text.begin.push_back(0);

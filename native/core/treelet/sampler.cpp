@@ -41,6 +41,24 @@ TreeletSampler::TreeletSampler(std::shared_ptr<const TreeletModel> model, std::v
       throw Error(ErrorCode::table, "a label is neither a tag nor a parent");
 }
 
+namespace {
+
+// Sizes of the subtrees of nodes in preorder: a subtree ends where a node comes that is no deeper.
+std::vector<std::uint32_t> subtree_sizes(const std::vector<std::size_t>& depth) {
+  std::vector<std::uint32_t> sizes(depth.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i <= depth.size(); ++i) {
+    while (!open.empty() && (i == depth.size() || depth[open.back()] >= depth[i])) {
+      sizes[open.back()] = static_cast<std::uint32_t>(i - open.back());
+      open.pop_back();
+    }
+    open.push_back(i);
+  }
+  return sizes;
+}
+
+}  // namespace
+
 TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t number, std::size_t max_words,
                                                std::size_t max_depth) const {
   struct Waiting {
@@ -59,7 +77,6 @@ TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t
     const Waiting here = waiting.back();
     waiting.pop_back();
     drawn.label.push_back(here.label);
-    drawn.size.push_back(1);
     depth.push_back(here.depth);
     if (is_tag_[here.label] != 0) {
       const std::uint32_t context[] = {here.label, here.right, here.rule, before[0], before[1]};
@@ -108,15 +125,7 @@ TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t
                          i + 1 < children.size() ? children[i + 1] : std::uint32_t{EventExtractor::no_sibling},
                          here.depth + 1});
   }
-  // A subtree ends where a node comes that is no deeper.
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i <= depth.size(); ++i) {
-    while (!open.empty() && (i == depth.size() || depth[open.back()] >= depth[i])) {
-      drawn.size[open.back()] = static_cast<std::uint32_t>(i - open.back());
-      open.pop_back();
-    }
-    open.push_back(i);
-  }
+  drawn.size = subtree_sizes(depth);
   return drawn;
 }
 

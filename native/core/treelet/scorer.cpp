@@ -21,30 +21,32 @@ TreeletModel::TreeletModel(const std::vector<std::string>& labels, std::span<con
   };
   for (const std::string& tag : marked_tags) marked_tags_.intern(tag);
   for (const std::string& label : labels)
-    require(labels_.intern(label) + 1 == labels_.size() && labels_.size() <= labels.size(), "a label stands twice");
+    require(labels_.intern(label) + 1 == labels_.size() && labels_.size() <= labels.size(), "a label occurs twice");
   require(labels_.size() == labels.size() && labels.size() > EventExtractor::reserved_labels, "labels are missing");
   require(!yield_starts.empty() && yield_starts.front() == 0 && yield_starts.back() == yield_labels.size(),
           "right-hand sides do not fit their labels");
   for (const std::uint32_t label : yield_labels)
-    require(label >= EventExtractor::reserved_labels && label < labels.size(), "a right-hand side has no such label");
+    require(label >= EventExtractor::reserved_labels && label < labels.size(),
+            "a label of a right-hand side is out of range");
   for (std::size_t i = 0; i + 1 < yield_starts.size(); ++i) {
     require(yield_starts[i] < yield_starts[i + 1] && yield_starts[i + 1] <= yield_labels.size(),
             "a right-hand side is empty");
     const std::uint32_t id =
         yields_.intern(yield_labels.subspan(yield_starts[i], yield_starts[i + 1] - yield_starts[i]));
-    require(id == i, "a right-hand side stands twice");
+    require(id == i, "a right-hand side occurs twice");
   }
-  require(rules.size() >= 2 && rules.size() % 2 == 0, "rules have two parts");
+  require(rules.size() >= 2 && rules.size() % 2 == 0, "every rule needs a label and a right-hand side");
   rules_.intern({});
   for (std::size_t i = 1; i < rules.size() / 2; ++i) {
-    require(rules[2 * i] < labels.size() && rules[2 * i + 1] < yields_.size(), "a rule has no such parts");
-    require(rules_.intern(rules.subspan(2 * i, 2)) == i, "a rule stands twice");
+    require(rules[2 * i] < labels.size() && rules[2 * i + 1] < yields_.size(),
+            "a rule has a label or a right-hand side that is out of range");
+    require(rules_.intern(rules.subspan(2 * i, 2)) == i, "a rule occurs twice");
   }
   const auto width = [](const BackoffTable& table) { return table.shape().widths.front(); };
   require(!nonterminal_->shape().sequence && (width(*nonterminal_) == 3 || width(*nonterminal_) == 1),
-          "the table of phrases has other columns");
+          "the table of phrases has the wrong columns");
   require(!terminal_->shape().sequence && (width(*terminal_) == 5 || width(*terminal_) == 3 || width(*terminal_) == 1),
-          "the table of words has other columns");
+          "the table of words has the wrong columns");
 }
 
 std::uint32_t TreeletModel::label(std::string_view text) const {
@@ -65,8 +67,7 @@ class SentenceScorer : public SharedNodeVisitor {
     events_.clear();
     event_value_.clear();
     label_of_.clear();
-    words_.resize(trees_.word_count());
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = model_.encoder().encode(trees_.word(i), i);
+    trees_.encode_words(model_.encoder(), words_);
   }
 
   void visit(const SharedNode& shared) override {
@@ -101,7 +102,7 @@ class SentenceScorer : public SharedNodeVisitor {
     std::uint32_t position = none;
     std::size_t first = 0, last = 0;  // in children_
     double inside = 0;                // ln p of everything below, given the node and what it consists of
-    double log_base = std::numeric_limits<double>::quiet_NaN();  // of the right-hand side, once somebody asks
+    double log_base = std::numeric_limits<double>::quiet_NaN();  // of the right-hand side, once it is needed
   };
 
   std::uint32_t label(std::uint32_t shared, bool tag) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/starts.h"
 #include "base/thread_pool.h"
 #include "trees/shared_trees.h"
 
@@ -20,20 +21,12 @@ struct ListScores {
   std::uint64_t nodes = 0, scored = 0;  // nodes of all trees, and distinct subtrees that were scored
 };
 
-// Throws Error(argument) unless `starts` rise from 0 to the number of trees.
-inline void check_list_starts(std::span<const std::uint64_t> starts, std::size_t trees) {
-  if (starts.empty() || starts.front() != 0 || starts.back() != trees)
-    throw Error(ErrorCode::argument, "starts do not fit the trees");
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-    if (starts[i] > starts[i + 1]) throw Error(ErrorCode::argument, "starts must not fall");
-}
-
 // List i is trees[starts[i]..starts[i+1]). A Scorer is made from (model, SharedTrees&), visits shared nodes,
 // is told of a new sentence by begin(), and gives total(node) and size().
 template <class Scorer, class Model>
 ListScores score_lists(const Model& model, const TreeRecipe& recipe, const PackedTrees& trees,
                        std::span<const std::uint64_t> starts, std::size_t threads) {
-  check_list_starts(starts, trees.tree_count());
+  check_starts(starts, trees.tree_count(), "the starts of lists do not fit the trees");
   const PreparedTrees prepared(recipe, trees);
   ListScores scores;
   scores.log_probability.resize(trees.tree_count());

@@ -126,15 +126,25 @@ std::uint32_t SharedTrees::add(std::size_t tree, SharedNodeVisitor& visitor) {
   return finished(stack_.back().second, none, visitor);
 }
 
-void SharedTrees::add_leaf(std::uint32_t label, std::uint32_t word, std::uint32_t position) {
+void SharedTrees::encode_words(const WordEncoder& encoder, std::vector<std::uint32_t>& out) const {
+  out.resize(sentence_.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = encoder.encode(words_[sentence_[i]], i);
+}
+
+WorkingTree::Node& SharedTrees::add_node(std::uint32_t label) {
   const InputLabel& given = input_label(label);
-  const auto id = static_cast<std::uint32_t>(tree_.nodes.size());
   WorkingTree::Node& node = tree_.nodes.emplace_back();
   node.base = given.base;
   node.flags = given.flags;
   node.head = given.head;
   node.parent_mark = given.parent;
   node.gap = given.gap;
+  return node;
+}
+
+void SharedTrees::add_leaf(std::uint32_t label, std::uint32_t word, std::uint32_t position) {
+  const auto id = static_cast<std::uint32_t>(tree_.nodes.size());
+  WorkingTree::Node& node = add_node(label);
   node.word = word;
   mark_punctuation(node);
   position_.push_back(position);
@@ -150,14 +160,8 @@ void SharedTrees::add_leaf(std::uint32_t label, std::uint32_t word, std::uint32_
 }
 
 void SharedTrees::add_phrase(std::uint32_t label, std::span<const std::uint32_t> children, bool root) {
-  const InputLabel& given = input_label(label);
   const auto id = static_cast<std::uint32_t>(tree_.nodes.size());
-  WorkingTree::Node& node = tree_.nodes.emplace_back();
-  node.base = given.base;
-  node.flags = given.flags;
-  node.head = given.head;
-  node.parent_mark = given.parent;
-  node.gap = given.gap;
+  WorkingTree::Node& node = add_node(label);
   mark_punctuation(node);
   children_.assign(children.begin(), children.end());
   candidates_.clear();

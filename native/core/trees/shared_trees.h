@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id_sequences.h"
+#include "text/word_encoder.h"
 #include "trees/worker.h"
 
 namespace treelm {
@@ -60,8 +61,8 @@ class SharedTrees : private TreeWorker {
   // another sentence, Error(reserved_char) for labels that were transformed before.
   std::uint32_t add(std::size_t tree, SharedNodeVisitor& visitor);
 
-  std::size_t word_count() const { return sentence_.size(); }
-  std::string_view word(std::size_t position) const { return words_[sentence_[position]]; }
+  // The ids of the words of the sentence.
+  void encode_words(const WordEncoder& encoder, std::vector<std::uint32_t>& out) const;
   const std::vector<LabelParts>& labels() const { return labels_.parts(); }
   void render(std::uint32_t label, std::string& out) const;
 
@@ -72,6 +73,7 @@ class SharedTrees : private TreeWorker {
     bool gap = false;
   };
   const InputLabel& input_label(std::uint32_t label);
+  WorkingTree::Node& add_node(std::uint32_t label);
   void add_leaf(std::uint32_t label, std::uint32_t word, std::uint32_t position);
   void add_phrase(std::uint32_t label, std::span<const std::uint32_t> children, bool root);
   void flatten(std::uint32_t node);
