@@ -270,7 +270,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         """Return the most probable stacks of a state."""
         names = self.tables.rules.symbols
         found = []
-        for weight, symbols in self._own(state).beam.stores(count):
+        for weight, symbols in self._own(state).beam.stacks(count):
             labels = [*(names[symbol] for symbol in symbols), None]
             pairs = zip(labels[::2], labels[1::2], strict=True)
             elements = tuple(StackElement(str(active), awaited) for active, awaited in pairs)
@@ -377,7 +377,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             **self._stats,
             **{name: int(found[name]) for name in names},
             "dead_restarts": restarts,
-            "mean_beam_used": round(found["stores"] / max(1, found["advances"])),
+            "mean_beam_used": round(found["stacks"] / max(1, found["advances"])),
             "microseconds": round(1e6 * found["seconds"]),
         }
 
