@@ -30,7 +30,6 @@ from treelm.models.interface.states import (
     Step,
     check_state_model,
     damaged_state,
-    model_fingerprint,
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
@@ -161,12 +160,9 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others; the search does not count."""
         codes = self.parts.shape.codes
-        own = self._config.model_dump_json(exclude=set(SEARCH))
         labels = "\n".join((*codes.tags, "", *codes.phrases))
-        return model_fingerprint(
-            (self.system, own, self._vocabulary.fingerprint, labels),
-            {**self.parts.to_tensors(), "topic_prior": self.prior},
-        )
+        tensors = {**self.parts.to_tensors(), "topic_prior": self.prior}
+        return self._fingerprint(tensors, labels, without=SEARCH)
 
     @property
     def predictor(self) -> LatticeModel:

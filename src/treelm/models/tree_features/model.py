@@ -99,10 +99,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
 
     def with_parser(self, parser: GivesTrees | None) -> Self:
         """Return the model with another parser, or without one."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.parser = parser
-        return made
+        return self._changed(parser=parser)
 
     def _needed_parser(self) -> GivesTrees:
         if self.parser is None:
@@ -202,15 +199,5 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         )
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "names": self.names,
-            "weights": self.weights,
-            "offset": self.offset,
-            "config": self._config,
-            "calibration": self._calibration,
-            "vocabulary": self._vocabulary,
-            "grammar": self.grammar,
-            "parser": self.parser,
-            "accuracy": self.accuracy,
-            "corpora": self._corpora,
-        }
+        names = ("names", "weights", "offset", "vocabulary", "grammar", "parser", "accuracy")
+        return {**super()._arguments(), **{name: getattr(self, name) for name in names}}
