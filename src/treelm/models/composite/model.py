@@ -318,10 +318,6 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         return cls(*read_files(folder), folder.manifest.corpora)
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "parts": self.parts,
-            "vocabulary": self._vocabulary,
-            "unigram_counts": self._unigram_counts,
-            "topic_prior": self.prior,
-            "corpora": self._corpora,
-        }
+        arguments = {**super()._arguments(), "parts": self.parts, "topic_prior": self.prior}
+        del arguments["config"]  # that of the parts
+        return arguments
