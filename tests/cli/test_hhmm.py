@@ -74,6 +74,9 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     assert len(rows) == 11
     assert plot.read_text().startswith("<svg")
     assert "ferry" in states.read_text()
+    old_name = tmp_path / "old-name.svg"
+    assert_fine(treelm("surprisal", "-m", folder, "--beliefs", old_name, stdin=TEXT))
+    assert "ferry" in old_name.read_text()
 
 
 def test_hhmm_surprisal_keeps_stimuli(tmp_path: Path, folder: Path) -> None:

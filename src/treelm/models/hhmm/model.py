@@ -37,7 +37,6 @@ from treelm.models.interface.states import (
     Steps,
     check_state_model,
     damaged_state,
-    model_fingerprint,
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
@@ -130,11 +129,8 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others; the search does not count."""
-        own = self._config.model_dump_json(exclude=set(SEARCH))
         symbols = "\n".join(self.tables.rules.symbols)
-        return model_fingerprint(
-            (self.system, own, self._vocabulary.fingerprint, symbols), self.tables.to_arrays()
-        )
+        return self._fingerprint(self.tables.to_arrays(), symbols, without=SEARCH)
 
     def __repr__(self) -> str:
         rules = len(self.tables.rules.rules)

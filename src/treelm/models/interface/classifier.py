@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,13 @@ class Classifier(ConfiguredModel[OwnConfig]):
     def calibration(self) -> Calibration:
         """The curve from margins to probabilities."""
         return self._calibration
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "config": self._config,
+            "calibration": self._calibration,
+            "corpora": self._corpora,
+        }
 
     @cached_property
     def info(self) -> ModelInfo:

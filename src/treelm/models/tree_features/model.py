@@ -118,10 +118,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         return self._holding(None)
 
     def _holding(self, parser: Parser | None) -> Self:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made._parser = parser
-        return made
+        return self._changed(parser=parser)
 
     def obstacle(self, task: Task) -> str | None:
         """Return what keeps this model from a task: perhaps that it has no parser."""
@@ -232,15 +229,5 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         )
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "names": self.names,
-            "weights": self.weights,
-            "offset": self.offset,
-            "config": self._config,
-            "calibration": self._calibration,
-            "vocabulary": self._vocabulary,
-            "grammar": self.grammar,
-            "parser": self.parser,
-            "accuracy": self.accuracy,
-            "corpora": self._corpora,
-        }
+        names = ("names", "weights", "offset", "vocabulary", "grammar", "parser", "accuracy")
+        return {**super()._arguments(), **{name: getattr(self, name) for name in names}}
