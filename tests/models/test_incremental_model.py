@@ -266,7 +266,7 @@ def test_vocabularies_that_differ_are_refused_with_examples() -> None:
     assert caught.value.code == "E_VOCABULARY_MISMATCH"
     assert "Only the first knows: a3 a4 a5 a6 a7. Only the other knows: b." in str(caught.value)
     moved = Vocabulary.from_counts({"x": 2, "y": 1})
-    with pytest.raises(VocabularyError, match="other ids: x/y y/x"):
+    with pytest.raises(VocabularyError, match="different ids: x/y y/x"):
         check_vocabularies([moved, Vocabulary.from_counts({"x": 1, "y": 2})])
     with pytest.raises(VocabularyError, match="rules of the signatures differ"):
         check_vocabularies([moved, Vocabulary(moved.entries, "neutral")])
