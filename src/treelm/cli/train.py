@@ -7,7 +7,7 @@ from typing import Literal
 from cyclopts import App, Parameter
 
 from treelm.cli.corpus_options import corpus_of, trees_of
-from treelm.cli.options import CommonOptions, NewModel, TreeOptions, memory_limit, thread_count
+from treelm.cli.options import CommonOptions, NewModel, ThreadOptions, TreeOptions, memory_limit
 from treelm.cli.terminal import write_record
 from treelm.cli.training_notes import latent_watch
 from treelm.errors import UsageError
@@ -362,7 +362,7 @@ def interpolated(
     models: list[str],
     held_out: str,
     output: NewModel,
-    threads: int | None = None,
+    threads: ThreadOptions | None = None,
     json: bool = False,
     common: CommonOptions | None = None,
 ) -> None:
@@ -372,12 +372,14 @@ def interpolated(
         models: Model folders, all with the same vocabulary.
         held_out: Text that none of them was trained on.
         output: Model folder to write; it holds copies of the parts.
-        threads: Threads; default: the cores available. Results do not depend on it.
+        threads: Threads.
         json: One JSON object instead of lines.
         common: Common.
     """
     del common
-    mixture = train_mixture(models, output, held_out, threads=thread_count(threads))
+    mixture = train_mixture(
+        models, output, held_out, threads=(threads or ThreadOptions()).thread_count
+    )
     write_record(
         {
             "system": mixture.system,

@@ -23,7 +23,7 @@ from treelm.tasks.train_trees import (
     train_headlex_model,
     train_treelet_model,
 )
-from treelm.transforms.treelet import TREELET_TRANSFORMS
+from treelm.transforms.treelet import transforms_without
 
 #: Trees of a sentence.
 TreesOfSentence = Annotated[int, Parameter(name=["--k", "-k"])]
@@ -166,19 +166,13 @@ def treelet_config(
     untransformed: bool,
 ) -> TreeletConfig:
     """Return checked options, the transforms among them."""
-    for name in without or ():
-        if name not in TREELET_TRANSFORMS:
-            raise UsageError(
-                f'there is no treelet transform "{name}"; there are: '
-                f"{', '.join(TREELET_TRANSFORMS)}."
-            )
     chosen = dict(options)
     if variant is not None:
         chosen["variant"] = variant
     if untransformed:
         chosen["transforms"] = ()
     elif without is not None:
-        chosen["transforms"] = [name for name in TREELET_TRANSFORMS if name not in without]
+        chosen["transforms"] = transforms_without(without)
     config = TreeletModel.make_config(chosen)
     assert isinstance(config, TreeletConfig)  # what a treelet model makes of options
     return config

@@ -30,7 +30,7 @@ from treelm.grammar.forest_format import (
     unpack_frame,
 )
 from treelm.grammar.k_best import KBest, packed_together
-from treelm.grammar.list_arrays import Arrays, parted_lists
+from treelm.grammar.k_best_arrays import Arrays, parted_k_best
 from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
 from treelm.grammar.stored_forests import parted_forests
 from treelm.trees.packed import PackedTrees
@@ -51,10 +51,10 @@ class Batch(NamedTuple):
 class ForestFile(Sequence[KBest | None]):
     """The trees of many sentences in a file, opened for reading; sentence i at a time.
 
-    Items are lists of trees, the best first; None stands for a blank line of the text. Of a file of
-    forests the lists are found when they are asked for, and are empty where there is no tree. A
-    file that is still being written may be read: it then holds what was complete when it was
-    opened.
+    Items are k-best lists, the best tree first; None stands for a blank line of the text. Of a file
+    of forests the k-best lists are found when they are asked for, and are empty where there is no
+    tree. A file that is still being written may be read: it then holds what was complete when it
+    was opened.
 
     Args:
         path: The file.
@@ -158,7 +158,7 @@ class ForestFile(Sequence[KBest | None]):
         try:
             if packed is not None:
                 return k_best_of_forests(packed, self.header.k)
-            return parted_lists(*self.arrays(number))
+            return parted_k_best(*self.arrays(number))
         except (ValueError, EstimationError, UsageError) as error:
             raise damaged(self.name, f"batch {number + 1}: {error}") from error
 
@@ -166,10 +166,10 @@ class ForestFile(Sequence[KBest | None]):
         """Return the forests of a batch, None for blank lines.
 
         Raises:
-            UsageError: if the file holds lists of trees.
+            UsageError: if the file holds k-best lists.
         """
         if self.header.content != "forests":
-            raise UsageError(f"{self.name}: the file holds lists of trees, not forests.")
+            raise UsageError(f"{self.name}: the file holds k-best lists, not forests.")
         sentences, arrays = self.arrays(number)
         try:
             return parted_forests(sentences, arrays)
@@ -184,7 +184,7 @@ class ForestFile(Sequence[KBest | None]):
         return sentences, dict(arrays)
 
     def batch(self, number: int) -> list[KBest | None]:
-        """Return the lists of a batch; the last few are kept."""
+        """Return the k-best lists of a batch; the last few are kept."""
         return self._unpacked(number)
 
     def __len__(self) -> int:
@@ -260,8 +260,10 @@ class ForestFile(Sequence[KBest | None]):
         """
         digest = b""
         for number, batch in enumerate(self.batches):
-            lists = self._unpack(number)
-            digest = digest_after(digest, (() if found is None else found.words for found in lists))
+            k_best = self._unpack(number)
+            digest = digest_after(
+                digest, (() if found is None else found.words for found in k_best)
+            )
             if digest != batch.frame.digest:
                 raise damaged(
                     self.name, f"batch {number + 1} does not belong behind the one before"

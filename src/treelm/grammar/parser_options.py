@@ -43,7 +43,7 @@ class ParserOptions:
         max_words: Sentences longer than this are not tried.
         levels: Cycles of splitting whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
-        k_max_pops: Steps after which a list of trees ends; None for 20 times the trees asked for.
+        k_max_pops: Steps after which a k-best list ends; None for 20 times the trees asked for.
     """
 
     pruning: Pruning | Thresholds = "default"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
-from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import ListParser, Parser
@@ -22,7 +23,7 @@ LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
 Result = TypeVar("Result")
 #: The trees of a sentence, best first: as arrays where the parser gives them; none for no words.
-TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
+KBestLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
 
 
 class ParsedBatch(NamedTuple):
@@ -32,13 +33,13 @@ class ParsedBatch(NamedTuple):
     """Number of the first, counted from 1."""
     sentences: list[tuple[str, ...]]
     """Their words."""
-    lists: TreeLists
+    k_best: KBestLists
     """The trees of each."""
 
     @property
     def statuses(self) -> Iterator[tuple[int, ParseStatus]]:
         """Numbers of the lines with words, and how their trees were found."""
-        for number, found in enumerate(self.lists, self.first_line):
+        for number, found in enumerate(self.k_best, self.first_line):
             if found:
                 yield number, found.status if isinstance(found, KBest) else found[0].status
 
@@ -53,6 +54,12 @@ def parser_of(model: LanguageModel) -> Parser:
     if not isinstance(model, Parser):
         raise UnsupportedTask(f"a model of the system {model.system} cannot parse.")
     return model
+
+
+def parser_options(model: LanguageModel, pruning: Pruning) -> ParserOptions:
+    """Return how a model parses, with another pruning than its own."""
+    own = model.parser_options if isinstance(model, GrammarModel) else ParserOptions()
+    return replace(own, pruning=pruning)
 
 
 def parse_batches(
@@ -84,14 +91,14 @@ def parse_batches(
     """
     parser = parser_of(model)
 
-    def work(batch: Sequence[tuple[str, ...]]) -> TreeLists:
+    def work(batch: Sequence[tuple[str, ...]]) -> KBestLists:
         if isinstance(parser, ListParser):
             return parser.k_best_many(batch, k, options=options, threads=threads)
         return parser.parse_k_best_many(batch, k, options=options, threads=threads)
 
     size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
-    for first, batch, lists in worked_batches(model, lines, size, work, source, first_line):
-        yield ParsedBatch(first, batch, lists)
+    for first, batch, k_best in worked_batches(model, lines, size, work, source, first_line):
+        yield ParsedBatch(first, batch, k_best)
 
 
 def forest_batches(

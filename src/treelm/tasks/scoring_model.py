@@ -24,7 +24,7 @@ def open_parser(source: Source) -> GivesTrees:
 
     Args:
         source: The folder of a model that parses, a file of parses that `treelm parse -o
-            FILE.forest` wrote, or one of lists as `read_tree_lists` reads them.
+            FILE.forest` wrote, or one of k-best lists as `read_k_best_lists` reads them.
 
     Raises:
         UnsupportedTask: if the model does not parse.

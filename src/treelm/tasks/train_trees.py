@@ -214,7 +214,7 @@ def _with_parsed(
             parsed = Path(folder) / f"{number}.{Path(source_name(text)).name}.parsed.mrg"
             with parsed.open("wb") as out:
                 for batch in parse_batches(parser, read_lines(text), threads=threads, source=text):
-                    best = (found[0] for found in batch.lists if found)
+                    best = (found[0] for found in batch.k_best if found)
                     out.writelines(
                         f"{parse.tree}\n".encode() for parse in best if not parse.is_fallback
                     )
