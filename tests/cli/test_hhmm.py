@@ -59,7 +59,7 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     plot, beliefs = tmp_path / "plot.svg", tmp_path / "beliefs.svg"
     done = treelm(
         *("surprisal", "-m", folder, "--beam-width", "50", "--measures", "all"),
-        *("--plot", plot, "--beliefs", beliefs),
+        *("--plot", plot, "--states", beliefs),
         stdin=TEXT,
     )
     header, *rows = assert_fine(done).decode().splitlines()

@@ -143,11 +143,11 @@ def perplexity(
 ) -> None:
     """Measure how surprised a model is by a text, per word.
 
-    With T words, S sentences and natural log probabilities, the perplexity is exp(-sum / (T + S)),
-    the ends of sentences included; `perplexity without eos` is exp(-sum over words / T). It is
-    infinite (`null` in JSON) if the model gives a word no probability. `exactness` says what kind
-    of probabilities they are, `without parse` how many sentences the grammar cannot derive. Models
-    whose scores are not probabilities are refused.
+    With T words, S sentences and natural log probabilities, the perplexity is
+    `exp(-sum / (T + S))`, the ends of sentences included; `perplexity without eos` is
+    `exp(-sum over words / T)`. It is infinite (`null` in JSON) if the model gives a word no
+    probability. `exactness` says what kind of probabilities they are, `without parse` how many
+    sentences the grammar cannot derive. Models whose scores are not probabilities are refused.
 
     Args:
         oov_mode: Unknown words: include them with the probability of the unknown word, or skip

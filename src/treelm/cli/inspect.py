@@ -35,7 +35,7 @@ def inspect(
     trees: TreeOptions = TreeOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Show what is in a file or a model, and everything wrong with it.
+    """Show what is in a file or a model, and what is wrong with it.
 
     A file contains trees if it is named .mrg, or if the first thing in it that is not a comment is
     a bracket. Malformed trees are listed, whatever their share.

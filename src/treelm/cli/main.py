@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "inspect": _Command(
         "treelm.cli.inspect:inspect",
-        "Show what is in a file or a model, and everything wrong with it.",
+        "Show what is in a file or a model, and what is wrong with it.",
         "treelm inspect wsj.mrg --json",
     ),
     "vocabulary": _Command(

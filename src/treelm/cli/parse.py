@@ -57,10 +57,10 @@ class ForestOptions:
     """Options of files of parses."""
 
     forests: bool = False
-    """With -o FILE.forest: keep all that pruning leaves instead of k-best lists; -k is then the
+    """With `-o FILE.forest`: keep all that pruning leaves instead of k-best lists; -k is then the
     number of trees that a reader lists."""
     restart: bool = False
-    """With -o FILE.forest: start again, whatever the file contains."""
+    """With `-o FILE.forest`: start again, whatever the file contains."""
     parsed: Annotated[str | None, Parameter(name="--from", metavar="FILE")] = None
     """Write the trees of this file of parses, without a model."""
 
@@ -94,9 +94,9 @@ def parse(
     and a warning with its line. With -k, each sentence gives a block: lines of a score, a tab and a
     tree, the best first, all different; a blank line ends the block.
 
-    With -o FILE.forest, trees and scores go into a compressed file, a batch of sentences at a time.
-    If the program is interrupted, the same command resumes where it stopped. --from FILE.forest
-    writes such a file as text.
+    With `-o FILE.forest`, trees and scores go into a compressed file, a batch of sentences at a
+    time. If the program is interrupted, the same command resumes where it stopped. `--from
+    FILE.forest` writes such a file as text.
 
     Args:
         k: Number of trees for each sentence; with more than one, scores are written too.

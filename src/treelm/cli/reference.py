@@ -90,7 +90,7 @@ exit code 2
 
 _SECTIONS = re.compile(r"^(Args|Examples|Raises|Returns|Yields):$", re.MULTILINE)
 _CODE = re.compile(r"(`[^`]*`)")
-_OPTION = re.compile(r"(?<![\w/-])--?[a-z][a-z-]*\b")
+_OPTION = re.compile(r"(?<![\w/-])(?:--[a-z][a-z-]*|-[a-z])\b(?!-)")
 #: The groups of arguments and options that belong to no other.
 _OWN = ("Arguments", "Parameters")
 
@@ -116,9 +116,9 @@ def main() -> None:
     sys.stdout.write(reference())
 
 
-def reference() -> str:
-    """Return the page."""
-    commands = list(_commands(("treelm",), app))
+def reference(program: App = app) -> str:
+    """Return the page about a program."""
+    commands = list(_commands((program.name[0],), program))
     shared = _shared_tables(commands)
     parts = [PREAMBLE]
     if shared:

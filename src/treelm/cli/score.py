@@ -92,7 +92,7 @@ def score(
 ) -> None:
     """Write the natural log probability of each sentence, one per line; or of each tree.
 
-    A blank line gives a blank line. The table of --format tsv has one row per sentence, for
+    A blank line gives a blank line. The table of `--format tsv` has one row per sentence, for
     `treelm compare` and `treelm evaluate`. The number of sentences without a tree is written to
     standard error. --trees scores trees instead of sentences, and --k-best sums k-best lists.
     """

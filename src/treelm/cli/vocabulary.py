@@ -12,7 +12,11 @@ from treelm.cli.ranges import at_least, between
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.corpus.vocabulary_file import save_vocabulary
-from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.corpus.vocabulary_rules import (
+    VocabularyRule,
+    build_vocabulary,
+    vocabulary_summary,
+)
 
 
 def vocabulary(
@@ -66,15 +70,4 @@ def vocabulary(
         style=style,
     )
     save_vocabulary(built, output)
-    kinds = [item.is_signature for item in built.entries]
-    write_record(
-        {
-            "words": kinds.count(False) - 1,
-            "signatures": kinds.count(True),
-            "tokens": int(built.counts.sum()),
-            "unknown": int(built.counts[0]),
-            "in_signatures": sum(item.count for item in built.entries if item.is_signature),
-            "fingerprint": built.fingerprint,
-        },
-        as_json=json,
-    )
+    write_record(vocabulary_summary(built), as_json=json)

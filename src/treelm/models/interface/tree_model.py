@@ -193,7 +193,7 @@ class TreeModel(TreeScorer):
             raise UnsupportedTask(
                 f"this {self.system} model gives trees probabilities and has no parser to find "
                 "those of a sentence. Give one, with `model.with_parser(parser)` or --parser, or "
-                "score trees instead, with `tree_log_probs`, --trees or --kbest.",
+                "score trees instead, with `tree_log_probs`, --trees or --k-best.",
                 code="E_NO_PARSER",
             )
         return self._parser
