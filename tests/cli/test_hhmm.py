@@ -112,7 +112,7 @@ def test_hhmm_takes_a_beam_in_every_command(tmp_path: Path, folder: Path) -> Non
     assert len(assert_fine(drawn, None).decode().splitlines()) == 1
     for command in ("score", "parse", "surprisal"):
         refused = treelm(command, "-m", folder, "--beam-width", "0", stdin=TEXT)
-        assert_refused(refused, 2, "beam_width")
+        assert_refused(refused, 2, "--beam-width is")
     small_ngram(order=2).save(tmp_path / "ngram")
     refused = treelm("score", "-m", tmp_path / "ngram", "--beam-width", "3", stdin=TEXT)
     assert_refused(refused, 2, "use no beam")

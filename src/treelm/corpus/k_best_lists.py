@@ -1,4 +1,4 @@
-"""Lists of trees as parsers print them: treelm, Berkeley and BLLIP, or one tree per line."""
+"""K-best lists as parsers print them: those of treelm, Berkeley and BLLIP, or one tree per line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Row:
     brackets: str
 
 
-def read_tree_lists(
+def read_k_best_lists(
     source: Source,
     *,
     form: ListForm = "auto",
@@ -50,7 +50,7 @@ def read_tree_lists(
       ``-kbest``.
     - ``bllip``: a line with the number of trees and the name of the sentence, then for each tree a
       line with its log probability and one with the tree (`parseIt -N`).
-    - ``plain``: one tree per line and sentence; a blank line is a sentence without words.
+    - ``plain``: one tree per line, each of another sentence; a blank line is one without words.
 
     What a parser writes for "no parse", such as ``(())``, is skipped.
 
@@ -87,7 +87,7 @@ def read_tree_lists(
         yield NBest(name or str(number), hypotheses, first)
 
 
-def block_lines(lists: Iterable[NBest]) -> Iterator[str]:
+def block_lines(k_best_lists: Iterable[NBest]) -> Iterator[str]:
     r"""Yield the lines of a file of blocks, without line ends.
 
     Examples:
@@ -95,7 +95,7 @@ def block_lines(lists: Iterable[NBest]) -> Iterator[str]:
         >>> list(block_lines([NBest("1", (Hypothesis(("dog",), tree, -2.5),))]))
         ['-2.5\t(ROOT (NN dog))', '']
     """
-    for best in lists:
+    for best in k_best_lists:
         for each in best.hypotheses:
             score = "" if each.score is None else f"{each.score!r}\t"
             yield f"{score}{each.tree}"
@@ -167,7 +167,7 @@ def _bllip_rows(lines: Iterator[_Line], source: Source) -> Iterator[_Block]:
             raise malformed(
                 source,
                 first,
-                f'"{visible(head[:40])}" is not the head of a list',
+                f'"{visible(head[:40])}" is not the head of a k-best list',
                 "A list begins with the number of its trees and the name of the sentence.",
             )
         rows: list[_Row] = []

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelm.corpus.brackets import RAW_OPTIONS
+from treelm.corpus.k_best_lists import block_lines, read_k_best_lists
 from treelm.corpus.nbest import Hypothesis, NBest
-from treelm.corpus.tree_lists import block_lines, read_tree_lists
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.parse_lists import ParseLists
 from treelm.testing.strategies import english_trees
@@ -34,7 +34,7 @@ FILES = {
 def read(tmp_path: Path, text: str, **options: object) -> list[NBest]:
     path = tmp_path / "lists.xz"
     path.write_bytes(lzma.compress(text.encode()))
-    return list(read_tree_lists(path, **options))  # type: ignore[arg-type]
+    return list(read_k_best_lists(path, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -104,7 +104,7 @@ def test_blocks_come_back(lists: list[list[tuple[Tree, float]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lists"
         path.write_text("".join(f"{line}\n" for line in block_lines(made)))
-        again = list(read_tree_lists(path, form="blocks", options=RAW_OPTIONS))
+        again = list(read_k_best_lists(path, form="blocks", options=RAW_OPTIONS))
     assert [best.hypotheses for best in again] == [best.hypotheses for best in made]
 
 

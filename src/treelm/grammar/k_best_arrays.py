@@ -1,4 +1,4 @@
-"""Lists of trees of many sentences as a few arrays, for storage."""
+"""K-best lists of many sentences as few arrays, to be stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.errors import UsageError
-from treelm.grammar.k_best import KBest, split_lists
+from treelm.grammar.k_best import KBest, split_k_best
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.trees.packed import PackedTrees
@@ -22,7 +22,7 @@ _NAMES = frozenset(
 )
 
 
-def list_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
+def k_best_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
     """Return trees of a sentence as arrays.
 
     Raises:
@@ -48,26 +48,26 @@ def list_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
     )
 
 
-def joined_lists(lists: Sequence[KBest | None]) -> Arrays:
-    """Return the arrays of lists; `parted_lists` is the inverse, given the sentences."""
+def joined_k_best(k_best: Sequence[KBest | None]) -> Arrays:
+    """Return the arrays of k-best lists; `parted_k_best` is the inverse, given the sentences."""
     numbers: dict[str, int] = {}
     labels: list[npt.NDArray[np.uint32]] = []
     renumbered: dict[tuple[str, ...], npt.NDArray[np.uint32]] = {}
-    for found in lists:
+    for found in k_best:
         if found is None:
             continue
         if found.labels not in renumbered:
             own = [numbers.setdefault(label, len(numbers)) for label in found.labels]
             renumbered[found.labels] = np.array(own, dtype=np.uint32)
         labels.append(renumbered[found.labels][found.node_label])
-    shown = [found for found in lists if found is not None]
+    shown = [found for found in k_best if found is not None]
     names = "\n".join(numbers).encode()
     return {
         "labels": np.frombuffer(names, dtype=np.uint8),
-        "status": np.array([0 if found is None else found.status for found in lists], np.uint8),
-        "limited": np.array([found is not None and found.is_limited for found in lists], np.uint8),
-        "log_prob": np.array([-np.inf if found is None else found.log_prob for found in lists]),
-        "trees": narrow(np.array([0 if found is None else len(found) for found in lists])),
+        "status": np.array([0 if found is None else found.status for found in k_best], np.uint8),
+        "limited": np.array([found is not None and found.is_limited for found in k_best], np.uint8),
+        "log_prob": np.array([-np.inf if found is None else found.log_prob for found in k_best]),
+        "trees": narrow(np.array([0 if found is None else len(found) for found in k_best])),
         "score": np.concatenate([np.zeros(0), *(found.scores for found in shown)]),
         "nodes": narrow(_concatenated(np.diff(found.tree_start) for found in shown)),
         "label": narrow(_concatenated(labels)),
@@ -75,8 +75,8 @@ def joined_lists(lists: Sequence[KBest | None]) -> Arrays:
     }
 
 
-def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[KBest | None]:
-    """Return the lists that `joined_lists` was given.
+def parted_k_best(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[KBest | None]:
+    """Return the k-best lists that `joined_k_best` was given.
 
     Raises:
         ValueError: with the reason, if the arrays do not fit together or do not contain trees of
@@ -84,7 +84,7 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
         EstimationError: ``E_ARGUMENT`` for nodes that do not form trees of the words.
     """
     if set(arrays) != _NAMES or any(array.ndim != 1 for array in arrays.values()):
-        raise ValueError("the arrays are not lists of trees")
+        raise ValueError("the arrays are not those of k-best lists")
     for name, array in arrays.items():
         is_float = name in {"log_prob", "score"}
         if array.dtype != np.float64 if is_float else array.dtype.kind != "u":
@@ -97,23 +97,23 @@ def parted_lists(sentences: Sequence[tuple[str, ...]], arrays: Arrays) -> list[K
     if len(status) and status.max() > max(ParseStatus):
         raise ValueError("a status is unknown")
     names = tuple(bytes(arrays["labels"]).decode().split("\n"))
-    lists, nodes = starts(arrays["trees"]), starts(arrays["nodes"])
+    list_starts, nodes = starts(arrays["trees"]), starts(arrays["nodes"])
     label, size = arrays["label"].astype(np.uint32), arrays["size"].astype(np.uint32)
     score = arrays["score"]
     with kernel_errors("reading trees"):
         _native.check_tree_lists(
             labels=len(names),
             word_start=starts(np.array([len(words) for words in sentences])),
-            list_start=lists,
+            list_start=list_starts,
             score=score,
             tree_start=nodes,
             label=label,
             size=size,
         )
-    return split_lists(
+    return split_k_best(
         sentences,
         names,
-        (arrays["limited"].astype(np.uint8), lists, score, nodes, label, size),
+        (arrays["limited"].astype(np.uint8), list_starts, score, nodes, label, size),
         arrays["log_prob"],
         [ParseStatus(own) for own in status.tolist()],
     )
