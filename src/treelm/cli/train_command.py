@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -48,6 +49,8 @@ _RUNNING = Group("Options for running", sort_key=30)
 _TEXT = "Files of tokenized text, one sentence per line; a blank line ends a document."
 _TREES = "Files of bracketed trees."
 _NONE = inspect.Parameter.empty
+#: The last sentence of a text.
+_DEFAULT = re.compile(r" Default: (.*)\.$")
 
 Command = Callable[..., None]
 
@@ -118,13 +121,20 @@ def command_of(system: System) -> Command:
 
 
 def _option(
-    field: str, annotation: Any, help_text: str | None, *, default: Any = _NONE, **how: Any
+    field: str, annotation: Any, text: str | None, *, default: Any = _NONE, **how: Any
 ) -> inspect.Parameter:
+    """Return a parameter; what a text says about its default is shown as the default."""
+    if text is not None:
+        said = _DEFAULT.search(text)
+        if said and default is None:
+            how["show_default"] = said[1]
+            text = _DEFAULT.sub("", text)
+        how["help"] = text
     return inspect.Parameter(
         field,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[annotation, Parameter(help=help_text, **how)],
+        annotation=Annotated[annotation, Parameter(**how)],
     )
 
 

@@ -33,10 +33,10 @@ def train_headlex(
     Args:
         corpus: Trees; None if there is only text.
         config: Options.
-        text: Files of tokenized text, which the parser gives trees; they are added to the trees.
+        text: Files of tokenized text; the trees that the parser finds for them are added.
         parser: Model folder of a parser, or a file of parses. A parser that is a model is saved
-            with this one, which scores sentences by it.
-        vocabulary: Vocabulary file. Default: all words of the trees are known.
+            with this model, which then scores sentences.
+        vocabulary: Vocabulary file. Default: all words of the trees.
         report: Filled with what was read.
         run: How the training is run.
 

@@ -34,35 +34,38 @@ class HhmmConfig(Config):
     depth: int = Field(default=4, ge=1, le=DEEPEST)
     """Incomplete constituents that the store holds."""
     binarization: Direction = "right"
-    """Way in which nodes of more than two children branch; it changes how deep trees are."""
+    """How nodes with more than two children are binarized; it changes how deep the trees are."""
     horizontal_order: int | None = Field(default=2, ge=0)
-    """Sisters that an intermediate node remembers; None for all."""
+    """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=2)
     """2 for labels that remember their parent."""
     unary: Literal["join", "top"] = "join"
-    """Unary chains become one node: with all labels, or with the top one only."""
+    """Unary chains become one node: join keeps all labels, top only the highest."""
     estimation: Literal["conditioned", "counts"] = "conditioned"
     """The grammar conditioned on trees that fit the store, or counts for each side and depth."""
     kappa: float = Field(default=20.0, gt=0)
-    """With counts: how many observations the conditioned grammar is worth."""
+    """With counts: number of observations that the conditioned grammar is worth."""
     observation: Observation = "unk"
-    """What stands for unknown words."""
+    """How unknown words are represented: unk (one symbol), signature (classes by word form) or
+    bayes (tags guessed from endings; such a model scores, but has no perplexity)."""
     min_count: int = Field(default=2, ge=1)
-    """Words seen less often are unknown, where no vocabulary is given."""
+    """Words seen less often are unknown, unless a vocabulary is given."""
     open_types: int = Field(default=50, ge=0)
-    """Tags with more word types than this may emit words that were never seen."""
+    """Tags with more word types than this may emit unseen words."""
     beam_width: int | None = Field(default=2000, ge=1)
     """Stores kept after a word; None for all."""
     beam_ratio: float = Field(default=0.0, ge=0, lt=1)
     """Stores lighter than this share of the heaviest are dropped."""
     robust_epsilon: float = Field(default=1e-5, ge=0, lt=1)
-    """Share of the unigram model, so that no word is impossible and a lost parser starts anew."""
+    """Weight of the unigram model, so that no word is impossible and a parser that has lost
+    track can restart."""
     precision: Literal["fast", "exact"] = "fast"
     """Weights of stores in 32 bits or 64."""
     recombine: str | None = None
-    """Which states a decoder may merge: exact, quantised, topk:N, ignore; None: by precision."""
+    """Which states a decoder may merge: exact, quantised, topk:N or ignore. Default: by
+    precision."""
     cache_mebibytes: int = Field(default=256, ge=0, le=1 << 20)
-    """Memory for steps taken before."""
+    """Size of the cache of earlier steps, in MiB."""
 
     @field_validator("recombine")
     @classmethod

@@ -37,7 +37,7 @@ def train_hhmm(
     Args:
         corpus: Trees.
         config: Options.
-        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times.
         run: How the training is run.
 
     Raises:
