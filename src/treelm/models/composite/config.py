@@ -17,9 +17,14 @@ SEARCH = ("stack_size", "threshold", "choice_beam", "merge", "eta", "adapt", "te
 
 
 class CompositeConfig(Config):
-    """What the word predictor sees, how parses are searched, and how all is trained. Examples:
-    >>> CompositeConfig(order=3, heads=2).name '3-gram/2-SLM' >>> CompositeConfig(order=1,
-    heads=2).name, CompositeConfig(order=5, heads=0).name ('2-SLM', '5-gram')"""
+    """What the word predictor sees, how parses are searched, and how all is trained.
+
+    Examples:
+        >>> CompositeConfig(order=3, heads=2).name
+        '3-gram/2-SLM'
+        >>> CompositeConfig(order=1, heads=2).name, CompositeConfig(order=5, heads=0).name
+        ('2-SLM', '5-gram')
+    """
 
     order: int = Field(default=3, ge=1, le=16)
     """Words in an n-gram, the predicted one included; 1 for none before it."""
@@ -111,7 +116,11 @@ class CompositeConfig(Config):
 
 class SlmConfig(CompositeConfig):
     """The options of a structured language model: heads, neither words before nor topics.
-    Examples: >>> SlmConfig().composite().name '2-SLM'"""
+
+    Examples:
+        >>> SlmConfig().composite().name
+        '2-SLM'
+    """
 
     order: int = no_option(1)
     topics: int = no_option(0)

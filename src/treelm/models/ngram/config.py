@@ -20,9 +20,14 @@ LARGEST_ORDER = 31
 
 
 class NgramConfig(Config):
-    """What an n-gram model looks at, and how its counts become probabilities. Examples: >>>
-    NgramConfig(order=3).min_counts() (1, 1, 1) >>> NgramConfig(order=4, min_count=(1, 1,
-    2)).min_counts() (1, 1, 2, 2)"""
+    """What an n-gram model looks at, and how its counts become probabilities.
+
+    Examples:
+        >>> NgramConfig(order=3).min_counts()
+        (1, 1, 1)
+        >>> NgramConfig(order=4, min_count=(1, 1, 2)).min_counts()
+        (1, 1, 2, 2)
+    """
 
     order: int = Field(default=5, ge=1, le=LARGEST_ORDER)
     """Words in an n-gram, the predicted one included."""

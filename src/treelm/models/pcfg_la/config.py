@@ -17,7 +17,11 @@ MOST_CYCLES = 8
 
 class PcfgLaConfig(Config):
     """How a grammar is split, merged and smoothed; defaults are those of Petrov et al. (2006).
-    Examples: >>> PcfgLaConfig(seed=1).cycles 6"""
+
+    Examples:
+        >>> PcfgLaConfig(seed=1).cycles
+        6
+    """
 
     cycles: int = Field(default=6, ge=0, le=MOST_CYCLES)
     """Number of split-merge cycles; 5 are enough for small treebanks."""

@@ -16,8 +16,12 @@ MOST_TOPICS = 1 << 16
 
 
 class PlsaConfig(Config):
-    """What a predictor with topics looks at, and how it is trained. Examples: >>>
-    PlsaConfig(order=3).kept, PlsaConfig().kept, PlsaConfig(topics=3, order=2).kept (5, 200, 3)"""
+    """What a predictor with topics looks at, and how it is trained.
+
+    Examples:
+        >>> PlsaConfig(order=3).kept, PlsaConfig().kept, PlsaConfig(topics=3, order=2).kept
+        (5, 200, 3)
+    """
 
     order: int = Field(default=1, ge=1, le=LARGEST_ORDER)
     """Words in an n-gram, the predicted one included; 1 for PLSA alone."""
