@@ -78,7 +78,7 @@ inline void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Tells `progress`, which lives at least as long, and hears Ctrl-C.
+// Tells `progress`, which lives at least as long, and checks for Ctrl-C.
 inline ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
   return [&progress](std::uint64_t done, std::uint64_t all) {
     const nb::gil_scoped_acquire acquire;

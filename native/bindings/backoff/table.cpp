@@ -62,7 +62,7 @@ BackoffTable over_arrays(const TableShape& shape, const ByteArray& slots, const 
 }
 
 void check_sequence(const BackoffTable& table) {
-  if (!table.shape().sequence) throw Error(ErrorCode::argument, "the table is not that of a sequence of words");
+  if (!table.shape().sequence) throw Error(ErrorCode::argument, "the table is not one of word sequences");
 }
 
 Array<double> log_probabilities(const BackoffTable& self, std::size_t level, const Matrix<std::uint32_t>& rows,

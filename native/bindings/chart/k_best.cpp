@@ -17,7 +17,7 @@ nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& wo
                        const Array<std::uint32_t>& visible_start, const Array<std::uint32_t>& visible_label,
                        std::uint32_t k, std::uint64_t k_max_pops, std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
-  if (k < 1) throw Error(ErrorCode::argument, "a list has at least one tree");
+  if (k < 1) throw Error(ErrorCode::argument, "a list needs at least one tree");
   ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   options.k = k;

@@ -60,7 +60,7 @@ struct ForestArrays {
 };
 
 ForestArrays forests_of(const nb::tuple& arrays) {
-  if (arrays.size() != 11) throw Error(ErrorCode::argument, "packed forests: there are not eleven arrays");
+  if (arrays.size() != 11) throw Error(ErrorCode::argument, "packed forests: there must be eleven arrays");
   using Starts = Array<std::uint64_t>;
   using Ids = Array<std::uint32_t>;
   ForestArrays found{nb::cast<Starts>(arrays[0]),        nb::cast<Starts>(arrays[1]),       nb::cast<Starts>(arrays[2]),
@@ -122,7 +122,7 @@ Array<double> forest_log_probs(const nb::tuple& arrays, const GrammarHandle<doub
   check_threads(threads);
   const ForestArrays forests = forests_of(arrays);
   if (words.size() != span_of(forests.word_start).back())
-    throw Error(ErrorCode::argument, "packed forests: there are other words");
+    throw Error(ErrorCode::argument, "packed forests: the words do not fit the forests");
   std::vector<double> scores(forests.sentences());
   {
     const nb::gil_scoped_release release;

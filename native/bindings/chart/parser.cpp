@@ -87,7 +87,7 @@ nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, 
   std::vector<std::uint8_t> status;
   std::vector<double> log_prob, score;
   if (intermediate.size() != self.symbols())
-    throw Error(ErrorCode::argument, "there is not one mark for each symbol of the grammar");
+    throw Error(ErrorCode::argument, "every symbol of the grammar needs one mark");
   {
     const nb::gil_scoped_release release;
     const std::vector<Parse> parses = self.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);

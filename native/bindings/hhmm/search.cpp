@@ -90,14 +90,14 @@ class Searcher {
 
 std::vector<Emission> emissions_of(const HhmmGrammar& grammar, const Array<std::uint32_t>& tags,
                                    const Array<double>& values) {
-  if (tags.size() != values.size()) throw Error(ErrorCode::argument, "there is not one probability for each tag");
+  if (tags.size() != values.size()) throw Error(ErrorCode::argument, "every tag needs one probability");
   std::vector<Emission> found;
   for (std::size_t i = 0; i < tags.size(); ++i) {
     const std::uint32_t tag = tags.data()[i];
     const bool ascending = i == 0 || tags.data()[i - 1] < tag;
     if (!grammar.is_tag(tag) || tag >= grammar.symbols() || tag == grammar.end() || !ascending ||
         !(values.data()[i] >= 0 && values.data()[i] <= 1))
-      throw Error(ErrorCode::argument, "these are no tags of a word, or no probabilities");
+      throw Error(ErrorCode::argument, "the tags of a word must be tags in ascending order, with probabilities");
     found.push_back({tag, values.data()[i]});
   }
   return found;
@@ -106,7 +106,7 @@ std::vector<Emission> emissions_of(const HhmmGrammar& grammar, const Array<std::
 void check_sentences(const HhmmGrammar& grammar, const Words& words, const Starts& starts) {
   check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
   for (const std::uint32_t word : span_of(words))
-    if (word >= grammar.words()) throw Error(ErrorCode::argument, "there is no such word");
+    if (word >= grammar.words()) throw Error(ErrorCode::argument, "a word id is out of range");
 }
 
 constexpr std::size_t measures = 5;
@@ -148,7 +148,7 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
   return nb::make_tuple(give(std::move(log_probs)), give_rows(std::move(table), measures, rows), total);
 }
 
-// Sentences as moves: for each tree its sentence, and rows (kind, parent, awaited, tag), one a word.
+// Sentences as moves: for each tree its sentence, and rows (kind, parent, awaited, tag), one per word.
 nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::size_t threads) {
   check_threads(threads);
   const HhmmSearch& search = self.search();
@@ -189,10 +189,11 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
 nb::tuple advance_many(Searcher& self, const std::vector<StateHandle>& states, const Words& words,
                        std::size_t threads) {
   check_threads(threads);
-  if (states.size() != words.size()) throw Error(ErrorCode::argument, "there is not one word for each state");
+  if (states.size() != words.size()) throw Error(ErrorCode::argument, "every state needs one word");
   for (std::size_t i = 0; i < states.size(); ++i) {
     self.checked(states[i]);
-    if (words.data()[i] >= self.search().grammar().words()) throw Error(ErrorCode::argument, "there is no such word");
+    if (words.data()[i] >= self.search().grammar().words())
+      throw Error(ErrorCode::argument, "a word id is out of range");
   }
   std::vector<HhmmStep> steps(states.size());
   {

@@ -62,7 +62,7 @@ nb::dict stem_arrays(nb::handle self, std::size_t stem) {
 void add_events(LatticeEvents& self, const Rows& columns, const Ids& outcomes, const Counts& counts) {
   check_columns(columns.shape(1), self.shape().columns());
   if (outcomes.size() != columns.shape(0) || counts.size() != columns.shape(0))
-    throw Error(ErrorCode::argument, "columns, outcomes and counts of events must have one length");
+    throw Error(ErrorCode::argument, "columns, outcomes and counts of events must have the same length");
   const nb::gil_scoped_release release;
   self.add(columns.data(), outcomes.data(), counts.data(), counts.size());
 }
@@ -73,7 +73,7 @@ Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progr
 }
 
 void make_tables(LatticeTables* self, const LatticeShape& shape, const std::vector<nb::dict>& stems) {
-  if (stems.size() != shape.stems().size()) throw Error(ErrorCode::table, "a lattice has another number of stems");
+  if (stems.size() != shape.stems().size()) throw Error(ErrorCode::table, "a lattice has a different number of stems");
   std::vector<StemTable::Stored> stored;
   for (std::size_t s = 0; s < stems.size(); ++s) stored.push_back(stored_from(stems[s], shape.stems()[s].size()));
   const nb::gil_scoped_release release;
@@ -83,9 +83,9 @@ void make_tables(LatticeTables* self, const LatticeShape& shape, const std::vect
 void check_outcomes(const LatticeShape& shape, const Rows& columns, const Ids& outcomes, std::size_t width) {
   check_columns(columns.shape(1), width);
   if (outcomes.size() != columns.shape(0))
-    throw Error(ErrorCode::argument, "columns and outcomes must have one length");
+    throw Error(ErrorCode::argument, "columns and outcomes must have the same length");
   for (std::size_t i = 0; i < outcomes.size(); ++i)
-    if (outcomes.data()[i] >= shape.outcomes()) throw Error(ErrorCode::argument, "there is no such outcome");
+    if (outcomes.data()[i] >= shape.outcomes()) throw Error(ErrorCode::argument, "an outcome is out of range");
 }
 
 Numbers probs(const LatticeModel& self, const Rows& columns, const Ids& outcomes) {

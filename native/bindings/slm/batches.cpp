@@ -43,11 +43,11 @@ Sentences sentences_of(const SlmShape& shape, std::size_t topics, const Words& w
                        const Starts& mixture_starts, const Words& chosen, const Numbers& shares) {
   check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
   for (const std::uint32_t word : span_of(words))
-    if (word >= shape.words) throw Error(ErrorCode::argument, "there is no such word");
-  if (chosen.size() != shares.size()) throw Error(ErrorCode::argument, "there is not one share for each topic");
+    if (word >= shape.words) throw Error(ErrorCode::argument, "a word id is out of range");
+  if (chosen.size() != shares.size()) throw Error(ErrorCode::argument, "every topic needs one share");
   check_starts(span_of(mixture_starts), chosen.size(), "the starts of mixtures do not fit the topics");
   if (topics > 0 && mixture_starts.size() != starts.size())
-    throw Error(ErrorCode::argument, "there is not one mixture of topics for each sentence");
+    throw Error(ErrorCode::argument, "every sentence needs one mixture of topics");
   if (topics == 0 && chosen.size() > 0) throw Error(ErrorCode::argument, "the model has no topics");
   const Sentences sentences{words, starts, mixture_starts, chosen, shares};
   for (std::size_t sentence = 0; topics > 0 && sentence < sentences.size(); ++sentence) {
@@ -112,9 +112,9 @@ nb::tuple score_documents(const SlmSearcher& self, const Words& words, const Sta
   check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
   check_starts(span_of(documents), starts.size() - 1, "the starts of documents do not fit the sentences");
   for (const std::uint32_t word : span_of(words))
-    if (word >= search.shape().words) throw Error(ErrorCode::argument, "there is no such word");
+    if (word >= search.shape().words) throw Error(ErrorCode::argument, "a word id is out of range");
   if (prior.size() != search.topics() || search.topics() == 0 || keep < 1 || !(rate >= 0 && rate < 1))
-    throw Error(ErrorCode::argument, "these are no topics of the model");
+    throw Error(ErrorCode::argument, "the prior, the rate or the number of topics kept does not fit the model");
   std::vector<double> log_probs(words.size() + starts.size() - 1), before((starts.size() - 1) * prior.size());
   {
     const nb::gil_scoped_release release;
@@ -180,7 +180,7 @@ Lists lists_of(std::size_t sentences, const Starts& sentence_starts, const Actio
   check_starts(span_of(action_starts), actions.size(), "the starts of parses do not fit their actions");
   check_starts(span_of(sentence_starts), action_starts.size() - 1, "the starts of sentences do not fit the parses");
   if (sentence_starts.size() != sentences + 1)
-    throw Error(ErrorCode::argument, "there is not one list of parses for each sentence");
+    throw Error(ErrorCode::argument, "every sentence needs one list of parses");
   return {sentence_starts, actions, action_starts};
 }
 
@@ -221,7 +221,7 @@ nb::tuple events_of(const SlmShape& shape, const SlmSearcher* searcher, const Se
                     const Numbers& weights, std::span<const double> word_shares, std::size_t threads) {
   check_threads(threads);
   if (weights.size() + 1 != lists.action_starts.size())
-    throw Error(ErrorCode::argument, "there is not one weight for each parse");
+    throw Error(ErrorCode::argument, "every parse needs one weight");
   std::vector<SlmEvents> found(sentences.size());
   SlmEvents all;
   {
@@ -231,7 +231,7 @@ nb::tuple events_of(const SlmShape& shape, const SlmSearcher* searcher, const Se
       share_starts.push_back(share_starts.back() +
                              sentences[sentence].size() * sentences.mixture(sentence).topics.size());
     if (word_shares.size() > 0 && word_shares.size() != share_starts.back())
-      throw Error(ErrorCode::argument, "there is not one share of each topic for each word");
+      throw Error(ErrorCode::argument, "every word needs one share of each topic");
     for_all(searcher, sentences.size(), threads, interruptible({}), [&](std::size_t sentence, auto&) {
       std::vector<WeightedParse> parses;
       for (std::size_t parse = lists.sentence_starts.data()[sentence];

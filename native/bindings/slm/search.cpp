@@ -14,7 +14,7 @@ using Part = std::shared_ptr<LatticeModel>;
 
 TopicShares mixture_of(std::size_t topics, const Words& chosen, const Numbers& shares) {
   if (chosen.size() != shares.size() || (topics > 0) != (chosen.size() > 0))
-    throw Error(ErrorCode::argument, "there is not one share for each topic");
+    throw Error(ErrorCode::argument, "every topic needs one share");
   for (std::size_t i = 0; i < chosen.size(); ++i)
     if (chosen.data()[i] >= topics || (i > 0 && chosen.data()[i - 1] >= chosen.data()[i]) || !(shares.data()[i] >= 0))
       throw Error(ErrorCode::argument, "topics must ascend and have shares that are not negative");
@@ -24,7 +24,7 @@ TopicShares mixture_of(std::size_t topics, const Words& chosen, const Numbers& s
 nb::tuple advance(const SlmSearcher& self, const SlmBeamHandle& state, std::uint32_t word, const Words& topics,
                   const Numbers& shares) {
   const SlmSearch& search = self.search();
-  if (word >= search.shape().words) throw Error(ErrorCode::argument, "there is no such word");
+  if (word >= search.shape().words) throw Error(ErrorCode::argument, "a word id is out of range");
   const TopicShares mixture = mixture_of(search.topics(), topics, shares);
   const SlmBeam& beam = self.checked(state);
   auto after = std::make_shared<SlmBeam>();
@@ -123,7 +123,7 @@ void bind_slm(nb::module_& module) {
           "topic_probs",
           [](const SlmSearcher& self, const SlmBeamHandle& state, std::uint32_t word) {
             if (self.search().topics() == 0) throw Error(ErrorCode::argument, "the model has no topics");
-            if (word > self.search().shape().end()) throw Error(ErrorCode::argument, "there is no such word");
+            if (word > self.search().shape().end()) throw Error(ErrorCode::argument, "a word id is out of range");
             std::vector<double> found;
             {
               const nb::gil_scoped_release release;

@@ -47,7 +47,7 @@ nb::list score_each(const nb::list& batches, std::size_t threads, const Score& s
 // One counter for each kind of rows, with as many columns.
 template <class Columns>
 void check_counters(const nb::list& counters, const Columns& columns) {
-  if (counters.size() != columns.size()) throw Error(ErrorCode::argument, "every kind of events needs a counter");
+  if (counters.size() != columns.size()) throw Error(ErrorCode::argument, "every kind of event needs a counter");
   for (std::size_t i = 0; i < columns.size(); ++i)
     check_columns(nb::cast<const EventCounter&>(counters[i]).columns(), columns[i]);
 }

@@ -86,8 +86,8 @@ void ArpaReader::finish() {
     read_line(rest_);
     rest_.clear();
   }
-  if (part_ == Part::before) fail("there is no line \\data\\, so this is no ARPA file");
-  if (part_ != Part::after) fail("the file ends before \\end\\; it was cut");
+  if (part_ == Part::before) fail("there is no line \\data\\, so this is not an ARPA file");
+  if (part_ != Part::after) fail("the file ends before \\end\\; it was cut off");
 }
 
 void ArpaReader::read_line(std::string_view text) {
@@ -171,7 +171,7 @@ void ArpaReader::read_row(std::string_view line) {
     if (word.empty()) fail("expected " + std::to_string(order) + " words");
     std::uint32_t id = symbols_.find(word);
     if (order == 1) {
-      if (id != none) fail(quoted(word) + " stands twice among the 1-grams");
+      if (id != none) fail(quoted(word) + " occurs twice among the 1-grams");
       if (first_invalid_utf8(word) != std::string_view::npos) fail("the text is not valid UTF-8");
       id = symbols_.intern(word);
     } else if (id == none) {
@@ -180,7 +180,7 @@ void ArpaReader::read_row(std::string_view line) {
     level.rows[at + i] = id;
   }
   if (const std::string_view field = next_field(line); !field.empty())
-    if (!read_number(field, log_backoff) || log_backoff > 30) fail("a back-off weight is no number");
+    if (!read_number(field, log_backoff) || log_backoff > 30) fail("a back-off weight is not a number");
   if (!next_field(line).empty())
     fail("there is more on the line than " + std::to_string(order) + " words and a weight");
   level.log_probability.push_back(std::min(log_probability, 0.0F));
@@ -229,8 +229,8 @@ std::shared_ptr<const BackoffTable> ArpaReader::build(bool double_precision, std
       std::move(shape), std::move(levels), threads, [&](std::size_t order, std::size_t index, RowProblem problem) {
         std::string what("this ");
         what.append(std::to_string(order)).append("-gram ");
-        what.append(problem == RowProblem::duplicate ? "stands twice in the file"
-                                                     : "goes on from words that are no n-gram of the file");
+        what.append(problem == RowProblem::duplicate ? "occurs twice in the file"
+                                                     : "continues words that are not an n-gram of the file");
         fail_at(lines[order - 1][index], what);
       });
 }

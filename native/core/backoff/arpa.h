@@ -44,7 +44,7 @@ class ArpaReader {
   [[noreturn]] void fail_at(std::uint64_t line, const std::string& what) const;
 
   Part part_ = Part::before;
-  std::string rest_;  // of a line that the next block goes on with
+  std::string rest_;  // of a line that continues in the next block
   std::uint64_t line_ = 0;
   std::vector<std::uint64_t> expected_;  // rows by order
   std::vector<Level> levels_;

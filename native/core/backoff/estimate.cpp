@@ -81,7 +81,7 @@ void check_plan(const Counts& counts, const EstimatePlan& plan) {
   if (plan.shape.sequence) {
     for (std::size_t j = 0; j < counts.levels(); ++j)
       if (counts.shape().widths[j] != counts.levels() - 1 - j)
-        throw Error(ErrorCode::chain, "a sequence chain drops one word a level, down to none");
+        throw Error(ErrorCode::chain, "a sequence chain drops one word per level, down to none");
   }
 }
 
@@ -254,7 +254,7 @@ class Estimator {
       const Key<W>& row = key(j, i);
       const std::uint32_t outcome = layout_.column(row, 0);
       if (last && plan_.shape.base_size != 0 && outcome >= plan_.shape.base_size)
-        throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
+        throw Error(ErrorCode::argument, "an outcome was counted that is outside the uniform base");
       const std::uint32_t link = last || state_.empty() ? empty_context : state_[parent];
       double weight = not_a_context;
       if (above != nullptr) {
@@ -303,12 +303,12 @@ class Estimator {
     return above.masses.extended(to) ? to : no_position;
   }
 
-  // Contexts of level j - 1 that are no row of level j: only a first word can be one, such as <s>.
+  // Contexts of level j - 1 that are not rows of level j: only a first word can be one, such as <s>.
   void pass_contexts(std::size_t j, PreparedLevel& above, std::size_t from, std::size_t to, RowBatch& rows,
                      std::size_t entries) {
     for (std::size_t g = from; g < to; ++g) {
       if (!above.masses.extended(g)) continue;
-      if (width(j) != 0) throw Error(ErrorCode::chain, "the events are no n-grams of sequences");
+      if (width(j) != 0) throw Error(ErrorCode::chain, "the events are not n-grams of sequences");
       const std::uint32_t word = layout_.column(context_key(j - 1, above.contexts, g), 1);
       // It leads on, and has its share of the base.
       const double share = word < plan_.shape.base_size

@@ -297,12 +297,12 @@ class StreamedEstimator {
     const auto entry_count = static_cast<std::uint32_t>(counts_.size(j));
     std::uint32_t carriers = 0;
     std::size_t context = 0;
-    // Contexts above that are no entry: only a first word can be one, such as <s>.
+    // Contexts above that are not entries: only a first word can be one, such as <s>.
     const auto pass_context = [&] {
       const Context& passed = above->contexts[context];
       std::uint32_t rank = none;
       if (passed.extended) {
-        if (width(j) != 0) throw Error(ErrorCode::chain, "the events are no n-grams of sequences");
+        if (width(j) != 0) throw Error(ErrorCode::chain, "the events are not n-grams of sequences");
         const std::uint32_t word = layout_.column(passed.key, 1);
         const double share = word < plan_.shape.base_size
                                  ? builder_.shape().empty_weight / static_cast<double>(plan_.shape.base_size)
@@ -334,7 +334,7 @@ class StreamedEstimator {
       const double value = std::min(1.0, share.mass + share.weight * lower);
       if (j > 0) p.add(value);
       if (last && plan_.shape.base_size != 0 && outcome >= plan_.shape.base_size)
-        throw Error(ErrorCode::argument, "an outcome was counted that the uniform base does not have");
+        throw Error(ErrorCode::argument, "an outcome was counted that is outside the uniform base");
       const std::uint32_t link = last || state_is_empty_ ? empty_context : state_[parent.rank()];
       const bool kept = plan_.levels[j].min_count <= 1 || entry.tokens() >= plan_.levels[j].min_count;
       double weight = not_a_context;
@@ -381,7 +381,7 @@ class StreamedEstimator {
     state_is_empty_ = above == nullptr;
     if (above == nullptr) return;
     places.finish();
-    // Owners ascend with the entries, but for words that are no entries: those come last in rank.
+    // Owners ascend with the entries, but for words that are not entries: those come last in rank.
     const std::uint64_t start = builder_.start(width(j) + 1);
     std::vector<std::uint32_t> carried;  // positions of these words, in their order
     StoredArrayWriter<std::uint32_t> state(folder_), own_positions(folder_);

@@ -31,8 +31,8 @@ void check_numbers(const TableShape& shape) {
     bad_table("the table needs a slot for every first context");
   if (shape.base_size > shape.outcomes) bad_table("the base of the table is larger than its outcomes");
   if (shape.sequence) {
-    if (shape.pad >= shape.outcomes) bad_table("the pad of the table is no outcome");
-    if (shape.levels() != std::size_t{width} + 1) bad_table("a table of sequences drops one word a level");
+    if (shape.pad >= shape.outcomes) bad_table("the pad of the table is not an outcome");
+    if (shape.levels() != std::size_t{width} + 1) bad_table("a table of sequences drops one word per level");
   }
 }
 

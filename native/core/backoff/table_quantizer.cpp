@@ -321,7 +321,7 @@ class Quantizer {
 
 QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads,
                         const ProgressCallback& progress) {
-  if (bits != 8 && bits != 16) throw Error(ErrorCode::argument, "codes have 8 or 16 bits");
+  if (bits != 8 && bits != 16) throw Error(ErrorCode::argument, "codes must have 8 or 16 bits");
   if (table.shape().coded()) throw Error(ErrorCode::argument, "the values of the table are codes already");
   return Quantizer(table, bits, threads, progress).run();
 }

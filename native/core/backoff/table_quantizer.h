@@ -1,9 +1,9 @@
 // From a table of floats to one of codes: rows, index and links stay as they are, and every
 // probability and weight becomes the code of the bin that it falls into.
 //
-// Bins of a region hold about as much each, half by the number of values and half by their range, and
+// Bins of a region are about equally full, half by the number of values and half by their range, and
 // stand for the mean of their logarithms. What a value means is kept: 0, 1 and -1, the mark of an
-// absent entry, that of a row which is no context, and the sign of a probability. A region with no
+// absent entry, that of a row that is not a context, and the sign of a probability. A region with no
 // more different values than codes is exact, to single precision.
 #pragma once
 

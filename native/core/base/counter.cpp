@@ -143,7 +143,7 @@ template class SortedEventsWriter<max_key_words>;
 
 EventCounter::EventCounter(std::size_t columns, std::size_t threads, std::size_t run_rows, MemoryLimit limit)
     : layout_(std::vector<unsigned>(columns, 0)), run_rows_(run_rows), limit_(std::move(limit)), pool_(threads) {
-  if (columns == 0) throw Error(ErrorCode::argument, "an event has at least one column");
+  if (columns == 0) throw Error(ErrorCode::argument, "an event needs at least one column");
   // A run and what is left of it after adding up equal rows.
   if (limit_.bytes != 0) run_rows_ = std::min(run_rows_, limit_.bytes / (4 * 4 * sizeof(std::uint64_t)));
   run_rows_ = std::max<std::size_t>(run_rows_, 1024);
@@ -204,7 +204,7 @@ void EventCounter::add(const std::uint32_t* rows, std::size_t count, const std::
 void EventCounter::add_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                                  std::uint32_t end, std::uint32_t pad) {
   if (starts.empty() || starts.back() > ids.size()) throw Error(ErrorCode::argument, "starts do not fit the word ids");
-  if (!std::is_sorted(starts.begin(), starts.end())) throw Error(ErrorCode::argument, "starts must not fall");
+  if (!std::is_sorted(starts.begin(), starts.end())) throw Error(ErrorCode::argument, "starts must not decrease");
   const std::size_t columns = layout_.columns();
   std::uint32_t largest = std::max(end, columns > 1 ? pad : end);
   for (const std::uint32_t id : ids.subspan(starts.front(), starts.back() - starts.front()))
@@ -228,7 +228,7 @@ void EventCounter::add_sequences(std::span<const std::uint32_t> ids, std::span<c
 
 void EventCounter::merge(const SortedEvents& other) {
   if (other.layout().columns() != layout_.columns())
-    throw Error(ErrorCode::argument, "the counts to merge have another number of columns");
+    throw Error(ErrorCode::argument, "the counts to merge have a different number of columns");
   if (other.rows() == 0) return;
   std::vector<std::uint32_t> largest(layout_.columns());
   for (std::size_t i = 0; i < largest.size(); ++i) {
@@ -295,7 +295,7 @@ void check_sorted(const SortedEvents& events, const std::vector<std::uint32_t>& 
       if (events.counts()[i] == 0) refuse(i, "was never counted");
       if (!(slice<W>(keys[i], 0, layout.total()) == keys[i])) refuse(i, "has more bits than its columns");
       for (std::size_t c = 0; c < layout.columns(); ++c)
-        if (layout.column(keys[i], c) > largest[c]) refuse(i, "holds an id that is too large");
+        if (layout.column(keys[i], c) > largest[c]) refuse(i, "contains an id that is too large");
       total += events.counts()[i];
     }
   });

@@ -22,7 +22,7 @@ class SortedEvents {
   SortedEvents() = default;
   SortedEvents(KeyLayout layout, std::uint64_t total, std::shared_ptr<const StoredBytes> keys,
                std::shared_ptr<const StoredBytes> counts);
-  // Arrays of somebody else, who has checked them.
+  // Arrays owned and checked by the caller.
   SortedEvents(KeyLayout layout, std::uint64_t total, std::size_t rows, const std::uint64_t* keys,
                const std::uint32_t* counts, std::shared_ptr<const void> owner);
 

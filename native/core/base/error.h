@@ -70,14 +70,14 @@ constexpr std::string_view code_name(ErrorCode code) {
 constexpr std::string_view code_sentence(ErrorCode code) {
   switch (code) {
     case ErrorCode::unbalanced: return "a bracket is opened and not closed (within 32 MiB), or closed and never opened";
-    case ErrorCode::text_outside: return "a token stands outside any tree";
-    case ErrorCode::mixed: return "a word stands beside a bracketed child";
-    case ErrorCode::multi_word: return "two words stand under one tag";
+    case ErrorCode::text_outside: return "a token is outside any tree";
+    case ErrorCode::mixed: return "a word is next to a bracketed child";
+    case ErrorCode::multi_word: return "two words are under one tag";
     case ErrorCode::no_word: return "a label has nothing below it";
     case ErrorCode::empty_label: return "an inner node has no label";
     case ErrorCode::depth: return "brackets are nested deeper than max_depth";
     case ErrorCode::encoding: return "the text is not valid UTF-8";
-    case ErrorCode::reserved_char: return "a category holds one of the reserved characters @ + ^ | \\";
+    case ErrorCode::reserved_char: return "a category contains one of the reserved characters @ + ^ | \\";
     case ErrorCode::too_large: return "the input is larger than the kernel can index";
     case ErrorCode::argument: return "an argument has an impossible value";
     case ErrorCode::forked: return "a stream opened before a fork was used after it";
@@ -85,13 +85,13 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::overflow: return "a count does not fit into 32 bits";
     case ErrorCode::chain: return "the levels of a back-off chain do not follow from each other";
     case ErrorCode::no_data: return "there is nothing to count";
-    case ErrorCode::table: return "a stored table is not what it says it is";
+    case ErrorCode::table: return "a saved table does not fit its description";
     case ErrorCode::arpa: return "an ARPA file is malformed";
-    case ErrorCode::reserved_symbol: return "a text holds <s> or </s> as a word";
-    case ErrorCode::bad_token: return "a word is empty, holds white space, or is no valid Unicode";
+    case ErrorCode::reserved_symbol: return "a text contains <s> or </s> as a word";
+    case ErrorCode::bad_token: return "a word is empty, contains white space, or is not valid Unicode";
     case ErrorCode::spill: return "temporary files cannot be written or read";
-    case ErrorCode::yield_mismatch: return "a tree has other words than its sentence";
-    case ErrorCode::not_a_number: return "a sum is no finite number";
+    case ErrorCode::yield_mismatch: return "a tree and its sentence have different words";
+    case ErrorCode::not_a_number: return "a sum is NaN or infinite";
   }
   return "the kernel failed";
 }

@@ -34,7 +34,7 @@ class KeyLayout {
   explicit KeyLayout(std::vector<unsigned> bits) : bits_(std::move(bits)), offset_{0} {
     for (const unsigned width : bits_) offset_.push_back(offset_.back() + width);
     if (words() > max_key_words)
-      throw Error(ErrorCode::too_large, "an event needs " + std::to_string(total()) + " bits, and keys hold " +
+      throw Error(ErrorCode::too_large, "an event needs " + std::to_string(total()) + " bits, and keys have " +
                                             std::to_string(64 * max_key_words) + "; use a smaller order");
   }
 

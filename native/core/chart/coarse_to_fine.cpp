@@ -84,18 +84,18 @@ ChartParser::ChartParser(std::vector<ParserLevel> levels) : levels_(std::move(le
     const std::vector<std::uint32_t>& counts = levels_[i].lexicon->counts();
     need(counts.size() == grammar.symbols() && levels_[i].lexicon->phrasal() == grammar.phrasal() &&
              levels_[i].lexicon->words() == levels_[0].lexicon->words(),
-         "a lexicon and its grammar have other symbols");
+         "a lexicon and its grammar differ in symbols");
     for (std::uint32_t symbol = 0; symbol < grammar.symbols(); ++symbol)
-      need(counts[symbol] == grammar.count(symbol), "a lexicon and its grammar have other subcategories");
+      need(counts[symbol] == grammar.count(symbol), "a lexicon and its grammar differ in subcategories");
     if (i == 0) continue;
     const ChartGrammar<float>& before = *levels_[i - 1].grammar;
     need(grammar.symbols() == before.symbols() && levels_[i].parent.size() == grammar.numbers(),
-         "two levels do not have the same symbols");
+         "two levels differ in symbols");
     for (std::uint32_t symbol = 0; symbol < grammar.symbols(); ++symbol)
       for (std::uint32_t n = grammar.number(symbol); n < grammar.number(symbol) + grammar.count(symbol); ++n)
         need(levels_[i].parent[n] >= before.number(symbol) &&
                  levels_[i].parent[n] < before.number(symbol) + before.count(symbol),
-             "a subcategory comes from another symbol's");
+             "a subcategory comes from one of another symbol");
   }
 }
 
@@ -191,14 +191,13 @@ ChartOutcome ChartParser::attempt(const ParserOptions& options, double shift, Wo
 
 Parse ChartParser::parse(std::span<const std::uint32_t> words, const ParserOptions& options,
                          Workspace& workspace) const {
-  if (options.thresholds.size() != levels_.size())
-    throw Error(ErrorCode::argument, "there is not one threshold for each level");
+  if (options.thresholds.size() != levels_.size()) throw Error(ErrorCode::argument, "every level needs one threshold");
   Parse out;
   workspace.words.resize(levels_.size());
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     workspace.words[level].resize(words.size());
     for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i] >= levels_[level].lexicon->words()) throw Error(ErrorCode::argument, "a word id is not known");
+      if (words[i] >= levels_[level].lexicon->words()) throw Error(ErrorCode::argument, "a word id is out of range");
       levels_[level].lexicon->look_up(words[i], workspace.words[level][i]);
     }
   }

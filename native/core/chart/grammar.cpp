@@ -25,7 +25,7 @@ void check_rules(const GrammarArrays& arrays, std::span<const std::int32_t> rule
     std::size_t block = 1;
     for (std::size_t k = 0; k < width; ++k) {
       const std::int32_t symbol = rules[i + k];
-      if (symbol < 0 || symbol >= symbols) fail("names a symbol that does not exist");
+      if (symbol < 0 || symbol >= symbols) fail("names a symbol that is out of range");
       if (k > 0 && symbol == 0) fail("has its root on the right side of a rule");
       block *= static_cast<std::size_t>(arrays.substates[static_cast<std::size_t>(symbol)]);
     }
@@ -38,9 +38,9 @@ void check_rules(const GrammarArrays& arrays, std::span<const std::int32_t> rule
     total += block;
     if (total > weights.size()) break;
   }
-  if (total != weights.size()) fail("has another number of weights than its rules need");
+  if (total != weights.size()) fail("does not have the number of weights that its rules need");
   for (const double weight : weights)
-    if (!(weight >= 0) || !std::isfinite(weight)) fail("has a weight that is negative or no number");
+    if (!(weight >= 0) || !std::isfinite(weight)) fail("has a weight that is negative, NaN or infinite");
 }
 
 std::vector<std::uint32_t> starts_of(const std::vector<std::uint32_t>& sorted, std::size_t groups) {

@@ -14,7 +14,7 @@ namespace treelm {
 // The arrays of a grammar as they are stored; blocks of weights are k_A x k_B (x k_C), row by row.
 struct GrammarArrays {
   std::uint32_t phrasal = 0;
-  std::span<const std::int32_t> substates;     // one a symbol
+  std::span<const std::int32_t> substates;     // one per symbol
   std::span<const std::int32_t> unary_rules;   // rows of 2
   std::span<const std::int32_t> binary_rules;  // rows of 3
   std::span<const double> unary_weights, binary_weights;

@@ -15,7 +15,7 @@ void check_fit(const ChartGrammar<double>& grammar, const ChartLexicon& lexicon)
   bool fits = lexicon.counts().size() == grammar.symbols() && lexicon.phrasal() == grammar.phrasal();
   for (std::uint32_t symbol = 0; fits && symbol < grammar.symbols(); ++symbol)
     fits = lexicon.counts()[symbol] == grammar.count(symbol);
-  if (!fits) throw Error(ErrorCode::argument, "a lexicon and its grammar have other symbols or subcategories");
+  if (!fits) throw Error(ErrorCode::argument, "a lexicon and its grammar differ in symbols or subcategories");
 }
 
 template <class Chart>
@@ -35,12 +35,12 @@ InsideScorer::InsideScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
       plain_(std::move(plain)),
       lexicon_(std::move(lexicon)),
       plain_lexicon_(std::move(plain_lexicon)) {
-  if (!grammar_ || !lexicon_) throw Error(ErrorCode::argument, "there is no grammar or no lexicon");
+  if (!grammar_ || !lexicon_) throw Error(ErrorCode::argument, "the grammar or the lexicon is missing");
   if (!plain_ || !plain_lexicon_) plain_ = grammar_, plain_lexicon_ = lexicon_;
   check_fit(*grammar_, *lexicon_);
   check_fit(*plain_, *plain_lexicon_);
   if (!plain_->is_plain() || plain_->symbols() != grammar_->symbols() || lexicon_->words() != plain_lexicon_->words())
-    throw Error(ErrorCode::argument, "the plain grammar is not that of the other without its subcategories");
+    throw Error(ErrorCode::argument, "the plain grammar must be the other one without its subcategories");
 }
 
 double InsideScorer::score(std::span<const std::uint32_t> words, const ChartLimits& limits,
@@ -92,7 +92,7 @@ void InsideScorer::look_up(const ChartLexicon& lexicon, std::span<const std::uin
                            std::vector<TagScores>& out) const {
   out.resize(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] >= lexicon.words()) throw Error(ErrorCode::argument, "a word id is not known");
+    if (words[i] >= lexicon.words()) throw Error(ErrorCode::argument, "a word id is out of range");
     lexicon.look_up(words[i], out[i]);
   }
 }

@@ -36,7 +36,7 @@ void check_visible_labels(const VisibleLabels& visible, std::uint32_t symbols, s
   const auto& start = visible.start;
   bool fits = start.size() == std::size_t{symbols} + 1 && start.front() == 0 && start.back() == visible.label.size();
   for (std::size_t i = 0; fits && i < symbols; ++i) fits = start[i] + (i >= phrasal ? 1 : 0) <= start[i + 1];
-  if (!fits) throw Error(ErrorCode::argument, "the visible labels are not those of the grammar's symbols");
+  if (!fits) throw Error(ErrorCode::argument, "the visible labels do not fit the symbols of the grammar");
 }
 
 template <class T>

@@ -49,8 +49,7 @@ LeftCorners::LeftCorners(const ChartGrammar<double>& grammar) : leaving_(grammar
       }
     }
     if (has_cycle && !invert_rest(std::move(inner), n, component.sums))
-      throw Error(ErrorCode::argument,
-                  "derivations of the grammar go on to the left for ever, so prefixes have no sum");
+      throw Error(ErrorCode::argument, "the grammar recurses to the left for ever, so prefixes have no sum");
     component.members = std::move(members);
     components_.push_back(std::move(component));
   }

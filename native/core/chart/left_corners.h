@@ -11,7 +11,7 @@ namespace treelm {
 class LeftCorners {
  public:
   // For grammars without subcategories. Throws Error(argument) if chains of left corners have no sum, that is if
-  // the grammar goes on to the left for ever, or if too many phrases lie on one cycle.
+  // the grammar recurses to the left for ever, or if too many phrases lie on one cycle.
   explicit LeftCorners(const ChartGrammar<double>& grammar);
   // Given the weights with which symbols begin, adds those with which they begin as left corners of others; gives
   // the multiplications it took.

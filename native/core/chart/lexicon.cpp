@@ -20,8 +20,8 @@ ChartLexicon::ChartLexicon(const LexiconArrays& arrays) : phrasal_(arrays.phrasa
   }
   open_first_.push_back(0);
   for (std::size_t tag = phrasal_; tag < symbols; ++tag) open_first_.push_back(open_first_.back() + count_[tag]);
-  need(arrays.open_scores.size() == open_first_.back(), "has not one open score for each subcategory");
-  need(arrays.entry_starts.size() == arrays.openness.size() + 1, "has not one list of entries for each word");
+  need(arrays.open_scores.size() == open_first_.back(), "lacks an open score for a subcategory, or has too many");
+  need(arrays.entry_starts.size() == arrays.openness.size() + 1, "lacks a list of entries for a word, or has too many");
   need(arrays.openness.size() < (std::size_t{1} << 31), "has too many words");
   std::int64_t before = 0;
   for (const std::int64_t start : arrays.entry_starts) {
@@ -30,20 +30,22 @@ ChartLexicon::ChartLexicon(const LexiconArrays& arrays) : phrasal_(arrays.phrasa
     before = start;
     entry_first_.push_back(static_cast<std::uint64_t>(start));
   }
-  need(entry_first_.front() == 0 && entry_first_.back() == arrays.entry_symbols.size(), "has entries of no word");
+  need(entry_first_.front() == 0 && entry_first_.back() == arrays.entry_symbols.size(),
+       "has entries that belong to no word");
   score_first_.push_back(0);
   for (const std::int32_t tag : arrays.entry_symbols) {
     need(tag >= static_cast<std::int32_t>(phrasal_) && static_cast<std::size_t>(tag) < symbols,
-         "has an entry that is no tag");
+         "has an entry that is not a tag");
     entry_tag_.push_back(static_cast<std::uint32_t>(tag));
     score_first_.push_back(score_first_.back() + count_[static_cast<std::size_t>(tag)]);
   }
   for (std::size_t word = 0; word < arrays.openness.size(); ++word)
     for (std::uint64_t entry = entry_first_[word] + 1; entry < entry_first_[word + 1]; ++entry)
       need(entry_tag_[entry - 1] < entry_tag_[entry], "has tags of a word that are not in ascending order");
-  need(arrays.entry_scores.size() == score_first_.back(), "has another number of scores than its entries need");
+  need(arrays.entry_scores.size() == score_first_.back(), "does not have the number of scores that its entries need");
   for (const auto values : {arrays.entry_scores, arrays.openness, arrays.open_scores})
-    for (const double value : values) need(value >= 0 && std::isfinite(value), "has a score that is no score");
+    for (const double value : values)
+      need(value >= 0 && std::isfinite(value), "has a score that is negative, NaN or infinite");
   scores_.assign(arrays.entry_scores.begin(), arrays.entry_scores.end());
   openness_.assign(arrays.openness.begin(), arrays.openness.end());
   open_.assign(arrays.open_scores.begin(), arrays.open_scores.end());

@@ -199,12 +199,12 @@ double PrefixScorer::next_sum(const Column& column, const TagScores& word) const
 }
 
 void PrefixScorer::look_up(std::uint32_t word, TagScores& out) const {
-  if (word >= lexicon_->words()) throw Error(ErrorCode::argument, "a word id is not known");
+  if (word >= lexicon_->words()) throw Error(ErrorCode::argument, "a word id is out of range");
   lexicon_->look_up(word, out);
 }
 
 void PrefixScorer::check_own(const PrefixChart& chart) const {
-  if (chart.grammar_ != grammar_) throw Error(ErrorCode::argument, "the chart is that of another grammar");
+  if (chart.grammar_ != grammar_) throw Error(ErrorCode::argument, "the chart belongs to another grammar");
 }
 
 PrefixChart PrefixScorer::extend(const PrefixChart& chart, std::uint32_t word) const {

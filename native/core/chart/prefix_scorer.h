@@ -1,6 +1,6 @@
 // Probabilities of prefixes under a probabilistic context-free grammar, exact (Jelinek and Lafferty 1991;
 // Stolcke 1995): chains of left corners are summed once, so no derivation is cut off. The chart grows by
-// one column a word, and columns are shared by all charts that begin with the same words.
+// one column per word, and columns are shared by all charts that begin with the same words.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ class PrefixChart {
 class PrefixScorer {
  public:
   // For grammars without subcategories. Throws Error(argument) if left corners have no sum, that is if
-  // the grammar goes on to the left for ever.
+  // the grammar recurses to the left for ever.
   PrefixScorer(std::shared_ptr<const ChartGrammar<double>> grammar, std::shared_ptr<const ChartLexicon> lexicon);
 
   // The chart of no words, and a chart with one word more. Throws Error(argument) for a chart of another

@@ -32,8 +32,8 @@ void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t wo
   check_starts(lists.tree_start, lists.label.size(), "lists of trees: the starts of trees do not fit the nodes");
   check_starts(lists.list_start, lists.score.size(), "lists of trees: the starts of lists do not fit the trees");
   check_starts(lists.word_start, words, "lists of trees: the starts of sentences do not fit the words");
-  require(lists.tree_start.size() == lists.score.size() + 1, "there is not one score for each tree");
-  require(lists.word_start.size() == lists.list_start.size(), "there is not one list for each sentence");
+  require(lists.tree_start.size() == lists.score.size() + 1, "every tree needs one score");
+  require(lists.word_start.size() == lists.list_start.size(), "every sentence needs one list");
   for (const std::uint32_t label : lists.label) require(label < labels, "a label is out of range");
   std::vector<std::uint64_t> ends;
   for (std::size_t sentence = 0; sentence + 1 < lists.list_start.size(); ++sentence) {
@@ -52,7 +52,7 @@ void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t wo
           ends.push_back(node + lists.size[node]);
         }
       }
-      require(leaves == length, "a tree has not the words of its sentence");
+      require(leaves == length, "a tree and its sentence differ in length");
     }
   }
 }

@@ -24,7 +24,7 @@ struct TreeLists {
 // and every tree has as many words as its sentence. The labels and words themselves are not looked at.
 void check_tree_lists(const TreeLists& lists, std::size_t labels, std::size_t words);
 
-// One tree a line: with `scores` its score, a tab, and the tree, and a blank line behind every
+// One tree per line: with `scores` its score, a tab, and the tree, and a blank line behind every
 // sentence; else trees alone, and a blank line for an empty list. The arrays must have been checked.
 std::string write_tree_lists(const TreeLists& lists, bool scores);
 

@@ -27,20 +27,20 @@ void WeightedTree::clear() {
 
 void check_weighted_grammar(const WeightedGrammar& grammar) {
   need(grammar.rules.size() == 3 * grammar.weights.size() && grammar.root_weights.size() == grammar.symbols,
-       "there is not one weight for each rule and each symbol");
+       "every rule and every symbol needs one weight");
   for (const std::int32_t symbol : grammar.rules)
-    need(symbol >= 0 && static_cast<std::uint32_t>(symbol) < grammar.symbols, "a rule names no symbol");
-  for (const double weight : grammar.weights) need(std::isfinite(weight), "a weight is no number");
+    need(symbol >= 0 && static_cast<std::uint32_t>(symbol) < grammar.symbols, "a symbol of a rule is out of range");
+  for (const double weight : grammar.weights) need(std::isfinite(weight), "a weight is NaN or infinite");
   for (const double weight : grammar.root_weights)
-    need(!std::isnan(weight) && weight < std::numeric_limits<double>::infinity(), "a weight is no number");
+    need(!std::isnan(weight) && weight < std::numeric_limits<double>::infinity(), "a weight is NaN or infinite");
 }
 
 void check_weighted_tags(std::size_t symbols, const WeightedTags& words) {
   need(starts_fit(words.starts, words.tags.size()) && words.tags.size() == words.weights.size(),
        "the tags of words do not fit together");
   for (const std::int32_t tag : words.tags)
-    need(tag >= 0 && static_cast<std::size_t>(tag) < symbols, "a tag is no symbol");
-  for (const double weight : words.weights) need(std::isfinite(weight), "a weight is no number");
+    need(tag >= 0 && static_cast<std::size_t>(tag) < symbols, "a tag is out of range");
+  for (const double weight : words.weights) need(std::isfinite(weight), "a weight is NaN or infinite");
 }
 
 void plain_weighted_tree(const WeightedGrammar& grammar, const WeightedTags& words, WeightedTree& found) {

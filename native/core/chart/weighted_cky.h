@@ -14,7 +14,7 @@ namespace treelm {
 struct WeightedGrammar {
   std::uint32_t symbols = 0;
   std::span<const std::int32_t> rules;   // rows (A, B, C); their order decides between equals
-  std::span<const double> weights;       // one a rule
+  std::span<const double> weights;       // one per rule
   std::span<const double> root_weights;  // per symbol; minus infinity where it may not be the top
 };
 
@@ -56,7 +56,7 @@ struct WeightedItem {
   }
 };
 
-// Refuse what does not fit together, and weights that are no numbers.
+// Refuse what does not fit together, and weights that are NaN or infinite.
 void check_weighted_grammar(const WeightedGrammar& grammar);
 void check_weighted_tags(std::size_t symbols, const WeightedTags& words);
 

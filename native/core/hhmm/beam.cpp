@@ -39,7 +39,7 @@ void put(std::string& out, std::uint64_t number) {
   out.push_back(static_cast<char>(number));
 }
 
-[[noreturn]] void damaged() { throw Error(ErrorCode::table, "these bytes are no state"); }
+[[noreturn]] void damaged() { throw Error(ErrorCode::table, "these bytes are not a saved state"); }
 
 class Bytes {
  public:

@@ -40,7 +40,7 @@ HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
   if (depth_ < 1 || depth_ > largest_stack_depth) wrong("the depth of the stack is out of range");
   if (phrasal_ < 1 || phrasal_ >= symbols_ || symbols_ > (1u << 30) || end_ < phrasal_ || end_ >= symbols_)
     wrong("the numbers of symbols do not fit together");
-  if (!(end_share_ >= 0 && end_share_ <= 1)) wrong("the share of sentence ends is no probability");
+  if (!(end_share_ >= 0 && end_share_ <= 1)) wrong("the share of sentence ends is not a probability");
   copy_rows(arrays);
   copy_words(arrays);
   index_rules(arrays);
@@ -48,19 +48,22 @@ HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
 
 void HhmmGrammar::copy_rows(const HhmmArrays& arrays) {
   if (arrays.row_of.size() != std::size_t{symbols_} * (depth_ + 2)) wrong("rows of progeny are missing");
-  if (arrays.row_symbol.size() != arrays.row_value.size()) wrong("rows of progeny have values missing");
+  if (arrays.row_symbol.size() != arrays.row_value.size()) wrong("the rows of progeny lack values");
   row_start_ = checked_starts(arrays.row_start, arrays.row_symbol.size(), "rows of progeny");
   const auto rows = static_cast<std::int64_t>(row_start_.size()) - 1;
   row_of_.assign(arrays.row_of.begin(), arrays.row_of.end());
   for (const std::int32_t row : row_of_)
-    if (row < -1 || row >= rows) wrong("a row of progeny does not exist");
+    if (row < -1 || row >= rows) wrong("a row of progeny is out of range");
   row_symbol_.reserve(arrays.row_symbol.size());
   for (std::size_t row = 0; row + 1 < row_start_.size(); ++row)
     for (std::size_t i = row_start_[row]; i < row_start_[row + 1]; ++i) {
       const std::int32_t symbol = arrays.row_symbol[i];
-      if (symbol < 0 || static_cast<std::uint32_t>(symbol) >= symbols_) wrong("progeny is no symbol");
-      if (i > row_start_[row] && symbol <= arrays.row_symbol[i - 1]) wrong("progeny is out of order");
-      if (!(arrays.row_value[i] >= 0) || !std::isfinite(arrays.row_value[i])) wrong("progeny is no number");
+      if (symbol < 0 || static_cast<std::uint32_t>(symbol) >= symbols_)
+        wrong("a symbol of a row of progeny is out of range");
+      if (i > row_start_[row] && symbol <= arrays.row_symbol[i - 1])
+        wrong("the symbols of a row of progeny are out of order");
+      if (!(arrays.row_value[i] >= 0) || !std::isfinite(arrays.row_value[i]))
+        wrong("a value of a row of progeny is negative, NaN or infinite");
       row_symbol_.push_back(static_cast<std::uint32_t>(symbol));
     }
   row_value_.assign(arrays.row_value.begin(), arrays.row_value.end());
@@ -81,23 +84,23 @@ void HhmmGrammar::copy_rows(const HhmmArrays& arrays) {
 }
 
 void HhmmGrammar::copy_words(const HhmmArrays& arrays) {
-  if (arrays.word_tag.size() != arrays.word_value.size()) wrong("words have probabilities missing");
+  if (arrays.word_tag.size() != arrays.word_value.size()) wrong("the words lack probabilities");
   word_start_ = checked_starts(arrays.word_start, arrays.word_tag.size(), "words");
-  if (arrays.unigram.size() + 1 != word_start_.size()) wrong("words have frequencies missing");
+  if (arrays.unigram.size() + 1 != word_start_.size()) wrong("the words lack frequencies");
   emissions_.reserve(arrays.word_tag.size());
   for (std::size_t word = 0; word + 1 < word_start_.size(); ++word)
     for (std::size_t i = word_start_[word]; i < word_start_[word + 1]; ++i) {
       const std::int32_t tag = arrays.word_tag[i];
       if (tag < static_cast<std::int32_t>(phrasal_) || tag >= static_cast<std::int32_t>(symbols_) ||
           static_cast<std::uint32_t>(tag) == end_)
-        wrong("a word has something that is no tag");
+        wrong("a tag of a word is out of range");
       if (i > word_start_[word] && tag <= arrays.word_tag[i - 1]) wrong("the tags of a word are out of order");
-      if (!is_probability(arrays.word_value[i])) wrong("a word has something that is no probability");
+      if (!is_probability(arrays.word_value[i])) wrong("an emission probability of a word is not a probability");
       emissions_.push_back({static_cast<std::uint32_t>(tag), arrays.word_value[i]});
     }
   unigram_.assign(arrays.unigram.begin(), arrays.unigram.end());
   for (const double value : unigram_)
-    if (!is_probability(value)) wrong("the frequency of a word is no probability");
+    if (!is_probability(value)) wrong("the frequency of a word is not a probability");
 }
 
 void HhmmGrammar::index_rules(const HhmmArrays& arrays) {
@@ -105,27 +108,27 @@ void HhmmGrammar::index_rules(const HhmmArrays& arrays) {
   const std::size_t count = arrays.rules.size() / 3;
   const std::size_t levels = depth_ + 1;
   if (arrays.left.size() != count * levels || arrays.right.size() != count * levels)
-    wrong("rules have probabilities missing");
+    wrong("the rules lack probabilities");
   for (const std::span<const double> values : {arrays.left, arrays.right})
     for (const double value : values)
-      if (!is_probability(value)) wrong("a rule has something that is no probability");
+      if (!is_probability(value)) wrong("the probability of a rule is not a probability");
   std::vector<std::array<std::uint32_t, 3>> rules(count);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t part = 0; part < 3; ++part) {
       const std::int32_t symbol = arrays.rules[3 * i + part];
-      if (symbol < 0 || static_cast<std::uint32_t>(symbol) >= symbols_) wrong("a rule has something that is no symbol");
+      if (symbol < 0 || static_cast<std::uint32_t>(symbol) >= symbols_) wrong("a symbol of a rule is out of range");
       rules[i][part] = static_cast<std::uint32_t>(symbol);
     }
     const auto [parent, left, right] = rules[i];
-    if (parent >= phrasal_) wrong("a tag stands on the left side of a rule");
+    if (parent >= phrasal_) wrong("a tag is the left-hand side of a rule");
     if (left == 0 || right == 0 || left == end_ || (right == end_) != (parent == 0))
-      wrong("the top or the end of the sentence stands where it cannot");
+      wrong("the top or the end of the sentence is in an impossible place");
   }
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rules[a] < rules[b]; });
   for (std::size_t i = 1; i < count; ++i)
-    if (rules[order[i]] == rules[order[i - 1]]) wrong("a rule stands twice");
+    if (rules[order[i]] == rules[order[i - 1]]) wrong("a rule occurs twice");
   cross_start_.assign(symbols_ + 1, 0);
   cross_value_.resize(count * levels);
   for (std::size_t i = 0; i < count; ++i) {

@@ -27,7 +27,7 @@ struct HhmmArrays {
   std::span<const std::int64_t> word_start;
   std::span<const std::int32_t> word_tag;  // ascending in a word
   std::span<const double> word_value;
-  std::span<const double> unigram;  // one a word
+  std::span<const double> unigram;  // one per word
   double end_share = 0;
 };
 

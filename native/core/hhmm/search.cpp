@@ -20,7 +20,7 @@ double log_or_none(double value) { return value > 0 ? std::log(value) : minus_in
 HhmmSearch::HhmmSearch(std::shared_ptr<const HhmmGrammar> grammar, HhmmOptions options)
     : grammar_(std::move(grammar)), options_(options) {
   if (!(options.ratio >= 0 && options.ratio < 1) || !(options.epsilon >= 0 && options.epsilon < 1))
-    throw Error(ErrorCode::argument, "the ratio of a beam and the share of unigrams lie between 0 and 1");
+    throw Error(ErrorCode::argument, "the ratio of a beam and the share of unigrams must lie in [0, 1)");
   if (options.beam == 0) options_.beam = std::numeric_limits<std::size_t>::max() / 8;
 }
 
@@ -33,7 +33,7 @@ SharedBeam HhmmSearch::initial() const {
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
-  if (word >= grammar_->words()) throw Error(ErrorCode::argument, "there is no such word");
+  if (word >= grammar_->words()) throw Error(ErrorCode::argument, "a word id is out of range");
   return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo().turn_to(word), work);
 }
 

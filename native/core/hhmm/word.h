@@ -1,4 +1,4 @@
-// What a grammar can do with the word that comes next: worked out when asked for, once a word.
+// What a grammar can do with the word that comes next: worked out when asked for, once per word.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ RuleBlocks::RuleBlocks(std::span<const LatentRule> rules, std::span<const std::i
     const auto& [parent, left, right] = rules[r];
     if (parent < 0 || parent >= symbols || left < no_symbol || left >= symbols || right < no_symbol ||
         right >= symbols || (left == no_symbol && right != no_symbol))
-      throw Error(ErrorCode::argument, "rule " + std::to_string(r) + " has a symbol that does not exist");
+      throw Error(ErrorCode::argument, "rule " + std::to_string(r) + " has a symbol that is out of range");
     starts_.push_back(starts_.back() + rows(r) * columns(r));
     if (starts_.back() > max_weights) throw Error(ErrorCode::too_large, "the grammar has too many subcategories");
   }
@@ -77,7 +77,7 @@ void check_weights(const RuleBlocks& blocks, std::span<const double> weights, Th
     bool good = true;
     for (std::size_t i = first; i < last; ++i)
       good &= weights[i] >= 0 && weights[i] <= std::numeric_limits<double>::max();
-    if (!good) throw Error(ErrorCode::argument, "a weight is negative or no number");
+    if (!good) throw Error(ErrorCode::argument, "a weight is negative, NaN or infinite");
   });
 }
 
@@ -94,11 +94,11 @@ std::vector<double> split_rules(const RuleBlocks& before, const RuleBlocks& afte
   check_weights(before, weights, alone);
   if (!(noise >= 0 && noise < 1)) throw Error(ErrorCode::argument, "the noise must lie in [0, 1)");
   if (before.symbols() != after.symbols() || before.size() != after.size())
-    throw Error(ErrorCode::argument, "a split changes neither symbols nor rules");
+    throw Error(ErrorCode::argument, "a split must change neither symbols nor rules");
   for (std::size_t s = 0; s < before.symbols(); ++s) {
     const auto symbol = static_cast<std::int32_t>(s);
     if (after.count(symbol) != before.count(symbol) && after.count(symbol) != 2 * before.count(symbol))
-      throw Error(ErrorCode::argument, "a split doubles the subcategories of a symbol, or leaves them");
+      throw Error(ErrorCode::argument, "a split must double the subcategories of a symbol or leave them alone");
   }
   std::vector<double> result(after.total());
   std::uint64_t place = 0;
@@ -125,14 +125,14 @@ std::vector<double> merge_rules(const RuleBlocks& before, const RuleBlocks& afte
   check_weights(before, weights, alone);
   if (before.symbols() != after.symbols() || before.size() != after.size() || target.size() != before.substates() ||
       share.size() != before.substates())
-    throw Error(ErrorCode::argument, "a merge changes neither symbols nor rules");
+    throw Error(ErrorCode::argument, "a merge must change neither symbols nor rules");
   for (std::size_t s = 0; s < before.symbols(); ++s) {
     const auto symbol = static_cast<std::int32_t>(s);
     const auto first = static_cast<std::int64_t>(after.first_substate(symbol));
     const auto last = first + static_cast<std::int64_t>(after.count(symbol));
     for (std::size_t x = 0; x < before.count(symbol); ++x) {
       const std::int32_t to = target[before.first_substate(symbol) + x];
-      if (to < first || to >= last) throw Error(ErrorCode::argument, "a merge stays within its symbol");
+      if (to < first || to >= last) throw Error(ErrorCode::argument, "a merge must stay within its symbol");
     }
   }
   // Place of a subcategory among those of its symbol afterwards.
@@ -188,7 +188,7 @@ void normalize_rules(const RuleBlocks& blocks, std::span<double> counts, std::sp
 void smooth_rules(const RuleBlocks& blocks, std::span<double> weights, std::span<const std::int32_t> groups,
                   bool others, double phrasal_share, double lexical_share, ThreadPool& pool) {
   check_size(blocks, weights.size());
-  if (groups.size() != blocks.substates()) throw Error(ErrorCode::argument, "there is not one group a subcategory");
+  if (groups.size() != blocks.substates()) throw Error(ErrorCode::argument, "every subcategory needs one group");
   for (const double share : {phrasal_share, lexical_share})
     if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::argument, "a share of smoothing must lie in [0, 1]");
   const std::vector<std::vector<std::size_t>> rules = rules_by_parent(blocks);

@@ -235,7 +235,7 @@ void LatentScores::check_numbers(ThreadPool& pool) const {
   });
   if (smallest != no_child)
     throw Error(ErrorCode::not_a_number,
-                "an expected count of tree " + std::to_string(smallest + 1) + " is no finite number");
+                "an expected count of tree " + std::to_string(smallest + 1) + " is NaN or infinite");
 }
 
 void LatentScores::count_rows(std::span<const std::pair<std::uint32_t, std::uint32_t>> runs, std::size_t first_row,

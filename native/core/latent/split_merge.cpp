@@ -75,14 +75,14 @@ void LatentTrees::check() const {
     has_parent[tree_start_[tree]] = true;
     for (std::uint32_t node = tree_start_[tree]; node < end; ++node) {
       const std::string place = "node " + std::to_string(node) + " of tree " + std::to_string(tree);
-      if (node_rule_[node] >= rules_.size()) fail(place + " has no rule");
+      if (node_rule_[node] >= rules_.size()) fail(place + " has an unknown rule");
       const LatentRule& rule = rules_[node_rule_[node]];
       const auto check_child = [&](std::uint32_t child, std::int32_t symbol) {
-        if ((symbol == no_symbol) != (child == no_child)) fail(place + " has other children than its rule");
+        if ((symbol == no_symbol) != (child == no_child)) fail(place + " has more or fewer children than its rule");
         if (child == no_child) return;
-        if (child <= node || child >= end || has_parent[child]) fail(place + " has an impossible child");
+        if (child <= node || child >= end || has_parent[child]) fail(place + " has a child that is out of place");
         if (node_rule_[child] >= rules_.size() || rules_[node_rule_[child]].parent != symbol)
-          fail(place + " has another child than its rule");
+          fail(place + " has a child that differs from its rule");
         has_parent[child] = true;
       };
       check_child(node_left_[node], rule.left);

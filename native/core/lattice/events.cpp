@@ -62,11 +62,10 @@ void KeyRuns<W>::add(const std::uint32_t* columns, const std::uint32_t* outcomes
     const std::uint32_t* from = columns + i * width;
     for (std::size_t c = 0; c < width; ++c)
       if (from[c] >= limits_[c])
-        throw Error(ErrorCode::argument, "column " + std::to_string(c) + " of an event holds " +
-                                             std::to_string(from[c]) + ", and ids there end before " +
-                                             std::to_string(limits_[c]));
+        throw Error(ErrorCode::argument, "column " + std::to_string(c) + " of an event is " + std::to_string(from[c]) +
+                                             ", and must be below " + std::to_string(limits_[c]));
     if (outcomes[i] >= shape_.outcomes())
-      throw Error(ErrorCode::argument, "an event has an outcome of " + std::to_string(outcomes[i]) +
+      throw Error(ErrorCode::argument, "the outcome of an event is " + std::to_string(outcomes[i]) +
                                            ", and there are " + std::to_string(shape_.outcomes()));
     if (counts[i] < 0) throw Error(ErrorCode::argument, "an event has a negative count");
     for (std::size_t c = 0; c < order.size(); ++c) row[c] = from[order[c]];

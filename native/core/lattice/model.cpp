@@ -32,7 +32,7 @@ LatticeModel::LatticeModel(std::shared_ptr<const LatticeTables> tables, LatticeW
     : tables_(std::move(tables)), weights_(std::move(weights)) {
   if (weights_.stride() != 1 + shape().parents() ||
       weights_.values().size() != shape().size() * weights_.buckets().size() * weights_.stride())
-    throw Error(ErrorCode::table, "there are weights for another lattice");
+    throw Error(ErrorCode::table, "the weights belong to another lattice");
 }
 
 // From the last node down: what a node does not keep goes to its parents.

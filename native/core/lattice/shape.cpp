@@ -56,13 +56,13 @@ void LatticeShape::check() const {
           node.columns.begin() + static_cast<std::ptrdiff_t>(i))
         wrong(name + "looks at a column twice");
       if (topics_ && column == columns_ - 1 && i + 1 != node.columns.size())
-        wrong(name + "has its topic not at the end");
+        wrong(name + "must have its topic at the end");
     }
     if (v > 0 && (node.parents.empty() || node.parents.size() > max_lattice_parents))
       wrong(name + "needs between 1 and 7 parents");
     for (const std::uint32_t parent : node.parents)
       if (parent >= v || !is_part(nodes_[parent].columns, node.columns))
-        wrong(name + "has a parent that is no part of it, or that comes later");
+        wrong(name + "has a parent that is not a part of it, or that comes later");
   }
   if (nodes_.back().columns.size() != columns_) wrong("the last node of a lattice must look at all columns");
 }

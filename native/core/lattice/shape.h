@@ -1,5 +1,5 @@
 // The shape of a lattice of back-off contexts: which columns of an event each node looks at, and
-// which smaller nodes it is smoothed with. A chain is a lattice with one parent a node.
+// which smaller nodes it is smoothed with. A chain is a lattice with one parent per node.
 #pragma once
 
 #include <bit>

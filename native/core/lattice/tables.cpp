@@ -40,15 +40,15 @@ void check_topics(const StemTable::Stored& stored, std::size_t stem) {
     damaged(stem, "has topics without a count");
   for (std::size_t entry = 0; entry < stored.outcomes.size(); ++entry)
     if (!ascends(stored.topics, stored.topic_begin[entry], stored.topic_begin[entry + 1]))
-      damaged(stem, "has topics in no ascending order");
+      damaged(stem, "has topics that do not ascend");
 }
 
 // Whatever a file says, the look-ups stay inside the arrays.
 void check_stored(const StemTable::Stored& stored, const LatticeShape& shape, std::size_t stem) {
-  if (stored.width != shape.stems()[stem].size()) damaged(stem, "has another number of columns");
+  if (stored.width != shape.stems()[stem].size()) damaged(stem, "has a different number of columns");
   check_offsets(stem, stored.begin, stored.outcomes.size(), "contexts");
   const std::size_t contexts = stored.begin.size() - 1;
-  if (stored.keys.size() != contexts * stored.width) damaged(stem, "has keys for another number of contexts");
+  if (stored.keys.size() != contexts * stored.width) damaged(stem, "has keys for a different number of contexts");
   if (stored.width == 0 && contexts > 1) damaged(stem, "has more than one empty context");
   if (stored.counts.size() != stored.outcomes.size() || negative(stored.counts))
     damaged(stem, "has outcomes without a count");
@@ -57,12 +57,12 @@ void check_stored(const StemTable::Stored& stored, const LatticeShape& shape, st
     if (context > 0 && stored.width > 0 &&
         !std::lexicographical_compare(keys + (context - 1) * stored.width, keys + context * stored.width,
                                       keys + context * stored.width, keys + (context + 1) * stored.width))
-      damaged(stem, "has contexts in no ascending order");
+      damaged(stem, "has contexts that do not ascend");
     if (!ascends(stored.outcomes, stored.begin[context], stored.begin[context + 1]))
-      damaged(stem, "has outcomes in no ascending order");
+      damaged(stem, "has outcomes that do not ascend");
   }
   if (std::any_of(stored.outcomes.begin(), stored.outcomes.end(), [&](auto o) { return o >= shape.outcomes(); }))
-    damaged(stem, "has outcomes that do not exist");
+    damaged(stem, "has outcomes that are out of range");
   if (shape.stem_has_topic(stem))
     check_topics(stored, stem);
   else if (!stored.topic_begin.empty() || !stored.topics.empty() || !stored.topic_counts.empty())
@@ -147,7 +147,7 @@ LatticeTables::LatticeTables(LatticeEvents& events, std::int64_t least, const Pr
 }
 
 LatticeTables::LatticeTables(LatticeShape shape, std::vector<StemTable::Stored> stems) : shape_(std::move(shape)) {
-  if (stems.size() != shape_.stems().size()) throw Error(ErrorCode::table, "a lattice has another number of stems");
+  if (stems.size() != shape_.stems().size()) throw Error(ErrorCode::table, "a lattice has a different number of stems");
   for (std::size_t s = 0; s < stems.size(); ++s) {
     check_stored(stems[s], shape_, s);
     stems_.emplace_back(std::move(stems[s]));

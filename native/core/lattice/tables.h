@@ -20,7 +20,7 @@ class LatticeTables {
   // Takes all that was collected. The same as cut(least) afterwards, but a stem is cut as soon as no smaller
   // one is summed up from it any more, so that far less memory is needed.
   explicit LatticeTables(LatticeEvents& events, std::int64_t least = 0, const ProgressCallback& progress = no_progress);
-  // Tables that somebody read from a file: everything is checked, Error(table) if it is no lattice.
+  // Tables read from a file: everything is checked, Error(table) if they are not those of a lattice.
   LatticeTables(LatticeShape shape, std::vector<StemTable::Stored> stems);
 
   const LatticeShape& shape() const { return shape_; }

@@ -24,7 +24,7 @@ std::size_t terms(const LatticeShape& shape, std::size_t node) {
 CountBuckets::CountBuckets(std::vector<std::int64_t> edges) : edges_(std::move(edges)) {
   if (edges_.size() > 200 || (!edges_.empty() && edges_.front() <= 0) ||
       std::adjacent_find(edges_.begin(), edges_.end(), std::greater_equal<>()) != edges_.end())
-    throw Error(ErrorCode::argument, "edges of buckets must be positive and ascend");
+    throw Error(ErrorCode::argument, "the edges of buckets must be positive and ascend");
   for (std::size_t bits = 1; bits <= 64; ++bits) {
     const std::uint64_t smallest = std::uint64_t{1} << (bits - 1);
     const auto edge = std::find_if(edges_.begin(), edges_.end(),
@@ -46,7 +46,7 @@ LatticeWeights::LatticeWeights(const LatticeShape& shape, CountBuckets buckets)
 LatticeWeights::LatticeWeights(const LatticeShape& shape, CountBuckets buckets, std::vector<double> values)
     : buckets_(std::move(buckets)), stride_(1 + shape.parents()), values_(std::move(values)) {
   if (values_.size() != shape.size() * buckets_.size() * stride_)
-    throw Error(ErrorCode::table, "there are weights for another lattice");
+    throw Error(ErrorCode::table, "the weights belong to another lattice");
   for (std::size_t v = 0; v < shape.size(); ++v)
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const double* weights = of(v, b);
@@ -120,11 +120,12 @@ LatticeCheck::LatticeCheck(const LatticeTables& tables, const CountBuckets& buck
     : shape_(tables.shape()), buckets_(buckets.size()), weights_(weights.begin(), weights.end()) {
   const std::size_t events = weights.size(), nodes = shape_.size();
   if (outcomes.size() != events || columns.size() != events * shape_.columns())
-    throw Error(ErrorCode::argument, "columns, outcomes and weights of check events must have one length");
+    throw Error(ErrorCode::argument, "columns, outcomes and weights of check events must have the same length");
   for (std::size_t i = 0; i < events; ++i) {
     if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
-      throw Error(ErrorCode::argument, "the weight of a check event is negative or no number");
-    if (outcomes[i] >= shape_.outcomes()) throw Error(ErrorCode::argument, "a check event has no such outcome");
+      throw Error(ErrorCode::argument, "the weight of a check event is negative, NaN or infinite");
+    if (outcomes[i] >= shape_.outcomes())
+      throw Error(ErrorCode::argument, "the outcome of a check event is out of range");
   }
   frequencies_.resize(events * nodes);
   bucket_of_.resize(events * nodes);
@@ -186,7 +187,7 @@ double LatticeCheck::pass(const LatticeWeights& weights, std::vector<double>* su
       for (std::size_t i = 0; i < part.size(); ++i) (*sums)[i] += part[i];
   }
   const double total = std::accumulate(likelihoods.begin(), likelihoods.end(), 0.0);
-  if (std::isnan(total)) throw Error(ErrorCode::not_a_number, "the likelihood of the check events is no number");
+  if (std::isnan(total)) throw Error(ErrorCode::not_a_number, "the likelihood of the check events is NaN");
   return total;
 }
 

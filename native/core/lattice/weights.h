@@ -39,8 +39,7 @@ class LatticeWeights {
  public:
   // All weights of a node and bucket are the same, that of its own frequency 0 in bucket 0.
   LatticeWeights(const LatticeShape& shape, CountBuckets buckets);
-  // Weights that somebody read from a file, by node, bucket, and (own, parents); Error(table) if
-  // they are none.
+  // Weights read from a file, by node, bucket, and (own, parents); Error(table) unless they add up to 1.
   LatticeWeights(const LatticeShape& shape, CountBuckets buckets, std::vector<double> values);
 
   const CountBuckets& buckets() const { return buckets_; }

@@ -52,7 +52,7 @@ class Reader {
     return value;
   }
   std::size_t left() const { return data_.size(); }
-  [[noreturn]] static void fail() { throw Error(ErrorCode::argument, "these bytes are no state"); }
+  [[noreturn]] static void fail() { throw Error(ErrorCode::argument, "these bytes are not a saved state"); }
 
  private:
   std::string_view data_;

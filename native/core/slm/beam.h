@@ -45,7 +45,7 @@ struct SlmBeam {
   bool same(const SlmBeam& other) const;
   std::uint64_t hash() const;
   std::string to_bytes() const;
-  // Throws if the bytes are no beam at all.
+  // Throws if the bytes are not a beam.
   static SlmBeam from_bytes(std::string_view data);
   // Whether all words and labels are those of a model of this shape.
   bool fits(const SlmShape& shape) const;

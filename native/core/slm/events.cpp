@@ -111,8 +111,7 @@ void count(const SlmShape& shape, const SlmSearch* search, std::span<const doubl
 }  // namespace
 
 std::int64_t fixed_point(double value) {
-  if (!(value >= 0 && value < 0x1.0p33))
-    throw Error(ErrorCode::argument, "a count is negative, too large or no number");
+  if (!(value >= 0 && value < 0x1.0p33)) throw Error(ErrorCode::argument, "a count is negative, too large or NaN");
   return std::llrint(value * 0x1.0p30);
 }
 

@@ -34,7 +34,7 @@ std::int64_t fixed_point(double value);
 void count_parses(const SlmSearch& search, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
                   TopicShares mixture, SlmEvents& events);
 
-// The same without a model, for parses that somebody gives. `word_shares` has a row for each word with
+// The same without a model, for given parses. `word_shares` has a row for each word with
 // its shares of the topics of the mixture; the end of the sentence has those of the mixture.
 void count_parses(const SlmShape& shape, std::span<const std::uint32_t> words, std::span<const WeightedParse> parses,
                   TopicShares mixture, std::span<const double> word_shares, SlmEvents& events);

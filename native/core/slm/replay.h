@@ -11,7 +11,7 @@
 namespace treelm {
 
 // Calls visit.word(columns, outcome), visit.tag(columns, outcome) and visit.move(columns, outcome,
-// choice) for every event of a sentence and one parse of it; forced moves are no events.
+// choice) for every event of a sentence and one parse of it; forced moves are not events.
 // `actions` holds for every word its tag, its moves, and null; without heads nobody looks at it.
 template <typename Visitor>
 void replay(const SlmShape& shape, std::span<const std::uint32_t> words, std::span<const std::uint16_t> actions,
@@ -38,23 +38,23 @@ void replay(const SlmShape& shape, std::span<const std::uint32_t> words, std::sp
   };
   std::size_t place = 0;
   for (const std::uint32_t word : words) {
-    if (word >= shape.words) malformed("there is no such word");
+    if (word >= shape.words) malformed("a word id is out of range");
     predict(word);
     if (heads == 0) continue;
     if (place == actions.size()) malformed("a parse has fewer words than its sentence");
     const std::uint32_t tag = actions[place++];
-    if (tag >= shape.tags) malformed("a parse holds a tag that does not exist");
+    if (tag >= shape.tags) malformed("a tag of a parse is out of range");
     columns[0] = word;
     for (std::size_t j = 0; j < heads; ++j) columns[1 + j] = stack[stack.size() - 1 - j].label;
     visit.tag(std::span<const std::uint32_t>(columns.data(), 1 + heads), tag);
     stack.push_back({word, tag});
     std::uint32_t unaries = 0;
     while (true) {
-      if (place == actions.size()) malformed("a parse ends before null");
+      if (place == actions.size()) malformed("a parse ends before its null move");
       const std::uint32_t move = actions[place++];
       const std::size_t depth = stack.size() - bottom;
       const MoveChoice choice = move_choice(shape, depth, unaries);
-      if (move >= shape.moves() || !is_open(shape, choice, move)) malformed("a parse holds an impossible move");
+      if (move >= shape.moves() || !is_open(shape, choice, move)) malformed("a parse contains an impossible move");
       if (choice != MoveChoice::null_forced) {
         for (std::size_t j = 0; j < heads; ++j) {
           const Head& head = stack[stack.size() - 1 - j];

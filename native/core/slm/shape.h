@@ -11,7 +11,7 @@
 
 namespace treelm {
 
-// Moves are numbered: null, then adjoin-left, adjoin-right and (where allowed) unary, one a phrase.
+// Moves are numbered: null, then adjoin-left, adjoin-right and (where allowed) unary, one per phrase.
 // Labels of heads are numbered: tags, phrases, and the label of <s> last.
 struct SlmShape {
   std::uint32_t words = 0;  // without </s> and <s>, whose ids follow
@@ -44,13 +44,13 @@ struct SlmShape {
   std::uint32_t constructor_columns() const { return 2 * heads; }
 
   void check() const {
-    if (words < 1 || words > (1U << 28)) throw Error(ErrorCode::argument, "the number of words is impossible");
+    if (words < 1 || words > (1U << 28)) throw Error(ErrorCode::argument, "the number of words is out of range");
     if (order < 1 || order > 64) throw Error(ErrorCode::argument, "the order must lie between 1 and 64");
     if (heads > 16) throw Error(ErrorCode::argument, "there must be at most 16 heads");
     if (heads > 0 && (tags < 1 || phrases < 1)) throw Error(ErrorCode::argument, "heads need tags and phrases");
     if (tags > 16384 || moves() > 65535) throw Error(ErrorCode::argument, "there are too many labels");
     if (head_labels && (words + 2ULL) * labels() > 0xFFFFFFFFULL)
-      throw Error(ErrorCode::argument, "words times labels are more than 32 bits can number");
+      throw Error(ErrorCode::argument, "words times labels do not fit into 32 bits");
   }
 };
 

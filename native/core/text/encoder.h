@@ -1,4 +1,4 @@
-// Plain tokenized text -> ids: one sentence a line, words at white space, blank lines end documents.
+// Plain tokenized text -> ids: one sentence per line, words at white space, blank lines end documents.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class TextEncoder {
  public:
   // What was read since the last `take`.
   struct Batch {
-    std::vector<std::uint32_t> ids;        // one a word
+    std::vector<std::uint32_t> ids;        // one per word
     std::vector<std::uint64_t> starts;     // of every sentence begun, counted in words from the very first
     std::vector<std::uint32_t> documents;  // of every sentence begun, from 0
   };
 
-  // A word that goes on longer is refused with Error(too_large); lines may have any length.
+  // A longer word is refused with Error(too_large); lines may have any length.
   static constexpr std::size_t max_word_bytes = std::size_t{64} << 20;
 
   // Open: no vocabulary.
@@ -40,7 +40,7 @@ class TextEncoder {
   // The end of a file: the last line and document are complete. Another file may follow.
   void finish();
 
-  // Sentences that are split already; a document goes on until `finish`.
+  // Sentences that are split already; a document continues until `finish`.
   void begin_sentence();
   // Throws Error(bad_token) for a word that is empty or holds white space.
   void add_word(std::string_view word);
@@ -90,7 +90,7 @@ class TextEncoder {
   std::uint64_t position_ = 0;
 
   // Of the file being read.
-  std::string rest_;              // the start of a word that goes on in the next block
+  std::string rest_;              // the start of a word that continues in the next block
   std::size_t mark_bytes_ = 0;    // of a byte order mark seen so far
   bool at_start_ = true;          // it may still come
   std::uint64_t line_ = 1;        // of what comes next

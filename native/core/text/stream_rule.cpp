@@ -19,7 +19,7 @@ void StreamRule::feed(const Symbols& words, std::span<const std::uint32_t> ids, 
   replaced_.resize(words.size());
   std::size_t next = 0;  // sentence of `starts`
   for (const std::uint32_t id : ids) {
-    if (id >= words.size()) throw Error(ErrorCode::argument, "an id stands for no word");
+    if (id >= words.size()) throw Error(ErrorCode::argument, "a word id is out of range");
     for (; next < starts.size() && starts[next] == tokens_; ++next) {
       ++sentence_;  // one without words counts too
       position_ = 0;
@@ -39,7 +39,7 @@ void StreamRule::feed(const Symbols& words, std::span<const std::uint32_t> ids, 
     ++sentence_;
     position_ = 0;
   }
-  if (next != starts.size()) throw Error(ErrorCode::argument, "a sentence begins outside the stretch");
+  if (next != starts.size()) throw Error(ErrorCode::argument, "a sentence begins outside the ids given");
 }
 
 void StreamRule::replace(const Symbols& words, std::uint32_t id, std::uint64_t position) {

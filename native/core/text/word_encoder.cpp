@@ -20,17 +20,17 @@ Error reserved_word_error(std::string_view word, Place place) {
 WordEncoder::WordEncoder(const std::vector<std::string>& symbols, const std::vector<bool>& is_signature,
                          const std::vector<LateEntry>& late, std::optional<SignatureRules> rules)
     : is_signature_(is_signature.begin(), is_signature.end()) {
-  if (symbols.empty()) throw Error(ErrorCode::argument, "a vocabulary has at least one symbol, the unknown one");
+  if (symbols.empty()) throw Error(ErrorCode::argument, "a vocabulary needs at least one symbol, the unknown word");
   if (symbols.size() != is_signature.size())
     throw Error(ErrorCode::argument, "is_signature needs one entry for each symbol");
   for (const std::string& symbol : symbols) {
     const std::uint32_t next = symbols_.size();
     if (symbols_.intern(symbol) != next)
-      throw Error(ErrorCode::argument, "\"" + symbol + "\" stands twice in the vocabulary");
+      throw Error(ErrorCode::argument, "\"" + symbol + "\" occurs twice in the vocabulary");
   }
   if (!late.empty()) entries_.resize(symbols.size());
   for (const LateEntry& entry : late) {
-    if (entry.id >= symbols.size()) throw Error(ErrorCode::argument, "a late entry names no symbol");
+    if (entry.id >= symbols.size()) throw Error(ErrorCode::argument, "the symbol of a late entry is out of range");
     entries_[entry.id] = {entry.sentence, entry.position};
   }
   if (std::find(is_signature.begin(), is_signature.end(), true) != is_signature.end()) rules_ = std::move(rules);

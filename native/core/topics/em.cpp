@@ -58,16 +58,17 @@ void TopicText::check() const {
 void TopicText::check(const LatticeShape& shape) const {
   check();
   if (order < 1 || shape.columns() != order - 1 + (shape.topics() ? 1 : 0))
-    throw Error(ErrorCode::argument, "the lattice looks at another number of words");
+    throw Error(ErrorCode::argument, "the lattice looks at a different number of words");
   if (end >= shape.outcomes() || std::any_of(ids.begin(), ids.end(), [&](auto id) { return id >= shape.outcomes(); }))
-    throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+    throw Error(ErrorCode::argument, "a word id of the text is out of range");
 }
 
 void KeptTopics::check(std::size_t documents, std::size_t all) const {
   bool fits = width >= 1 && topics.size() == documents * width && shares.size() == topics.size();
   for (std::size_t i = 0; fits && i < topics.size(); ++i)
     fits = topics[i] < all && (i % width == 0 || topics[i - 1] < topics[i]) && shares[i] >= 0 && shares[i] <= 1.000001;
-  if (!fits) throw Error(ErrorCode::argument, "the topics of a document must exist and ascend, with their shares");
+  if (!fits)
+    throw Error(ErrorCode::argument, "the topics of a document must be in range and ascend, and each needs a share");
 }
 
 void add_topic_events(const TopicText& text, const KeptTopics& kept, std::span<const double> word_topics,
@@ -116,7 +117,7 @@ double expect_topics(const LatticeModel& model, const LatticeTables& tables, con
                      const ProgressCallback& progress) {
   const LatticeShape& shape = tables.shape();
   if (model.shape().columns() != shape.columns() || model.shape().stems() != shape.stems())
-    throw Error(ErrorCode::argument, "the model and the tables are of two lattices");
+    throw Error(ErrorCode::argument, "the model and the tables belong to different lattices");
   if (!shape.topics()) throw Error(ErrorCode::argument, "the lattice has no topics");
   text.check(shape);
   kept.check(text.size(), 65536);
@@ -135,7 +136,7 @@ double expect_topics(const LatticeModel& model, const LatticeTables& tables, con
     text.each(d, [&](const std::uint32_t* columns, std::uint32_t outcome) {
       model.find(columns, outcome, places);
       const std::uint64_t entry = same ? places.entry[shape.top_stem()] : find_top(tables, columns, outcome);
-      if (entry == StemTable::no_entry) throw Error(ErrorCode::argument, "a text has an event that was not counted");
+      if (entry == StemTable::no_entry) throw Error(ErrorCode::argument, "the text has an event that was not counted");
       model.topic_probs(places, own, kept.width, probs.data());
       double total = 0;
       for (std::size_t i = 0; i < kept.width; ++i) total += probs[i] *= mixture[i];
@@ -147,7 +148,7 @@ double expect_topics(const LatticeModel& model, const LatticeTables& tables, con
       for (std::size_t i = 0; i < kept.width; ++i) {
         place = std::lower_bound(place, last, own[i]);
         if (place == last || *place != own[i])
-          throw Error(ErrorCode::argument, "a text has an event that was not counted");
+          throw Error(ErrorCode::argument, "the text has an event that was not counted");
         const std::int64_t share = fixed_count(probs[i] / total);
         sums[i] += share;
         std::int64_t& count = counts[top.topic_place(entry) + static_cast<std::size_t>(place - stored.topics)];
@@ -204,7 +205,7 @@ std::vector<double> topics_so_far(const TopicText& text, std::span<const double>
     throw Error(ErrorCode::argument, "there must be one number for each word and topic");
   const std::size_t words = word_topics.size() / topics;
   if (std::any_of(text.ids.begin(), text.ids.end(), [&](auto id) { return id >= words; }))
-    throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+    throw Error(ErrorCode::argument, "a word id of the text is out of range");
   std::vector<double> found(text.sentences() * topics);
   each_document(text, pool, progress, [&](std::size_t d, std::size_t) {
     TopicMixture mixture(online.prior);

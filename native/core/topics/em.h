@@ -26,7 +26,7 @@ struct TopicText {
   std::size_t events() const { return ids.size() + sentences(); }
   // Places of a document's events among all.
   std::size_t first_event(std::size_t document) const { return starts[documents[document]] + documents[document]; }
-  // Throws Error(argument) for what is no such text, or has words that the lattice does not predict.
+  // Throws Error(argument) for a malformed text, or one with words that the lattice does not predict.
   void check(const LatticeShape& shape) const;
   // The same without a lattice.
   void check() const;

@@ -32,7 +32,7 @@ Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<co
     throw Error(ErrorCode::argument, "there must be one number for each word, document and topic");
   const std::size_t words = word_topics.size() / topics;
   if (!text.words.empty() && *std::max_element(text.words.begin(), text.words.end()) >= words)
-    throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+    throw Error(ErrorCode::argument, "a word id of the text is out of range");
   std::vector<std::vector<std::int64_t>> counts(std::max<std::size_t>(1, pool.size()));
   std::vector<double> likelihoods(blocks, 0.0);
   const auto one_block = [&](std::size_t block, std::size_t worker) {
@@ -63,7 +63,7 @@ Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<co
         changed[(first + d) * topics + g] = static_cast<double>(sums[g]) / total;
     }
   };
-  // In pieces, so that somebody can be told, and can stop it.
+  // In pieces, so that progress is reported and the work can be stopped.
   const std::size_t piece = std::max<std::size_t>(8, blocks / 64);
   for (std::size_t first = 0; first < blocks; first += piece) {
     progress(std::min(documents, first * block_size), documents);
@@ -93,7 +93,7 @@ DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<cons
     pairs.clear();
     for (std::size_t d = first; d < std::min(text.documents, first + DocumentWords::block_size); ++d)
       for (std::uint64_t i = starts[d]; i < starts[d + 1]; ++i) {
-        if (ids[i] >= words) throw Error(ErrorCode::argument, "a text holds a word that does not exist");
+        if (ids[i] >= words) throw Error(ErrorCode::argument, "a word id of the text is out of range");
         pairs.push_back({ids[i], static_cast<std::uint32_t>(d - first)});
       }
     std::sort(pairs.begin(), pairs.end());
@@ -102,7 +102,7 @@ DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<cons
       while (next < pairs.size() && pairs[next] == pairs[i]) ++next;
       if (next - i > largest_count)
         throw Error(ErrorCode::too_large,
-                    "document " + std::to_string(first + pairs[i].place) + " holds one word more than 2^20 times");
+                    "document " + std::to_string(first + pairs[i].place) + " contains one word more than 2^20 times");
       text.words.push_back(pairs[i].word);
       text.places.push_back(static_cast<std::uint16_t>(pairs[i].place));
       text.counts.push_back(static_cast<std::uint32_t>(next - i));

@@ -34,8 +34,9 @@ TreeletSampler::TreeletSampler(std::shared_ptr<const TreeletModel> model, std::v
       nonterminal_(model_->shared_nonterminal(), base_of_entries(*model_)),
       terminal_(model_->shared_terminal(), {}),
       yields_(model_->base()) {
-  if (is_tag_.size() != model_->labels()) throw Error(ErrorCode::table, "labels are not told from tags");
-  if (root_ == none) throw Error(ErrorCode::table, "no tree of the model has a root");
+  if (is_tag_.size() != model_->labels())
+    throw Error(ErrorCode::table, "every label needs a mark that says whether it is a tag");
+  if (root_ == none) throw Error(ErrorCode::table, "the model has no root label");
   for (std::uint32_t label = EventExtractor::reserved_labels; label < is_tag_.size(); ++label)
     if (is_tag_[label] == 0 && !model_->base()->is_parent(label))
       throw Error(ErrorCode::table, "a label is neither a tag nor a parent");
@@ -81,7 +82,7 @@ TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t
     if (is_tag_[here.label] != 0) {
       const std::uint32_t context[] = {here.label, here.right, here.rule, before[0], before[1]};
       const std::uint32_t word = terminal_.draw(context, seed, number, counter++);
-      if (word >= model_->encoder().size()) throw Error(ErrorCode::table, "a word was drawn that does not exist");
+      if (word >= model_->encoder().size()) throw Error(ErrorCode::table, "a sampled word is out of range");
       const std::uint32_t row[] = {word, here.label, here.right, here.rule, before[0], before[1]};
       drawn.log_probability += std::log(model_->word_probability(row));
       before[1] = before[0];
@@ -106,7 +107,7 @@ TreeletSampler::Drawn TreeletSampler::draw_one(std::uint64_t seed, std::uint64_t
       const auto known = model_->yield_labels(yield);
       children.assign(known.begin(), known.end());
     } else {
-      throw Error(ErrorCode::table, "a right-hand side was drawn that does not exist");
+      throw Error(ErrorCode::table, "a sampled right-hand side is out of range");
     }
     const std::uint32_t row[] = {yield, here.label, here.parent, here.rule};
     drawn.log_probability += model_->phrase_log_probability(row, [&] {

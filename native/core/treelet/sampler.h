@@ -22,7 +22,7 @@ struct SampledTrees {
 
 class TreeletSampler {
  public:
-  // `is_tag`: whether each label stands over a word. Throws Error(table) if a label that is no tag was
+  // `is_tag`: whether each label stands over a word. Throws Error(table) if a label that is not a tag was
   // never seen as a parent, so that nothing can be drawn below it.
   TreeletSampler(std::shared_ptr<const TreeletModel> model, std::vector<std::uint8_t> is_tag);
 

@@ -22,10 +22,10 @@ YieldModel::YieldModel(std::shared_ptr<const BackoffTable> conditional,
     if (!holds) throw Error(ErrorCode::table, what);
   };
   require(conditional_->shape().widths.front() == history + 1 && unconditional_->shape().widths.front() == history,
-          "the tables of right-hand sides look at three symbols");
+          "the tables of right-hand sides must look at three symbols");
   require(!conditional_->shape().sequence && !unconditional_->shape().sequence,
-          "the tables of right-hand sides are not those of words");
-  require(weight_ >= 0 && weight_ <= 1, "the weight of a mixture lies in [0, 1]");
+          "the tables of right-hand sides have the wrong columns");
+  require(weight_ >= 0 && weight_ <= 1, "the weight of a mixture must lie in [0, 1]");
   std::vector<bool> found(seen_symbols_, false);
   for (const std::uint32_t symbol : symbol_of_) {
     if (symbol == none) continue;
@@ -98,7 +98,7 @@ void YieldSampler::draw(std::uint32_t parent, std::uint64_t seed, std::uint64_t 
   for (;;) {
     const std::uint32_t symbol = sampler.draw(context, seed, stream, ++counter);
     if (out.size() - first > longest)
-      throw Error(ErrorCode::table, "a right-hand side of more than 10000 symbols was drawn");
+      throw Error(ErrorCode::table, "a right-hand side of more than 10000 symbols was sampled");
     if (symbol >= label_of_.size()) {  // STOP; nothing else lies behind the labels and is drawn
       if (out.size() == first) continue;
       ++counter;

@@ -54,7 +54,7 @@ class YieldModel {
 // Draws right-hand sides; <usym> is never drawn.
 class YieldSampler {
  public:
-  // A draw that goes on for longer is taken to be endless.
+  // A longer draw is taken to be endless.
   static constexpr std::size_t longest = 10000;
 
   explicit YieldSampler(std::shared_ptr<const YieldModel> model);

@@ -24,10 +24,10 @@ bool has(Site site, Attribute attribute) {
 }  // namespace
 
 void check_template(const EventTemplate& wanted) {
-  if (wanted.columns.empty()) throw Error(ErrorCode::argument, "a template has an outcome");
+  if (wanted.columns.empty()) throw Error(ErrorCode::argument, "a template needs an outcome");
   for (const EventColumn& column : wanted.columns)
     if (!has(wanted.site, column.attribute))
-      throw Error(ErrorCode::argument, "a template asks for an attribute that its places do not have");
+      throw Error(ErrorCode::argument, "a template asks for an attribute that its site does not have");
 }
 
 EventExtractor::EventExtractor(std::vector<EventTemplate> templates, std::shared_ptr<const WordEncoder> encoder,

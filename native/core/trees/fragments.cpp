@@ -166,7 +166,7 @@ void check_rule_trees(const RuleTrees& trees, std::size_t rules, std::size_t lab
       while (ends.size() > 1 && ends.back() == node) ends.pop_back();
       need(trees.sizes[at] >= 1 && node + trees.sizes[at] <= ends.back() &&
                (node != trees.starts[tree] || node + trees.sizes[at] == ends.back()),
-           "a node is larger than what it stands in");
+           "a node is larger than the subtree around it");
       ends.push_back(node + trees.sizes[at]);
     }
   }
@@ -178,8 +178,8 @@ Fragments sample_fragments(const RuleTrees& trees, std::span<const double> rule_
   need(options.concentration > 0 && std::isfinite(options.concentration) && options.stop > 0 && options.stop < 1,
        "the options of the sampler are out of range");
   for (std::size_t node = 0; node < trees.rules.size(); ++node)
-    need(trees.rules[node] >= 0 && trees.labels[node] >= 0, "a tree has a rule that is not known");
-  for (const double value : rule_log_probs) need(value <= 0, "a probability is none");
+    need(trees.rules[node] >= 0 && trees.labels[node] >= 0, "a tree uses an unknown rule");
+  for (const double value : rule_log_probs) need(value <= 0, "a log probability is above 0 or NaN");
   Sampler sampler(trees, rule_log_probs, labels, options);
   for (std::uint64_t number = 0; number < options.sweeps; ++number) {
     progress(number, options.sweeps);
@@ -238,7 +238,7 @@ FragmentCover::FragmentCover(std::span<const std::int64_t> starts, std::span<con
       if (is_new) ends_.push_back(-1);
       state = found->second;
     }
-    need(ends_[state] < 0, "a fragment stands there twice");
+    need(ends_[state] < 0, "a fragment occurs twice");
     ends_[state] = static_cast<std::int32_t>(f);
   }
 }

@@ -34,7 +34,7 @@ ListScores score_lists(const Model& model, const TreeRecipe& recipe, const Packe
   std::atomic<std::uint64_t> scored = 0;
   ThreadPool pool(threads);
   const std::size_t lists = starts.size() - 1;
-  // Several short lists a piece make up for the start of each.
+  // Several short lists per piece make up for the start of each.
   const std::size_t piece = std::clamp<std::size_t>(lists / (4 * pool.size()), 1, 64);
   pool.map((lists + piece - 1) / piece, [&](std::size_t i, std::size_t) {
     SharedTrees shared(prepared.recipe());

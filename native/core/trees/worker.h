@@ -1,4 +1,4 @@
-// One thread's workshop for trees: its tables, its scratch tree, and the steps done to a tree.
+// What one thread needs to read and transform trees: its tables, its scratch tree, and the steps done to a tree.
 #pragma once
 
 #include <array>
@@ -144,7 +144,7 @@ class TreeWorker {
 
   Symbols atoms_, words_, raw_;
   std::vector<std::uint32_t> atom_flags_;
-  bool any_reserved_ = false;  // some atom of this batch holds a reserved character
+  bool any_reserved_ = false;  // some atom of this batch contains a reserved character
   std::vector<RawLabel> raw_labels_;
   std::array<CachedLabel, 256> label_cache_{};
   std::vector<std::uint32_t> plain_label_;  // by base: the label without annotations

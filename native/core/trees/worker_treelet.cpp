@@ -131,7 +131,7 @@ void TreeWorker::annotate_head(std::uint32_t at) {
   }
 }
 
-// Whether the nearest sibling of children_[child] that is no punctuation, on either side, coordinates.
+// Whether the nearest sibling of children_[child] that is not punctuation, on either side, coordinates.
 bool TreeWorker::beside_coordinator(std::size_t child) const {
   for (std::size_t i = child; i-- > 0;) {
     const WorkingTree::Node& node = tree_.nodes[children_[i]];
