@@ -241,24 +241,28 @@ class ForestInside {
   }
 
   void add_binary(std::uint32_t begin, std::uint32_t end, int reference) {
+    const PackedForest& forest = forest_;
+    const ChartGrammar<double>& grammar = grammar_;
+    const std::uint32_t* const place = place_.data();
+    double* const inside = inside_.data();
     for (std::uint32_t at = start_[begin]; at < start_[end]; ++at) {
-      const std::uint32_t e = order_[at], left = forest_.left[e], right = forest_.right[e], head = forest_.head[e];
+      const std::uint32_t e = order_[at], left = forest.left[e], right = forest.right[e], head = forest.head[e];
       if (right == none) continue;
-      const std::uint32_t pair = grammar_.find_pair(forest_.symbol[left], forest_.symbol[right]);
+      const std::uint32_t pair = grammar.find_pair(forest.symbol[left], forest.symbol[right]);
       if (pair == none) continue;
-      const auto rules = grammar_.rules_of_pair(pair);
-      const auto rule = rule_of(rules, forest_.symbol[head]);
+      const auto rules = grammar.rules_of_pair(pair);
+      const auto rule = rule_of(rules, forest.symbol[head]);
       if (rule == rules.end()) continue;
       const double scale = power_of_two<double>(exponent_[left] + exponent_[right] - reference);
-      const std::uint32_t width = grammar_.width(forest_.symbol[head]);
-      const std::uint32_t* starts = grammar_.row_starts(*rule);
-      const std::uint32_t* right_of = grammar_.row_rights(*rule, forest_.symbol[left]);
-      const double *at_left = inside_.data() + place_[left], *at_right = inside_.data() + place_[right];
-      double* at_head = inside_.data() + place_[head];
-      for (std::uint32_t y = 0; y < grammar_.count(forest_.symbol[left]); ++y) {
+      const std::uint32_t width = grammar.width(forest.symbol[head]);
+      const std::uint32_t* starts = grammar.row_starts(*rule);
+      const std::uint32_t* right_of = grammar.row_rights(*rule, forest.symbol[left]);
+      const double *at_left = inside + place[left], *at_right = inside + place[right];
+      double* at_head = inside + place[head];
+      for (std::uint32_t y = 0; y < grammar.count(forest.symbol[left]); ++y) {
         for (std::uint32_t t = starts[y]; t < starts[y + 1]; ++t) {
           const double below = at_left[y] * at_right[right_of[t]] * scale;
-          const double* row = grammar_.binary_block(*rule) + std::size_t{t} * width;
+          const double* row = grammar.binary_block(*rule) + std::size_t{t} * width;
           for (std::uint32_t x = 0; x < width; ++x) at_head[x] += below * row[x];
         }
       }
@@ -283,19 +287,21 @@ class ForestInside {
 
   // Adds what the scores of the round before give through one unary rule; false if the span has none.
   bool add_unary(std::uint32_t begin, std::uint32_t end) {
+    const PackedForest& forest = forest_;
+    const ChartGrammar<double>& grammar = grammar_;
     bool has_unary = false;
     for (std::uint32_t at = start_[begin]; at < start_[end]; ++at) {
-      const std::uint32_t e = order_[at], child = forest_.left[e], head = forest_.head[e];
-      if (forest_.right[e] != none) continue;
-      const auto rules = grammar_.unary_rules(forest_.symbol[child]);
-      const auto rule = rule_of(rules, forest_.symbol[head]);
+      const std::uint32_t e = order_[at], child = forest.left[e], head = forest.head[e];
+      if (forest.right[e] != none) continue;
+      const auto rules = grammar.unary_rules(forest.symbol[child]);
+      const auto rule = rule_of(rules, forest.symbol[head]);
       if (rule == rules.end()) continue;
       has_unary = true;
-      const std::uint32_t width = grammar_.width(forest_.symbol[head]);
+      const std::uint32_t width = grammar.width(forest.symbol[head]);
       const double* at_child = before_.data() + (place_[child] - place_[begin]);
       double* at_head = inside_.data() + place_[head];
-      for (std::uint32_t y = 0; y < grammar_.count(forest_.symbol[child]); ++y) {
-        const double* row = grammar_.unary_block(*rule) + std::size_t{y} * width;
+      for (std::uint32_t y = 0; y < grammar.count(forest.symbol[child]); ++y) {
+        const double* row = grammar.unary_block(*rule) + std::size_t{y} * width;
         for (std::uint32_t x = 0; x < width; ++x) at_head[x] += at_child[y] * row[x];
       }
     }
