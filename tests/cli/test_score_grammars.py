@@ -141,4 +141,4 @@ def test_wrong_use_is_refused(pcfg: Path, ngram_folder: Path, tmp_path: Path) ->
     done = treelm("score", "-m", pcfg, "--trees", bad, "--floor", "0.1")
     assert_refused(done, 2, "for sentences")
     assert_refused(treelm("score", "-m", pcfg, "--trees", bad, "--kbest", bad), 2, "give one of")
-    assert_refused(treelm("sample", "-m", ngram_folder, "--with-trees"), 2, "draws no trees")
+    assert_refused(treelm("sample", "-m", ngram_folder, "--with-trees"), 2, "draw no trees")
