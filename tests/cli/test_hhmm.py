@@ -115,7 +115,7 @@ def test_hhmm_takes_a_beam_in_every_command(tmp_path: Path, folder: Path) -> Non
         assert_refused(refused, 2, "--beam-width is")
     small_ngram(order=2).save(tmp_path / "ngram")
     refused = treelm("score", "-m", tmp_path / "ngram", "--beam-width", "3", stdin=TEXT)
-    assert_refused(refused, 2, "use no beam")
+    assert_refused(refused, 2, "no search with beam_width")
 
 
 def test_hhmm_parses_with_another_beam_into_another_file(tmp_path: Path, folder: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_number_out_of_range_is_wrong_usage(
         (["parse", "--trees", "0"], "--k is 0"),
         (["parse", "--k-best=0"], "--k is 0"),
         (["evaluate", "oracle", "a", "b", "--trees", "0"], "--k is 0"),
-        (["surprisal", "-m", "x", "--beliefs"], "--states"),
+        (["surprisal", "-m", "x", "--beliefs"], "--parser-states"),
         (["score", "-m", "x", "--kbest"], "--k-best"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

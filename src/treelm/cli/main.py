@@ -133,7 +133,7 @@ OLD_SPELLINGS = {
     ("score",): {"--kbest": "--k-best"},
     ("parse",): {"--trees": "--k", "--k-best": "--k"},
     ("evaluate", "oracle"): {"--trees": "--k", "--k-best": "--k"},
-    ("surprisal",): {"--beliefs": "--states"},
+    ("surprisal",): {"--beliefs": "--parser-states"},
 }
 
 #: Help is not squeezed into fewer columns.

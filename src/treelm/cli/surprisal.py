@@ -48,9 +48,7 @@ class PictureOptions:
 
     plot: File | None = None
     """SVG file to write: bars above the words of the first 20 sentences."""
-    parser_states: Annotated[
-        File | None, Parameter(name=["--parser-states", "--states", "--beliefs"])
-    ] = None
+    parser_states: File | None = None
     """File to write: the most probable parser states of an HHMM after each word of the first 20
     sentences; .svg for a picture, else text."""
     best: Annotated[int, at_least(1)] = 3

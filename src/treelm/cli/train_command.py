@@ -38,7 +38,7 @@ from treelm.tasks.train import train_and_save
 from treelm.transforms.treelet import transforms_without
 
 #: Options under other names than that of the field: the first is the one shown.
-_NAMES: dict[str, tuple[str, ...]] = {"k": ("--k-best", "-k", "--k")}
+_NAMES: dict[str, tuple[str, ...]] = {"k": ("--k", "-k")}
 #: What turns an option off that is on by default, where it is not ``--no-NAME``.
 _NEGATIVES: dict[str, tuple[str, ...]] = {"adapt": ("--no-adapt", "--no-adaptation")}
 #: Values of options that models have which nobody trained.

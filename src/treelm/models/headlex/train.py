@@ -14,7 +14,7 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import HeadlexCounts, count_headlex, headlex_chain
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.parser import Parser
+from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 
 
@@ -44,6 +44,8 @@ def train_headlex(
         UsageError: if there is text and no parser.
         EstimationError: ``E_NO_DATA`` without trees.
     """
+    if parser is not None:
+        check_parser(parser, config.k)  # before hours of counting
     with with_parsed_text(corpus, text, parser, run) as everything:
         counts = count_headlex(
             everything,

@@ -77,18 +77,6 @@ class Classifier(ConfiguredModel[OwnConfig]):
             for margin, chance in zip(margins.tolist(), chances, strict=True):
                 yield Decision("good" if margin > 0 else "bad", margin, chance)
 
-    def explain(self, sentence: Words) -> Explanation | None:
-        """Return the tree behind a decision with the weight of each of its productions.
-
-        Raises:
-            UnsupportedTask: if the classifier does not weigh productions.
-        """
-        del sentence
-        raise UnsupportedTask(
-            f"{self.system} models weigh no productions of trees that could be drawn; latent "
-            "machines (lsvm) and those over rules (tree-features --features cfg) do."
-        )
-
     def probabilities(self, margins: Floats) -> Floats:
         """Return the probabilities that sentences with these margins are good."""
         return self.calibration.probabilities(margins)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
@@ -168,7 +168,11 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             UnsupportedTask: if it is not rules that are counted.
         """
         if self._config.features != "cfg":
-            return super().explain(sentence)
+            raise UnsupportedTask(
+                f"this {self.system} model counts {self._config.features} features, which are not "
+                "productions of a tree; those over rules (--features cfg) and latent machines "
+                "(lsvm) show the trees behind their decisions."
+            )
         tree = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config)).tree
         names = (self._ids.get(rule_of(node)) for node in tree.preorder())
         weights = (0.0 if name is None else float(self.weights[name]) for name in names)

@@ -17,7 +17,7 @@ from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.parser import Parser
+from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import CountedTreelets
@@ -60,6 +60,8 @@ def train_treelet(
         CorpusFormatError: for malformed trees.
         EstimationError: ``E_NO_DATA`` without trees.
     """
+    if parser is not None:
+        check_parser(parser, config.k)  # before hours of counting
     if isinstance(corpus, CountedTreelets):
         others = (text, vocabulary, held_out, temporal)
         counts, config = corpus.counts, corpus.config_with(config)
