@@ -80,8 +80,9 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
 	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
 
-reference: install ## Write the page about the command line from the program
+reference: install ## Write the pages that are made from the program
 	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md
+	$(BIN)/python docs/make_api_reference.py
 
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs
