@@ -13,7 +13,7 @@ EXECUTIONS ?= 20000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-native lint format sanitize fuzz docs bench clean
+.PHONY: help install demo check test test-native lint format sanitize fuzz reference docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,10 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 		mkdir -p build/fuzz/corpus/$$reader; \
 		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
 	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
+
+reference: install ## Write the pages that are made from the program
+	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md
+	$(BIN)/python docs/make_api_reference.py
 
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs

@@ -29,7 +29,7 @@ from treelm.grammar.k_best import KBest, text_of
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load
-from treelm.tasks.evaluate.oracle import evaluate_oracle, read_lists
+from treelm.tasks.evaluate.oracle import evaluate_oracle, read_k_best
 from treelm.trees.tree import Tree
 
 K = 1000
@@ -95,7 +95,7 @@ def berkeley(jar: Path, grammar: Path, gold: list[Tree], work: Path) -> dict[str
         subprocess.run(command, check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds[times] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    lists = list(read_lists(work / "berkeley1.lists"))
+    lists = list(read_k_best(work / "berkeley1.lists"))
     distinct = [len(set(text_of([found], scores=False).split(b"\n")) - {b""}) for found in lists]
     return {
         "sentences_per_second": 2 * len(gold) / (seconds[3] - seconds[1]),

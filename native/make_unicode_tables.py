@@ -1,4 +1,4 @@
-"""Write native/core/unicode_tables.inc from Python's own Unicode data.
+"""Write native/core/text/unicode_tables.inc from Python's own Unicode data.
 
 Run by hand when the Unicode version should change: python native/make_unicode_tables.py
 """
@@ -71,7 +71,7 @@ def main() -> None:
     rows = [f"{{{a}, {b}, {s}, {o}}}" for a, b, s, o in lower_runs()]
     parts.append(table("lower_runs", rows, "LowerRun"))
     parts.append("// clang-format on\n")
-    target = Path(__file__).parent / "core" / "unicode_tables.inc"
+    target = Path(__file__).parent / "core" / "text" / "unicode_tables.inc"
     target.write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ weight is tuned here, the judge's, by BLEU on that set; the paper tuned all weig
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +21,7 @@ from published import LATENT_MLE, MLE, TABLE_2
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import read_lines
 from treelm.corpus.nbest import NBest, read_moses
-from treelm.extras import import_extra
+from treelm.errors import MissingExtra
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,7 +72,10 @@ class Lists:
 
     def bleu(self, chosen: Sequence[str]) -> float:
         """Return BLEU of tokenized translations, in percent."""
-        sacrebleu: Any = import_extra("sacrebleu", "BLEU")
+        try:
+            sacrebleu: Any = importlib.import_module("sacrebleu")
+        except ModuleNotFoundError as error:
+            raise MissingExtra("BLEU needs sacrebleu: pip install sacrebleu") from error
         score: float = sacrebleu.corpus_bleu(
             list(chosen), [list(self.references)], tokenize="none", force=True
         ).score

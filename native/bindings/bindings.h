@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../core/error.h"
-#include "../core/progress.h"
+#include "base/error.h"
+#include "base/progress.h"
 
 namespace nb = nanobind;
 
@@ -65,13 +65,20 @@ std::vector<T> copy(const Array<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
+// Runs `work` without the interpreter's lock.
+template <class Work>
+auto released(const Work& work) {
+  const nb::gil_scoped_release release;
+  return work();
+}
+
 // Ctrl-C stops the work of the thread that calls this, with or without the interpreter's lock.
 inline void hear_signals() {
   const nb::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Tells `progress`, which lives at least as long, and hears Ctrl-C.
+// Tells `progress`, which lives at least as long, and checks for Ctrl-C.
 inline ProgressCallback interruptible(const std::optional<nb::callable>& progress) {
   return [&progress](std::uint64_t done, std::uint64_t all) {
     const nb::gil_scoped_acquire acquire;

@@ -1,8 +1,8 @@
 #include <string>
 
-#include "../core/error.h"
-#include "../core/version.h"
-#include "bindings.h"
+#include "base/error.h"
+#include "base/version.h"
+#include "bindings/bindings.h"
 
 namespace {
 

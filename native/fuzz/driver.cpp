@@ -4,7 +4,7 @@
 //
 // Folders hold inputs to start from, beside those of the target; what reaches something new is added
 // to the first. Files are run once each, and nothing else is. Findings are crashes, what a sanitizer
-// reports, exceptions that are no treelm::Error, and inputs that take more than two seconds of the
+// reports, exceptions other than treelm::Error, and inputs that take more than two seconds of the
 // processor or a minute of waiting. The input is then written to FOLDER/, and the exit code is not 0.
 #include <fcntl.h>
 #include <unistd.h>

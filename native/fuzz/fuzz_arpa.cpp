@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "arpa.h"
+#include "backoff/arpa.h"
 #include "target.h"
 
 using namespace treelm;

@@ -4,10 +4,10 @@
 // when it is written and read again.
 #include <algorithm>
 
-#include "bracket_segmenter.h"
-#include "error.h"
+#include "base/error.h"
 #include "target.h"
-#include "tree_stream.h"
+#include "trees/bracket_segmenter.h"
+#include "trees/stream.h"
 
 using namespace treelm;
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "arpa.h"
-#include "chain_sampler.h"
-#include "table_builder.h"
+#include "backoff/arpa.h"
+#include "backoff/chain_sampler.h"
+#include "backoff/table_builder.h"
 #include "target.h"
 
 using namespace treelm;

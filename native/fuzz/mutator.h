@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace treelm::fuzz {
 

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "error.h"
-#include "packed_trees.h"
-#include "profile.h"
-#include "random.h"
-#include "tree_worker.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "trees/packed_trees.h"
+#include "trees/profile.h"
+#include "trees/worker.h"
 
 // How many megabytes the tests of linear time feed.
 #ifndef TREELM_TEST_MEGABYTES

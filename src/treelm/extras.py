@@ -9,14 +9,8 @@ from treelm.errors import MissingExtra
 
 #: The extra of treelm that installs each package.
 EXTRAS = {
-    "ray": "cluster",
     "scipy": "svm",
     "sklearn": "svm",
-    "sacrebleu": "mt",
-    "matplotlib": "plot",
-    "fastapi": "web",
-    "uvicorn": "web",
-    "jinja2": "web",
     "polars": "frames",
     "nltk": "nltk",
 }

@@ -54,7 +54,7 @@ def test_trigram_refuses_what_it_must(tmp_path: Path, ngram_folder: Path) -> Non
     assert_refused(treelm(*command, "--min-words", "0"), 2, "--min-words")
     assert_refused(treelm(*command, "--min-words", "9", "--max-words", "8"), 2, "--max-words")
     assert_refused(treelm(*command, "--part", "other"), 2, "part")
-    assert_refused(treelm(*command, "-n", "-1"), 2, "--count")
+    assert_refused(treelm(*command, "-n", "-1"), 2, "-n is -1; it must be 0 or more")
     assert_refused(treelm("corrupt", "trigram", "-n", "1"), 2, "--model")
     assert not out.exists()
 

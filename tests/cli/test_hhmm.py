@@ -74,6 +74,9 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     assert len(rows) == 11
     assert plot.read_text().startswith("<svg")
     assert "ferry" in states.read_text()
+    old_name = tmp_path / "old-name.svg"
+    assert_fine(treelm("surprisal", "-m", folder, "--beliefs", old_name, stdin=TEXT))
+    assert "ferry" in old_name.read_text()
 
 
 def test_hhmm_surprisal_keeps_stimuli(tmp_path: Path, folder: Path) -> None:
@@ -109,10 +112,10 @@ def test_hhmm_takes_a_beam_in_every_command(tmp_path: Path, folder: Path) -> Non
     assert len(assert_fine(drawn, None).decode().splitlines()) == 1
     for command in ("score", "parse", "surprisal"):
         refused = treelm(command, "-m", folder, "--beam-width", "0", stdin=TEXT)
-        assert_refused(refused, 2, "beam_width")
+        assert_refused(refused, 2, "--beam-width is")
     small_ngram(order=2).save(tmp_path / "ngram")
     refused = treelm("score", "-m", tmp_path / "ngram", "--beam-width", "3", stdin=TEXT)
-    assert_refused(refused, 2, "use no beam")
+    assert_refused(refused, 2, "no search with beam_width")
 
 
 def test_hhmm_parses_with_another_beam_into_another_file(tmp_path: Path, folder: Path) -> None:

@@ -43,7 +43,7 @@ def test_inspect_counts_trees(trees: Path) -> None:
 
 def test_inspect_lists_everything_that_is_wrong(trees: Path) -> None:
     report = assert_fine(treelm("inspect", trees)).decode()
-    assert f"{trees}:2:10: tree 2: two words stand under one tag" in report
+    assert f"{trees}:2:10: tree 2: two words are under one tag" in report
     assert f"{trees}:4:1: tree 4: " in report
     assert "E_MULTI_WORD" in report
     assert "E_UNBALANCED" in report

@@ -162,7 +162,7 @@ def test_compare_refuses_what_it_must(files: Path, tmp_path: Path, capfdbinary: 
     small_ngram(["the boat left"], order=1).save(other)
     trained.write_text("the boat left\n")
     for arguments, code, part in (
-        ((model, other, text), 1, "differ from those of model 1"),
+        ((model, other, text), 1, "differs from that of model 1"),
         ((other, other, trained), 2, "trained on this very text"),
         ((model, model), 2, "give a text"),
         ((model, text, text), 2, "not one of each"),

@@ -69,7 +69,9 @@ def test_convert_wants_one_folder_and_one_file(tmp_path: Path, ngram_folder: Pat
     model = load(ngram_folder)
     interpolate([model], [1.0]).save(tmp_path / "mixture")
     assert_refused(
-        treelm("convert", tmp_path / "mixture", tmp_path / "m.arpa"), 2, "n-gram models only"
+        treelm("convert", tmp_path / "mixture", tmp_path / "m.arpa"),
+        2,
+        "do not fit into an ARPA file",
     )
     assert not target.exists()
 

@@ -82,7 +82,7 @@ def test_sentences_without_a_tree_are_named(tmp_path: Path) -> None:
 
 def test_wrong_use_of_parse_is_refused(folder: Path, ngram_folder: Path) -> None:
     assert_refused(treelm("parse", "-m", folder, "--fast", "--accurate"), 2, "choose one")
-    assert_refused(treelm("parse", "-m", folder, "-k", "0", stdin=b"a\n"), 2, "-k must be 1")
-    assert_refused(treelm("parse", "-m", folder, "--limit", "-1", stdin=b"a\n"), 2, "--limit must")
-    assert_refused(treelm("parse", "-m", ngram_folder, stdin=b"a\n"), 2, "cannot do this: parse")
+    assert_refused(treelm("parse", "-m", folder, "-k", "0", stdin=b"a\n"), 2, "-k is 0")
+    assert_refused(treelm("parse", "-m", folder, "--limit", "-1", stdin=b"a\n"), 2, "--limit is")
+    assert_refused(treelm("parse", "-m", ngram_folder, stdin=b"a\n"), 2, "do not parse sentences")
     assert_refused(treelm("parse", "-m", folder, stdin=b"a\n<s> b\n"), 3, ":2:")

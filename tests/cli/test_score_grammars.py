@@ -65,19 +65,20 @@ def test_trees_are_scored(pcfg: Path, sample_file: Path, tmp_path: Path) -> None
     assert all(value <= 1e-9 for value in posterior)
 
 
-def test_lists_are_summed(pcfg: Path, tmp_path: Path) -> None:
+def test_k_best_lists_are_summed(pcfg: Path, tmp_path: Path) -> None:
     lists = tmp_path / "lists.gz"
     done = treelm("parse", "-m", pcfg, "-k", "5", "-o", lists, stdin=SENTENCES)
     assert assert_fine(done) == b""
     model = load(pcfg)
     assert isinstance(model, PcfgModel)
-    found = numbers(treelm("score", "-m", pcfg, "--kbest", lists))
+    found = numbers(treelm("score", "-m", pcfg, "--k-best", lists))
     trees = [parse.tree for parse in model.parse("The old ferry left .", 5)]
     sum_of_all = np.logaddexp.reduce(model.tree_log_probs(trees))
     assert found[0] == pytest.approx(sum_of_all)
     assert math.isnan(found[1])
     assert len(found) == 3
-    best = numbers(treelm("score", "-m", pcfg, "--kbest", lists, "-k", "1"))
+    # The spelling of older versions.
+    best = numbers(treelm("score", "-m", pcfg, f"--kbest={lists}", "-k", "1"))
     assert best[0] == pytest.approx(float(model.tree_log_probs(trees[:1])[0]))
 
 
@@ -136,9 +137,9 @@ def test_samples_come_with_trees(latent: Path) -> None:
 def test_wrong_use_is_refused(pcfg: Path, ngram_folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "lists"
     bad.write_text("-1\t(ROOT (DT the))\n-2\t(ROOT (DT the)\n")
-    assert_refused(treelm("score", "-m", pcfg, "--kbest", bad), 3, "lists:2: ")
+    assert_refused(treelm("score", "-m", pcfg, "--k-best", bad), 3, "lists:2: ")
     assert_refused(treelm("score", "-m", pcfg, "--posterior", stdin=b"a\n"), 2, "--trees")
     done = treelm("score", "-m", pcfg, "--trees", bad, "--floor", "0.1")
     assert_refused(done, 2, "for sentences")
-    assert_refused(treelm("score", "-m", pcfg, "--trees", bad, "--kbest", bad), 2, "give one of")
-    assert_refused(treelm("sample", "-m", ngram_folder, "--with-trees"), 2, "draws no trees")
+    assert_refused(treelm("score", "-m", pcfg, "--trees", bad, "--k-best", bad), 2, "give one of")
+    assert_refused(treelm("sample", "-m", ngram_folder, "--with-trees"), 2, "samples no trees")

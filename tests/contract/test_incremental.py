@@ -18,6 +18,7 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.incremental import IncrementalModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.states import State, Step
 from treelm.models.interface.words import Word
 from treelm.models.mixture.model import interpolate
@@ -36,12 +37,22 @@ def signatures() -> Vocabulary:
     )
 
 
+def incremental(model: LanguageModel) -> IncrementalModel:
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+def with_ngram(model: IncrementalModel, *, order: int) -> IncrementalModel:
+    ngram = small_ngram(order=order, vocabulary=model.vocabulary)
+    return incremental(interpolate([model, ngram], [0.4, 0.6]))
+
+
 def toy_mixture() -> IncrementalModel:
     one = ToyModel.of(vocabulary=signatures())
     two = ToyModel.of(["left the boat", "boats"], signatures(), added=0.25)
-    mixed = interpolate([one, two, interpolate([two, one], [1.0, 0.0])], [0.5, 0.2, 0.3])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
+    return incremental(
+        interpolate([one, two, interpolate([two, one], [1.0, 0.0])], [0.5, 0.2, 0.3])
+    )
 
 
 def from_arpa() -> IncrementalModel:
@@ -54,44 +65,17 @@ def from_arpa() -> IncrementalModel:
 def ngram_mixture() -> IncrementalModel:
     one = small_ngram(order=3)
     two = small_ngram(order=1, vocabulary=one.vocabulary)
-    mixed = interpolate([one, two], [0.75, 0.25])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
-
-
-def store_mixture() -> IncrementalModel:
-    one = sample_model(depth=2, beam_width=20)
-    mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
-
-
-def composite_mixture() -> IncrementalModel:
-    one = sample_composite(order=1)
-    mixed = interpolate([one, small_ngram(order=3, vocabulary=one.vocabulary)], [0.4, 0.6])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
+    return incremental(interpolate([one, two], [0.75, 0.25]))
 
 
 def small_pcfg(**options: object) -> IncrementalModel:
-    model = train("pcfg", TreeCorpus((sample_path(),)), **options)
-    assert isinstance(model, IncrementalModel)
-    return model
+    return incremental(train("pcfg", TreeCorpus((sample_path(),)), **options))
 
 
 def pcfg_mixture() -> IncrementalModel:
     one = small_ngram(order=3)
     two = small_pcfg(lexicon="closed", vocabulary=one.vocabulary)
-    mixed = interpolate([one, two], [0.5, 0.5])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
-
-
-def topic_mixture() -> IncrementalModel:
-    one = sample_topics(order=2)
-    mixed = interpolate([one, small_ngram(order=2, vocabulary=one.vocabulary)], [0.4, 0.6])
-    assert isinstance(mixed, IncrementalModel)
-    return mixed
+    return incremental(interpolate([one, two], [0.5, 0.5]))
 
 
 SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
@@ -127,7 +111,7 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "hhmm-signature": lambda: sample_model(depth=2, beam_width=50, observation="signature"),
     "hhmm-bayes": lambda: sample_model(depth=2, beam_width=20, observation="bayes"),
     "hhmm-counts": lambda: sample_model(depth=2, beam_width=50, estimation="counts"),
-    "hhmm-ngram-mixture": store_mixture,
+    "hhmm-ngram-mixture": lambda: with_ngram(sample_model(depth=2, beam_width=20), order=2),
     "slm": lambda: sample_composite(order=1),
     "slm-not-merged": lambda: sample_composite(order=1, stack_size=12, threshold=12.0, merge=False),
     "slm-unary": lambda: sample_composite(order=1, unary_moves=True),
@@ -136,13 +120,13 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
     "composite-topics": lambda: sample_composite(
         order=2, topics=6, keep_topics=3, test_topics=2, eta=0.2, iterations=1
     ),
-    "composite-ngram-mixture": composite_mixture,
+    "composite-ngram-mixture": lambda: with_ngram(sample_composite(order=1), order=3),
     **{f"plsa-{order}": lambda order=order: sample_topics(order=order) for order in (1, 2, 3)},
     "plsa-all-topics": lambda: sample_topics(order=2, keep_topics=6, test_topics=0),
     "plsa-none": lambda: sample_topics(order=3, topics=0),
     "plsa-fixed": lambda: sample_topics(order=2, adapt=False),
     "plsa-signatures": lambda: sample_topics(order=2, vocabulary=signatures()),
-    "plsa-mixture": topic_mixture,
+    "plsa-mixture": lambda: with_ngram(sample_topics(order=2), order=2),
     "pcfg": small_pcfg,
     "pcfg-closed": lambda: small_pcfg(lexicon="closed"),
     "pcfg-signatures": lambda: small_pcfg(lexicon="closed", vocabulary=signatures()),

@@ -16,7 +16,7 @@ from treelm.grammar.chart import ChartParser
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import ForestHeader, end_frame, pack_frame
 from treelm.grammar.k_best import KBestParser, text_of
-from treelm.grammar.list_arrays import joined_lists
+from treelm.grammar.k_best_arrays import joined_k_best
 from treelm.grammar.packed_forest import parse_forests
 from treelm.grammar.stored_forests import joined_forests
 
@@ -37,7 +37,7 @@ def contents() -> list[tuple[ForestHeader, Arrays]]:
     parser = KBestParser(ChartParser(grammar, lexicon))
     header = ForestHeader(k=3, parser="p", options={})
     return [
-        (header, joined_lists(parser.parse(SENTENCES, 3))),
+        (header, joined_k_best(parser.parse(SENTENCES, 3))),
         (
             header.model_copy(update={"content": "forests"}),
             joined_forests(parse_forests(parser, SENTENCES)),

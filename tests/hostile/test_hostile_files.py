@@ -184,7 +184,7 @@ def test_hostile_files_decompression_bomb_in_constant_memory(tmp_path: Path) -> 
     file = tmp_path / "bomb.mrg.xz"
     file.write_bytes(lzma.compress(b"\n" * 60_000_000, preset=0))
     done, peak = treelm_peak_memory("transform", "--pipeline", "clean", file)
-    assert_refused(done, 3, "holds no trees")
+    assert_refused(done, 3, "contains no trees")
     assert peak < 256
 
 

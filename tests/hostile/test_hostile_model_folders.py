@@ -209,6 +209,35 @@ def spoil_size(model: Path) -> None:
         file.write(b"x")
 
 
+def instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Return what puts something else in the place of a file or folder of a model."""
+
+    def spoil(model: Path) -> None:
+        path = model / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+        make(path)
+
+    return spoil
+
+
+def linked(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+def moved_out(name: str, target: str) -> Callable[[Path], None]:
+    """Return what moves a file or folder out of a model and leaves a link to it."""
+
+    def spoil(model: Path) -> None:
+        path = model / name
+        path.rename(model.parent / path.name)
+        path.symlink_to(target)
+
+    return spoil
+
+
 SPOILT: dict[str, Callable[[Path], object]] = {
     "missing file": lambda model: (model / "words.txt").unlink(),
     "missing tables": lambda model: (model / "tables.safetensors").unlink(),
@@ -230,58 +259,19 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "empty file": lambda model: os.truncate(model / "tables.safetensors", 0),
     "shorter file in a part": lambda model: os.truncate(model / "parts/parser/words.txt", 3),
     "terabyte": lambda model: os.truncate(model / "words.txt", 1 << 40),
-    "folder instead of file": lambda model: (
-        (model / "words.txt").unlink(),
-        (model / "words.txt").mkdir(),
-    ),
-    "pipe instead of file": lambda model: (
-        (model / "words.txt").unlink(),
-        os.mkfifo(model / "words.txt"),
-    ),
-    "pipe instead of readme": lambda model: (
-        (model / "README.md").unlink(),
-        os.mkfifo(model / "README.md"),
-    ),
-    "link to a file inside": lambda model: (
-        (model / "words.txt").unlink(),
-        (model / "words.txt").symlink_to("parts/parser/words.txt"),
-    ),
-    "link to a file outside": lambda model: (
-        (model / "words.txt").rename(model.parent / "words.txt"),
-        (model / "words.txt").symlink_to("../words.txt"),
-    ),
-    "dangling link": lambda model: (
-        (model / "words.txt").unlink(),
-        (model / "words.txt").symlink_to("missing"),
-    ),
-    "link to a device": lambda model: (
-        (model / "words.txt").unlink(),
-        (model / "words.txt").symlink_to("/dev/zero"),
-    ),
-    "link instead of readme": lambda model: (
-        (model / "README.md").unlink(),
-        (model / "README.md").symlink_to("/etc/passwd"),
-    ),
-    "parts are a link": lambda model: (
-        (model / "parts").rename(model.parent / "parts"),
-        (model / "parts").symlink_to("../parts"),
-    ),
-    "part is a link": lambda model: (
-        (model / "parts/parser").rename(model.parent / "parser"),
-        (model / "parts/parser").symlink_to("../../parser"),
-    ),
-    "part is the model itself": lambda model: (
-        shutil.rmtree(model / "parts/parser"),
-        (model / "parts/parser").symlink_to("../.."),
-    ),
-    "parts are a file": lambda model: (
-        shutil.rmtree(model / "parts"),
-        (model / "parts").touch(),
-    ),
-    "part is a file": lambda model: (
-        shutil.rmtree(model / "parts/parser"),
-        (model / "parts/parser").touch(),
-    ),
+    "folder instead of file": instead("words.txt", Path.mkdir),
+    "pipe instead of file": instead("words.txt", os.mkfifo),
+    "pipe instead of readme": instead("README.md", os.mkfifo),
+    "link to a file inside": instead("words.txt", linked("parts/parser/words.txt")),
+    "link to a file outside": moved_out("words.txt", "../words.txt"),
+    "dangling link": instead("words.txt", linked("missing")),
+    "link to a device": instead("words.txt", linked("/dev/zero")),
+    "link instead of readme": instead("README.md", linked("/etc/passwd")),
+    "parts are a link": moved_out("parts", "../parts"),
+    "part is a link": moved_out("parts/parser", "../../parser"),
+    "part is the model itself": instead("parts/parser", linked("../..")),
+    "parts are a file": instead("parts", Path.touch),
+    "part is a file": instead("parts/parser", Path.touch),
     "parts that are not listed": lambda model: edit(model, lambda value: value.update(parts=[])),
     "part that is not there": lambda model: edit(
         model, lambda value: value["parts"].append("missing")

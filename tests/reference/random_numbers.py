@@ -1,4 +1,4 @@
-"""The random-number recipe of native/core/random.h, in Python."""
+"""The random-number recipe of native/core/base/random.h, in Python."""
 
 from __future__ import annotations
 

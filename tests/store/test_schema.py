@@ -115,6 +115,9 @@ def test_types_and_shapes_are_compared() -> None:
         'the tensor "rules" has shape (6,), not (rules, 3)'
     )
     assert "rules+entries = 5" in changed("weights", np.zeros(4))
+    assert changed("notes", np.zeros((2, 2), np.uint8)) == (
+        'the tensor "notes" has shape (2, 2), not (any)'
+    )
 
 
 def test_bytes_in_another_order_are_another_type() -> None:

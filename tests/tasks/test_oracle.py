@@ -15,7 +15,7 @@ from treelm.grammar.k_best import KBest, text_of
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import train
-from treelm.tasks.evaluate.oracle import evaluate_oracle, read_lists
+from treelm.tasks.evaluate.oracle import evaluate_oracle, read_k_best
 from treelm.tasks.evaluate.parse_accuracy import score_parse
 from treelm.trees.tree import Tree
 
@@ -83,10 +83,12 @@ def test_the_command_reads_lists_as_text(
     right.write_text("".join(f"{tree}\n" for tree in gold))
     listed.write_bytes(text_of(lists))
     expected = evaluate_oracle(gold, lists, LENGTHS)
-    assert evaluate_oracle(gold, read_lists(listed), LENGTHS) == expected
+    assert evaluate_oracle(gold, read_k_best(listed), LENGTHS) == expected
     done = treelm("evaluate", "oracle", right, listed, "-k", "1", "3", "20", "--json")
     record = json.loads(assert_fine(done))
     assert record["points"] == [point.to_record() for point in expected.points]
     table = assert_fine(treelm("evaluate", "oracle", right, listed)).decode().splitlines()
     assert [line.split()[0] for line in table[1:5]] == ["1", "10", "100", "1000"]
-    assert_refused(treelm("evaluate", "oracle", right, listed, "-k", "0"), 2, "-k must be")
+    assert_refused(
+        treelm("evaluate", "oracle", right, listed, "-k", "0"), 2, "-k is 0; it must be 1 or more"
+    )

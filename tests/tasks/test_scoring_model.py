@@ -22,7 +22,7 @@ from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
 from treelm.tasks.sample import SamplingReport, sample_sentences
 from treelm.tasks.score import score_lines
-from treelm.tasks.score_trees import score_tree_lists, score_trees, tree_scorer
+from treelm.tasks.score_trees import score_k_best_lists, score_trees, tree_scorer
 from treelm.tasks.scoring_model import scoring_model
 
 
@@ -89,7 +89,7 @@ def test_a_packed_file_is_a_parser_and_a_list(grammar: Path, tmp_path: Path) -> 
         writer.finish()
     parser = open_parser(path)
     assert parser.parse(sentences[0], 5) == model.parse(sentences[0], 5)
-    first, second = score_tree_lists(model, path)
+    first, second = score_k_best_lists(model, path)
     assert second is None
     assert first is not None
     (again,) = model.score_lists([model.parse(sentences[0], 5)])
@@ -97,7 +97,7 @@ def test_a_packed_file_is_a_parser_and_a_list(grammar: Path, tmp_path: Path) -> 
 
 
 def test_lists_are_summed(lists: Path) -> None:
-    (score,) = score_tree_lists(NodeModel(NodeConfig()), lists)
+    (score,) = score_k_best_lists(NodeModel(NodeConfig()), lists)
     assert score is not None
     assert score.log_prob == pytest.approx(np.log(2 * 0.5**6))
 

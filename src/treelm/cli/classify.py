@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from json import dumps
+from typing import Annotated
 
-from treelm.cli.model_options import ModelPath, TextOptions, at_once
-from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from cyclopts import Parameter
+
+from treelm.cli.model_options import ModelPath, at_once
+from treelm.cli.options import (
+    AsJson,
+    CommonOptions,
+    File,
+    LineBuffered,
+    OutputFile,
+    TextFiles,
+    TextOptions,
+)
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
 from treelm.models.interface.scores import Decision
@@ -18,36 +29,31 @@ _DRAWN = 50
 
 
 def classify(
-    files: InputFiles = None,
+    files: TextFiles = None,
     /,
     *,
-    model: ModelPath,
+    model: Annotated[ModelPath, Parameter(help="Model folder of a classifier.")],
     output: OutputFile = "-",
-    line_buffered: bool = False,
-    parser: str | None = None,
-    explain: str | None = None,
-    json: bool = False,
-    text: TextOptions | None = None,
-    common: CommonOptions | None = None,
+    line_buffered: LineBuffered = False,
+    parser: Annotated[
+        str | None, Parameter(metavar="PARSER", show_default="the model's own")
+    ] = None,
+    explain: File | None = None,
+    json: Annotated[AsJson, Parameter(help="Write one JSON object per line.")] = False,
+    text: TextOptions = TextOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Say of each sentence whether it is good: label, margin and probability, a line each.
+    """Tell good sentences from bad ones: label, margin and probability of good, tab-separated.
 
     A blank line gives a blank line. A sentence that the model cannot analyse is bad, with the
     margin -inf.
 
     Args:
-        files: Files of tokenized text, one sentence a line; standard input if none is given.
-        model: Model folder of a classifier.
-        output: File to write; standard output by default.
-        line_buffered: Write every line at once, for use in pipes.
-        parser: Parser of a classifier by features of trees, instead of its own.
+        parser: Classifiers by features of trees: a model folder that parses, or a file of parses.
         explain: SVG file to write: the trees behind the first 50 decisions, each production with
-            its weight in colour. For latent machines and classifiers by rules.
-        json: A JSON object a line.
-        text: Text.
-        common: Common.
+            its weight in colour. For latent SVMs and classifiers by rules.
     """
-    text, _ = text or TextOptions(), common
+    del common
     loaded = as_classifier(load(model), parser)
     shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)

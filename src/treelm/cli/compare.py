@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from treelm.cli.model_options import MeasureOptions
-from treelm.cli.options import CommonOptions, InputFile, InputFiles
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from treelm.cli.options import AsJson, CommonOptions, InputFile, InputFiles, MeasureOptions, Rounds
 from treelm.cli.terminal import write_record
 from treelm.errors import UsageError
 from treelm.tasks.compare import CompareOptions
@@ -14,31 +17,26 @@ from treelm.tasks.evaluate.resampling import ROUNDS
 def compare(
     a: InputFile,
     b: InputFile,
-    files: InputFiles = None,
+    files: Annotated[InputFiles, Parameter(show_default="none")] = None,
     /,
     *,
     slr: bool = False,
     thresholds: list[float] | None = None,
-    rounds: int = ROUNDS,
-    json: bool = False,
-    measuring: MeasureOptions | None = None,
-    common: CommonOptions | None = None,
+    rounds: Rounds = ROUNDS,
+    json: AsJson = False,
+    measuring: MeasureOptions = MeasureOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Compare two models, or two files of scores or answers, and test the difference.
 
     Args:
         a: Model folder, or file of scores or answers.
-        b: The same of the other system.
-        files: A text; pairs, as two files or one of JSON lines; or the right labels.
+        b: The same for the other system.
+        files: A text; pairs, as two files or one file of JSON lines; or the correct labels.
         slr: Pairs: compare syntactic log-odds ratios instead of log probabilities.
-        thresholds: Scores with labels: where good begins, for A and for B.
-        rounds: How often items are drawn.
-        json: One JSON object instead of lines.
-        measuring: Measuring.
-        common: Common.
+        thresholds: Scores with labels: from which score on a sentence is good, for A and for B.
     """
     del common
-    measuring = measuring or MeasureOptions()
     if thresholds is not None and len(thresholds) != 2:
         raise UsageError("--thresholds takes two numbers, one for A and one for B.")
     found = compare_systems(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from treelm.cli.options import CommonOptions, InputFile, OutputFile, thread_count
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from treelm.cli.options import CommonOptions, File, InputFile, OutputFile, ThreadOptions
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.tasks import convert as task
@@ -12,29 +16,27 @@ from treelm.tasks.quantize import quantize_model
 def convert(
     source: InputFile,
     /,
-    target: OutputFile,
+    target: Annotated[
+        OutputFile, Parameter(metavar="PATH", help="ARPA file, or model folder, to write.")
+    ],
     *,
     bits: CodeBits | None = None,
-    measure: str | None = None,
-    threads: int | None = None,
-    common: CommonOptions | None = None,
+    measure: File | None = None,
+    threads: ThreadOptions = ThreadOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Write an n-gram model as an ARPA file, an ARPA file as a model, or a model as a smaller one.
 
     Args:
         source: Model folder, or ARPA file (.arpa, .arpa.gz).
-        target: ARPA file, or model folder.
-        bits: Store probabilities and back-off weights as codes of 8 or 16 bits; the target is a
-            model folder. How far stored values moved is said on standard error.
+        bits: Store probabilities and back-off weights as codes of 8 or 16 bits; the target is then
+            a model folder. How far the stored values moved is written to standard error.
         measure: With --bits: text on which bits per word and perplexity of both models are
-            measured, and said instead.
-        threads: Threads; default: the cores available. Results do not depend on it.
-        common: Common.
+            measured, and reported instead.
     """
-    common = common or CommonOptions()
     if bits is None:
         if measure is not None:
-            raise UsageError("--measure is about what --bits costs; give that too.")
+            raise UsageError("--measure shows what --bits costs; it needs --bits.")
         task.convert(source, target)
         return
     quantized = quantize_model(
@@ -42,7 +44,7 @@ def convert(
         target,
         bits,
         measure=measure,
-        threads=thread_count(threads),
+        threads=threads.thread_count,
         progress=common.progress,
     )
     for line in quantized.costs():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from treelm.cli.options import CommonOptions, TreeOptions, settle_reading
 from treelm.corpus.brackets import ReadReport
@@ -24,8 +24,8 @@ def corpus_of(
         raise UsageError("give either --text or --trees, with the files after it.")
     check_texts(text or trees or ())
     if text is not None:
-        return text_corpus(text)
-    corpus = tree_corpus(trees or (), reading)
+        return TextCorpus(tuple(text))
+    corpus = reading.corpus(trees or ())
     report = ReadReport()
     for _ in corpus.batches(report):
         pass  # a quick pass of the kernel, to say what is malformed
@@ -33,19 +33,11 @@ def corpus_of(
     return corpus
 
 
-def text_corpus(files: Sequence[str]) -> TextCorpus:
-    """Return files of text as a corpus."""
-    return TextCorpus(tuple(files))
-
-
-def tree_corpus(files: Sequence[str], reading: TreeOptions) -> TreeCorpus:
-    """Return files of trees as a corpus; malformed trees are left out and reported later."""
-    return TreeCorpus(
-        tuple(files),
-        reading.read_options(),
-        on_error=reading.on_error,
-        threads=reading.thread_count,
-    )
+def trees_of(trees: list[str], reading: TreeOptions, common: CommonOptions) -> TreeCorpus:
+    """Return the corpus of files of trees; malformed ones are reported."""
+    corpus = corpus_of(None, trees, reading, common)
+    assert isinstance(corpus, TreeCorpus)
+    return corpus
 
 
 def settler(common: CommonOptions) -> Callable[[ReadReport, str], None]:

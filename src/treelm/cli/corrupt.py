@@ -7,12 +7,22 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from treelm.cli.corpus_options import corpus_of
+from treelm.cli.apps import command_group, example_line
+from treelm.cli.corpus_options import trees_of
 from treelm.cli.model_options import ModelPath, at_once
-from treelm.cli.options import CommonOptions, OutputFile, TreeOptions
-from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.cli.options import (
+    CommonOptions,
+    Count,
+    File,
+    Files,
+    OutputFile,
+    Seed,
+    TreeOptions,
+)
+from treelm.cli.ranges import at_least
+from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.errors import TreelmWarning
 from treelm.models.registry import load
@@ -30,50 +40,57 @@ from treelm.tasks.corrupt.spelling import read_confusions
 from treelm.tasks.corrupt.tagged_sentences import tagged_corpus
 from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 
-corrupt = App(
-    name="corrupt",
-    help="Make wrong sentences: by a trigram model, or one error each.",
-    help_epilogue="Example: `treelm corrupt noisy --trees dev.mrg --seed 1 > noisy.tsv`",
-    default_parameter=Parameter(negative=(), consume_multiple=True),
-    version_flags=[],
+_MODEL = "Model folder; the published recipe uses a trigram model with Kneser-Ney smoothing."
+#: Where the counts go.
+SummaryFile = Annotated[
+    str | None,
+    Parameter(
+        name="--summary",
+        metavar="FILE",
+        help="File to write: the counts, as one JSON object.",
+        show_default="notes on standard error",
+    ),
+]
+#: Length of a sentence.
+Words = Annotated[int, at_least(1)]
+
+corrupt = command_group(
+    "corrupt",
+    "Make wrong sentences: by a trigram model, or one error each.",
+    "treelm corrupt noisy --trees dev.mrg --seed 1 > noisy.tsv",
 )
 
 
 @corrupt.command(
-    help_epilogue="Example: `treelm corrupt trigram -m model -n 1000 --min-words 5 --seed 1`"
+    help_epilogue=example_line("treelm corrupt trigram -m model -n 1000 --min-words 5 --seed 1")
 )
 def trigram(
     *,
-    model: ModelPath,
-    count: Annotated[int, Parameter(name=["--count", "-n"])] = 1,
-    seed: int = 0,
+    model: Annotated[ModelPath, Parameter(help=_MODEL)],
+    count: Count = 1,
+    seed: Seed = 0,
     part: Part = "train",
-    min_words: int = 5,
-    max_words: int = 200,
-    corpus: list[str] | None = None,
-    positives: list[str] | None = None,
+    min_words: Words = 5,
+    max_words: Words = 200,
+    corpus: Files | None = None,
+    positives: Files | None = None,
     output: OutputFile = "-",
-    summary: str | None = None,
-    common: CommonOptions | None = None,
+    summary: SummaryFile = None,
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Draw sentences from an n-gram model, one a line, as negatives for classifiers.
+    """Sample sentences from an n-gram model, one per line, as negatives for classifiers.
 
-    A sentence that is too short, too long or holds `<unk>` is drawn anew as a whole.
+    A sentence that is too short, too long or contains `<unk>` is replaced as a whole.
 
     Args:
-        model: Model folder; the published recipe wants a trigram model with Kneser-Ney smoothing.
         count: Number of sentences.
-        seed: Sentence i depends on the seed, the part and i alone.
-        part: train, dev or test: each has sentences of its own.
+        seed: Sentence i depends only on the seed, the part and i.
+        part: Each part has sentences of its own.
         min_words: Fewest words of a sentence.
         max_words: Most words of a sentence.
-        corpus: Files of text; sentences that stand there by accident are kept, but counted.
-        positives: Files of text; those with a word unknown to the model are counted.
-        output: File to write; standard output by default.
-        summary: File for the counts, as one JSON object; default: a note on standard error.
-        common: Common.
+        corpus: Files of text; sampled sentences that happen to occur there are kept, but counted.
+        positives: Files of text; sentences with a word unknown to the model are counted.
     """
-    common = common or CommonOptions()
     flush = at_once(output, line_buffered=False)
     negatives = TrigramNegatives(
         load(model), seed=seed, part=part, min_words=min_words, max_words=max_words
@@ -91,42 +108,39 @@ def trigram(
 
 
 @corrupt.command(
-    help_epilogue="Example: `treelm corrupt noisy --trees dev.mrg --seed 1 --only agreement`"
+    help_epilogue=example_line("treelm corrupt noisy --trees dev.mrg --seed 1 --only agreement")
 )
 def noisy(
     *,
-    trees: list[str],
-    lexicon: list[str] | None = None,
-    count: Annotated[int | None, Parameter(name=["--count", "-n"])] = None,
-    seed: int = 0,
+    trees: Files,
+    lexicon: Annotated[Files | None, Parameter(show_default="the same trees")] = None,
+    count: Annotated[Count | None, Parameter(show_default="one for each tree")] = None,
+    seed: Seed = 0,
     only: ErrorName | None = None,
     weights: Literal["published", "equal"] = "published",
-    confusions: str | None = None,
+    confusions: Annotated[File | None, Parameter(show_default="the list in treelm")] = None,
     output: OutputFile = "-",
-    summary: str | None = None,
-    reading: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    summary: SummaryFile = None,
+    reading: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Put one error into each sentence: noisy sentence, type, position and original, as TSV.
+    """Put one error into each sentence: noisy sentence, type, position and original, tab-separated.
+
+    Sentences of one word, and those in which no error can be made, are left out and counted.
 
     Args:
         trees: Files of trees with Penn tags.
-        lexicon: Files of trees whose words, forms and spellings are used; default: the same trees.
-        count: Number of noisy sentences; the trees are read again with other errors where they are
-            too few. Default: one for each tree.
-        seed: Sentence i depends on the seed and on i alone.
-        only: Make only missing, extra, spelling, agreement or verb-form errors.
+        lexicon: Files of trees whose words, forms and spellings are used.
+        count: Number of noisy sentences; if there are too few trees, they are read again with other
+            errors.
+        seed: Sentence i depends only on the seed and i.
+        only: Make errors of this type only.
         weights: published, or equal: all types with the same probability where they apply.
-        confusions: File of confused words, two a line, instead of the list that comes with treelm.
-        output: File to write; standard output by default.
-        summary: File for the counts, as one JSON object; default: a note on standard error.
-        reading: Reading.
-        common: Common.
+        confusions: File of commonly confused words, two per line.
     """
-    reading, common = reading or TreeOptions(), common or CommonOptions()
     listed = read_confusions(confusions)
-    corpus = _trees(trees, reading, common)
-    source = _trees(lexicon, reading, common) if lexicon else corpus
+    corpus = trees_of(trees, reading, common)
+    source = trees_of(lexicon, reading, common) if lexicon else corpus
     counts = NoiseCounts()
     flush = at_once(output, line_buffered=False)
     with warnings.catch_warnings(), write_atomically(output) as out:
@@ -151,12 +165,6 @@ def noisy(
 def _row(sentence: NoisySentence) -> str:
     noisy, original = " ".join(sentence.words), " ".join(sentence.original)
     return f"{noisy}\t{sentence.error}\t{sentence.position}\t{original}"
-
-
-def _trees(files: list[str], reading: TreeOptions, common: CommonOptions) -> TreeCorpus:
-    corpus = corpus_of(None, files, reading, common)
-    assert isinstance(corpus, TreeCorpus)
-    return corpus
 
 
 def _report(counts: Mapping[str, object], file: str | None, common: CommonOptions) -> None:

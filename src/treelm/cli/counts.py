@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Group, Parameter
 
-from treelm.cli.corpus_options import corpus_of, settler, tree_corpus
-from treelm.cli.options import CommonOptions, TreeOptions, memory_limit, thread_count
+from treelm.cli.apps import command_group, example_line
+from treelm.cli.corpus_options import corpus_of, settler
+from treelm.cli.options import (
+    AsJson,
+    CommonOptions,
+    Files,
+    Folder,
+    MemoryOptions,
+    NewFolder,
+    ThreadOptions,
+    TreeOptions,
+    VocabularyFile,
+)
+from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
-from treelm.cli.treelet_options import transform_options
 from treelm.errors import UsageError
-from treelm.models.interface.model import make_config
+from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.treelet.config import TreeletConfig, Variant
+from treelm.models.treelet.model import TreeletModel
 from treelm.tasks.counts import build_counts, counts_summary, inspect_counts, merge_counts
 from treelm.tasks.treelet_counts import (
     build_treelet_counts,
@@ -21,149 +34,162 @@ from treelm.tasks.treelet_counts import (
     merge_treelet_folders,
     treelet_counts_summary,
 )
+from treelm.transforms.treelet import transforms_without
 
-#: The folder that is made.
-NewFolder = Annotated[str, Parameter(name=["--output", "-o"])]
+#: Words in an n-gram unless another order is asked for.
+_ORDER = 5
+_VOCABULARY = "Vocabulary file. Counts to be merged need the same vocabulary, or none."
 
-counts = App(
-    name="counts",
-    help="Count n-grams or treelets, and merge the counts of several machines.",
-    help_epilogue="Example: `treelm counts build --text part1.txt --order 5 -o part1.counts`",
-    default_parameter=Parameter(negative=(), consume_multiple=True),
-    version_flags=[],
+counts = command_group(
+    "counts",
+    "Count n-grams or treelets, and merge the counts of several machines.",
+    "treelm counts build --text part1.txt --order 5 -o part1.counts",
 )
 
 
-@counts.command
+@Parameter(name="*", group=Group("Options for counting treelets", sort_key=30))
+@dataclass(frozen=True, kw_only=True)
+class TreeletOptions:
+    """What is counted in trees."""
+
+    treelets: Variant | None = None
+    """Count treelets of this variant instead of n-grams."""
+    without: Annotated[list[str] | None, Parameter(metavar="TRANSFORM...")] = None
+    """Transforms to leave out."""
+    untransformed: bool = False
+    """Leave all transforms out."""
+    temporal: Annotated[
+        str | None, Parameter(metavar="FILE", show_default="collected from the trees")
+    ] = None
+    """Lexicon of temporal nouns, or a treebank with function tags. Counts to be merged need the
+    same one."""
+    mark_tags: Annotated[
+        list[str] | None, Parameter(metavar="TAG...", show_default="found in the trees")
+    ] = None
+    """Tags that are also labels of phrases and must be told apart. Finding them means counting the
+    trees twice. Counts to be merged need the same ones."""
+
+    def config(self) -> TreeletConfig:
+        """Return how treelets are counted."""
+        transforms: tuple[str, ...] | None = None
+        if self.untransformed:
+            transforms = ()
+        elif self.without is not None:
+            transforms = transforms_without(self.without)
+        config = TreeletModel.make_config(
+            {
+                "variant": self.treelets,
+                "transforms": transforms,
+                "marked_tags": sorted(self.mark_tags or ()),
+            }
+        )
+        assert isinstance(config, TreeletConfig)  # what a treelet model makes of options
+        return config
+
+
+@counts.command(
+    help_epilogue=example_line("treelm counts build --text part1.txt --order 5 -o part1.counts")
+)
 def build(
     *,
-    text: list[str] | None = None,
-    trees: list[str] | None = None,
+    text: Files | None = None,
+    trees: Files | None = None,
     output: NewFolder,
-    order: int | None = None,
-    treelets: Variant | None = None,
-    without: list[str] | None = None,
-    untransformed: bool = False,
-    temporal: str | None = None,
-    mark_tags: list[str] | None = None,
-    vocabulary: str | None = None,
-    memory: str | None = None,
-    temporary: str | None = None,
-    json: bool = False,
-    reading: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    order: Annotated[
+        int | None, between(1, LARGEST_ORDER), Parameter(show_default=str(_ORDER))
+    ] = None,
+    vocabulary: Annotated[
+        VocabularyFile, Parameter(help=_VOCABULARY, show_default="all words of the text")
+    ] = None,
+    json: AsJson = False,
+    treelets: TreeletOptions = TreeletOptions(),
+    memory: MemoryOptions = MemoryOptions(),
+    reading: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Count the n-grams of a text, or the treelets of trees.
 
+    Parts of a text can be counted on different machines and merged. `treelm train ngram --counts`
+    and `treelm train treelet --counts` make models of the counts.
+
     Args:
-        text: Files of tokenized text, one sentence a line.
+        text: Files of tokenized text, one sentence per line.
         trees: Files of trees, whose words are the text; give either text or trees.
-        output: Folder to write.
-        order: Words in an n-gram. Default: 5.
-        treelets: Count the treelets of trees instead, of the variant full, rule, trans or pcfg.
-        without: Treelets: transforms to leave out.
-        untransformed: Treelets: leave all transforms out.
-        temporal: Treelets: lexicon of temporal nouns, or a treebank with function tags. Counts to
-            be merged need the same. Default: they are collected from the trees.
-        mark_tags: Treelets: tags that are those of phrases too, to be told apart. Default: found in
-            the trees, which are then counted twice. Counts to be merged need the same.
-        vocabulary: Vocabulary file; default: all words of the text are known. Counts to be merged
-            need the same vocabulary, or none.
-        memory: How much memory may be used, such as 4G; what does not fit is sorted on disk, with
-            the same result. Default: as much as it takes.
-        temporary: Folder for what does not fit; default: that of the output. Nothing is left there.
-        json: One JSON object instead of lines.
-        reading: Reading.
-        common: Common.
+        order: Words in an n-gram.
     """
-    reading, common = reading or TreeOptions(), common or CommonOptions()
-    if treelets is not None:
-        if text is not None or trees is None or order is not None:
-            raise UsageError("--treelets counts --trees, and has no --order.")
-        counted = build_treelet_counts(
-            tree_corpus(trees, reading),
+    if treelets.treelets is None:
+        if treelets != TreeletOptions():
+            raise UsageError(
+                "--without, --untransformed, --temporal and --mark-tags go with --treelets."
+            )
+        made = build_counts(
+            corpus_of(text, trees, reading, common),
             output,
-            make_config(
-                TreeletConfig,
-                {
-                    "variant": treelets,
-                    "marked_tags": sorted(mark_tags or ()),
-                    **transform_options(without, untransformed=untransformed),
-                },
-                "treelet",
-            ),
+            _ORDER if order is None else order,
             vocabulary=vocabulary,
-            temporal=temporal,
-            settle=settler(common),
             threads=reading.thread_count,
-            memory=memory_limit(memory, temporary, output),
+            memory=memory.limit(output),
             progress=common.progress,
         )
-        write_record(treelet_counts_summary(counted), as_json=json)
+        write_record(counts_summary(made), as_json=json)
         return
-    if untransformed or any(each is not None for each in (without, temporal, mark_tags)):
-        raise UsageError(
-            "--without, --untransformed, --temporal and --mark-tags go with --treelets."
-        )
-    made = build_counts(
-        corpus_of(text, trees, reading, common),
+    if text is not None or trees is None or order is not None:
+        raise UsageError("--treelets needs --trees and cannot be combined with --text or --order.")
+
+    counted = build_treelet_counts(
+        reading.corpus(trees),
         output,
-        5 if order is None else order,
+        treelets.config(),
         vocabulary=vocabulary,
+        temporal=treelets.temporal,
+        settle=settler(common),
         threads=reading.thread_count,
-        memory=memory_limit(memory, temporary, output),
+        memory=memory.limit(output),
         progress=common.progress,
     )
-    write_record(counts_summary(made), as_json=json)
+    write_record(treelet_counts_summary(counted), as_json=json)
 
 
-@counts.command(help_epilogue="Example: `treelm counts merge a.counts b.counts -o all.counts`")
+@counts.command(help_epilogue=example_line("treelm counts merge a.counts b.counts -o all.counts"))
 def merge(
-    *folders: str,
+    *folders: Folder,
     output: NewFolder,
-    memory: str | None = None,
-    temporary: str | None = None,
-    threads: int | None = None,
-    json: bool = False,
-    common: CommonOptions | None = None,
+    json: AsJson = False,
+    memory: MemoryOptions = MemoryOptions(),
+    threads: ThreadOptions = ThreadOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Merge counts as if their texts had been counted together.
 
+    Counts that know all words of their own texts become counts that know the words of all texts.
+
     Args:
         folders: Folders of counts, all of one order or of one variant.
-        output: Folder to write.
-        memory: How much memory may be used, such as 4G. Default: as much as it takes.
-        temporary: Folder for what does not fit; default: that of the output.
-        threads: Threads; default: the cores available. Results do not depend on it.
-        json: One JSON object instead of lines.
-        common: Common.
     """
     del common
-    limit = memory_limit(memory, temporary, output)
+    limit = memory.limit(output)
     if holds_treelet_counts(folders):
         treelets = merge_treelet_folders(
-            folders, output, threads=thread_count(threads), memory=limit
+            folders, output, threads=threads.thread_count, memory=limit
         )
         write_record(treelet_counts_summary(treelets), as_json=json)
         return
-    merged = merge_counts(folders, output, threads=thread_count(threads), memory=limit)
+    merged = merge_counts(folders, output, threads=threads.thread_count, memory=limit)
     write_record(counts_summary(merged), as_json=json)
 
 
-@counts.command(help_epilogue="Example: `treelm counts inspect all.counts --json`")
+@counts.command(help_epilogue=example_line("treelm counts inspect all.counts --json"))
 def inspect(
-    folder: str,
+    folder: Folder,
     /,
     *,
-    json: bool = False,
-    common: CommonOptions | None = None,
+    json: AsJson = False,
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Say what was counted, and how many events of every level occur once, twice, and so on.
+    """Show what was counted, and how many events of every level occur once, twice, and so on.
 
     Args:
         folder: Folder of counts.
-        json: One JSON object instead of lines.
-        common: Common.
     """
     del common
     inspected = inspect_treelet_counts if holds_treelet_counts([folder]) else inspect_counts

@@ -9,12 +9,8 @@ from treelm.cli.terminal import picture_width
 from treelm.tasks.demo import demonstrate
 
 
-def demo(*, common: CommonOptions | None = None) -> None:
-    """Show what treelm does, on the treebank that comes with it.
-
-    Args:
-        common: Common.
-    """
+def demo(*, common: CommonOptions = CommonOptions()) -> None:
+    """Show what treelm does, on the treebank that comes with it."""
     del common
     for paragraph in demonstrate(width=picture_width() or 100):
         sys.stdout.write(paragraph + "\n\n")

@@ -7,16 +7,23 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, OutputFile, TreeOptions, settle_reading
+from treelm.cli.options import (
+    CommonOptions,
+    InputFile,
+    Limit,
+    OutputFile,
+    TreeOptions,
+    settle_reading,
+)
+from treelm.cli.ranges import at_least
 from treelm.cli.terminal import is_terminal, picture_width
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
-from treelm.errors import UsageError
 from treelm.tasks.draw import draw_trees
 
 
 def draw(
-    file: InputFile = "-",
+    file: Annotated[InputFile, Parameter(show_default="standard input")] = "-",
     /,
     *,
     format: Literal["text", "svg", "latex"] = "text",  # noqa: A002 (the option's name)
@@ -24,30 +31,26 @@ def draw(
     heads: bool = False,
     raw: bool = False,
     ascii_only: Annotated[bool, Parameter(name="--ascii")] = False,
-    width: int | None = None,
-    limit: int | None = None,
+    width: Annotated[
+        int | None, at_least(1), Parameter(show_default="that of the terminal, else unlimited")
+    ] = None,
+    limit: Limit = None,
     output: OutputFile = "-",
-    trees: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    trees: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Draw trees as text, SVG or LaTeX.
 
     Args:
-        file: File of trees; standard input by default.
-        format: text, svg (one picture; several trees stand below each other) or latex (forest).
-        layout: Text: vertical with the root on top, indented, or whichever fits.
+        file: File of trees.
+        format: text, svg (one picture, the trees below each other) or latex (package forest).
+        layout: Text: vertical with the root on top, indented, or auto for whichever fits.
         heads: Mark the head child of every phrase.
         raw: Draw labels and empty elements as they are written.
-        ascii_only: Text: lines of plain ASCII characters.
-        width: Text: columns a picture may take; default: those of the terminal.
-        limit: Draw only the first trees.
-        output: File to write; standard output by default.
-        trees: Reading.
-        common: Common.
+        ascii_only: Text: draw lines with plain ASCII characters.
+        width: Text: columns a picture may take.
+        limit: Draw only this many trees.
     """
-    trees, common = trees or TreeOptions(), common or CommonOptions()
-    if limit is not None and limit < 0:
-        raise UsageError("--limit must be 0 or more.")
     report = ReadReport()
     at_once = output == "-" and is_terminal(sys.stdout)
     pictures = draw_trees(

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
-from treelm.cli.model_options import (
-    MeasureOptions,
-    ModelPath,
-    ScoringOptions,
-    SearchOptions,
-    TextOptions,
-)
+from treelm.cli.model_options import ModelPath, OptionalModelPath, ScoringOptions, SearchOptions
 from treelm.cli.options import (
+    AsJson,
     CommonOptions,
+    File,
     InputFile,
     InputFiles,
+    MeasureOptions,
     OptionalOutputFile,
+    Rounds,
+    Seed,
+    TextFiles,
+    TextOptions,
     TreeOptions,
     note_problems,
 )
@@ -44,33 +46,32 @@ from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
 from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
 from treelm.tasks.evaluate.parse_files import evaluate_systems
 from treelm.tasks.evaluate.parse_intervals import parse_intervals
-from treelm.tasks.evaluate.resampling import ROUNDS, check_rounds
+from treelm.tasks.evaluate.resampling import ROUNDS
 from treelm.tasks.evaluate.slr import Measure
 
-#: A model folder, where score files may stand in for one.
-_Model = Annotated[str | None, Parameter(name=["--model", "-m"])]
-
-evaluate = App(
-    name="evaluate",
-    help="Measure how good something is.",
-    help_epilogue="Example: `treelm evaluate parses gold.mrg parsed.mrg --json`",
-    default_parameter=Parameter(negative=(), consume_multiple=True),
-    version_flags=[],
+_PAIR_OUTCOMES = "File to write: 1 for every pair that is right and 0 for the others, in order."
+_SENTENCE_OUTCOMES = (
+    "File to write: 1 for every sentence that is classified correctly and 0 for the others, the "
+    "good ones first."
 )
 
+evaluate = command_group(
+    "evaluate",
+    "Measure how good something is.",
+    "treelm evaluate parses gold.mrg parsed.mrg --json",
+)
 evaluate.command(
-    oracle, help_epilogue="Example: `treelm evaluate oracle gold.mrg parsed.forest --json`"
+    oracle, help_epilogue=example_line("treelm evaluate oracle gold.mrg parsed.forest --json")
 )
-
-
 evaluate.command(
     reading_times,
-    help_epilogue="Example: `treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm "
-    "--baseline ngram`",
+    help_epilogue=example_line(
+        "treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm --baseline ngram"
+    ),
 )
 
 
-@evaluate.command
+@evaluate.command(help_epilogue=example_line("treelm evaluate parses gold.mrg parsed.mrg --json"))
 def parses(
     gold: InputFile,
     system: InputFile,
@@ -79,33 +80,28 @@ def parses(
     by_label: bool = False,
     by_length: bool = False,
     intervals: bool = False,
-    against: str | None = None,
-    rounds: int = ROUNDS,
-    seed: int = 0,
-    json: bool = False,
-    trees: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    against: File | None = None,
+    rounds: Rounds = ROUNDS,
+    seed: Seed = 0,
+    json: AsJson = False,
+    trees: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Score parses against gold trees: precision, recall, F1, exact match, tags (evalb's rules).
 
-    A sentence without a parse (an empty line, or `(())`) counts against recall.
+    A sentence without a parse (an empty line, or `(())`) counts against recall. Malformed trees are
+    listed, whatever their share.
 
     Args:
-        gold: File of the right trees.
+        gold: File of the correct trees.
         system: File of the parser's trees, in the same order.
-        by_label: Also a table of the labels, the most frequent first.
-        by_length: Also a table of sentences of 1-10, 11-20, 21-30, 31-40 and 41 or more words.
-        intervals: Also 95 % intervals, by drawing sentences again.
-        against: File of another parser's trees; also test the difference in F1 (paired bootstrap).
-        rounds: How often sentences are drawn for intervals and comparisons.
+        by_label: Also write a table of the labels, the most frequent first.
+        by_length: Also write a table by sentence length: 1-10, 11-20, 21-30, 31-40, and 41 or more
+            words.
+        intervals: Also write 95 % confidence intervals, by bootstrap over sentences.
+        against: File of another parser's trees: also test the difference in F1 (paired bootstrap).
         seed: Seed of the random numbers for --intervals and --against.
-        json: One JSON object instead of lines.
-        trees: Reading.
-        common: Common.
     """
-    trees, common = trees or TreeOptions(), common or CommonOptions()
-    if intervals or against is not None:
-        check_rounds(rounds)
     found = evaluate_systems(
         gold,
         [system] if against is None else [system, against],
@@ -130,68 +126,64 @@ def parses(
     )
 
 
-@evaluate.command(help_epilogue="Example: `treelm evaluate perplexity -m model test.txt --json`")
+@evaluate.command(help_epilogue=example_line("treelm evaluate perplexity -m model test.txt --json"))
 def perplexity(
-    files: InputFiles = None,
+    files: TextFiles = None,
     /,
     *,
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
     strict_docs: bool = False,
-    json: bool = False,
-    search: SearchOptions | None = None,
-    scoring: ScoringOptions | None = None,
-    text: TextOptions | None = None,
-    common: CommonOptions | None = None,
+    json: AsJson = False,
+    search: SearchOptions = SearchOptions(),
+    scoring: ScoringOptions = ScoringOptions(),
+    text: TextOptions = TextOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Measure how surprised a model is by a text, per word.
 
+    With T words, S sentences and natural log probabilities, the perplexity is
+    `exp(-sum / (T + S))`, the ends of sentences included; `perplexity without eos` is
+    `exp(-sum over words / T)`. It is infinite (`null` in JSON) if the model gives a word no
+    probability. `exactness` says what kind of probabilities they are, `without parse` how many
+    sentences the grammar cannot derive. Models whose scores are not probabilities are refused.
+
     Args:
-        files: Files of tokenized text, one sentence a line; standard input if none is given.
-        model: Model folder.
-        oov_mode: Count unknown words as what stands for them, or leave them out.
+        oov_mode: Unknown words: include them with the probability of the unknown word, or skip
+            them.
         strict_docs: Refuse a text without blank lines if the model remembers documents.
-        json: One JSON object instead of lines.
-        search: Search.
-        scoring: Scoring.
-        text: Text.
-        common: Common.
     """
-    text, common = text or TextOptions(), common or CommonOptions()
-    scoring = scoring or ScoringOptions()
     corpus = TextCorpus(tuple(files or ["-"]))
-    found = (
-        (search or SearchOptions())
-        .apply(scoring.model(model))
-        .perplexity(
-            corpus if text.limit is None else text.first(corpus),
-            oov_mode=oov_mode,
-            strict_docs=strict_docs,
-            threads=text.thread_count,
-        )
+    found = search.apply(scoring.model(model)).perplexity(
+        corpus if text.limit is None else text.first(corpus),
+        oov_mode=oov_mode,
+        strict_docs=strict_docs,
+        threads=text.thread_count,
     )
     if found.without_parse:
-        advice = "" if scoring.floor else " --floor 0.001 gives them a probability."
+        advice = "" if scoring.floor else " Use --floor 0.001 to give them a probability."
         common.note(f"{found.without_parse} sentences have no parse.{advice}")
     write_record(found.to_record(), as_json=json)
 
 
-@evaluate.command(help_epilogue="Example: `treelm evaluate pairs -m model good.txt bad.txt --json`")
+@evaluate.command(
+    help_epilogue=example_line("treelm evaluate pairs -m model good.txt bad.txt --json")
+)
 def pairs(
-    files: InputFiles = None,
+    files: Annotated[InputFiles, Parameter(show_default="none")] = None,
     /,
     *,
-    model: _Model = None,
-    blimp: str | None = None,
+    model: OptionalModelPath = None,
+    blimp: File | None = None,
     slr: bool = False,
     tokenize: Tokenizing = "auto",
     half_ties: bool = False,
     drop_identical: bool = False,
-    output: OptionalOutputFile = None,
-    json: bool = False,
-    scoring: ScoringOptions | None = None,
-    measuring: MeasureOptions | None = None,
-    common: CommonOptions | None = None,
+    output: Annotated[OptionalOutputFile, Parameter(help=_PAIR_OUTCOMES)] = None,
+    json: AsJson = False,
+    scoring: ScoringOptions = ScoringOptions(),
+    measuring: MeasureOptions = MeasureOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Measure how often a model prefers the good sentence of a pair.
 
@@ -199,20 +191,13 @@ def pairs(
 
     Args:
         files: File of the good sentences, and file of the bad ones in the same order.
-        model: Model folder.
         blimp: File of JSON lines with the keys of BLiMP, instead of two files.
         slr: Compare syntactic log-odds ratios instead of log probabilities.
-        tokenize: Whether sentences are raw text; by default those of --blimp are.
+        tokenize: Whether sentences are raw text; auto: those of --blimp are.
         half_ties: Count a tie as half right.
         drop_identical: Leave out pairs whose sentences are the same.
-        output: File to write: 1 for every pair that is right and 0 for the others, in order.
-        json: One JSON object instead of lines.
-        scoring: Scoring.
-        measuring: Measuring.
-        common: Common.
     """
     del common
-    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     measure: Measure = "slr" if slr else "log_prob"
     if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
         raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
@@ -225,14 +210,11 @@ def pairs(
         )
     else:
         loaded = scoring.model(model)
-        minimal = (
-            read_json_pairs(blimp, tokenizing=tokenize)
-            if blimp is not None
-            else read_pair_files(*(files or ()), tokenizing=tokenize)
-        )
         found = evaluate_pairs(
             loaded,
-            minimal,
+            read_pair_files(*(files or ()), tokenizing=tokenize)
+            if blimp is None
+            else read_json_pairs(blimp, tokenizing=tokenize),
             seed=measuring.seed,
             measure=measure,
             half_ties=half_ties,
@@ -258,44 +240,40 @@ def _pair_lines(found: PairResults) -> dict[str, object]:
 
 
 @evaluate.command(
-    help_epilogue="Example: `treelm evaluate classification -m model --tune-good dev.good "
-    "--tune-bad dev.bad --good test.good --bad test.bad`"
+    help_epilogue=example_line(
+        "treelm evaluate classification -m model --tune-good dev.good --tune-bad dev.bad "
+        "--good test.good --bad test.bad"
+    )
 )
 def classification(
     *,
-    model: _Model = None,
+    model: OptionalModelPath = None,
     good: InputFile,
     bad: InputFile,
-    tune_good: str | None = None,
-    tune_bad: str | None = None,
+    tune_good: File | None = None,
+    tune_bad: File | None = None,
     score: Literal["auto", "slr", "log-prob"] = "auto",
     paired: bool = False,
-    output: OptionalOutputFile = None,
-    json: bool = False,
-    scoring: ScoringOptions | None = None,
-    measuring: MeasureOptions | None = None,
-    common: CommonOptions | None = None,
+    output: Annotated[OptionalOutputFile, Parameter(help=_SENTENCE_OUTCOMES)] = None,
+    json: AsJson = False,
+    scoring: ScoringOptions = ScoringOptions(),
+    measuring: MeasureOptions = MeasureOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Measure how well a model tells good sentences from bad ones by a threshold.
 
     Without a model all files are score files.
 
     Args:
-        model: Model folder.
-        good: Good sentences, one a line.
-        bad: Bad sentences.
-        tune_good: Other good sentences, on which the threshold is tuned.
-        tune_bad: Other bad sentences, on which the threshold is tuned.
-        score: What the threshold is about; auto is slr, and for classifiers their own score.
+        good: File of good sentences, one per line.
+        bad: File of bad sentences, one per line.
+        tune_good: Tuning set of the threshold: other good sentences.
+        tune_bad: Tuning set of the threshold: other bad sentences.
+        score: What is compared with the threshold; auto is slr, and for classifiers their own
+            score.
         paired: Line n of --good and line n of --bad are a pair.
-        output: File to write: 1 for every sentence called what it is, 0 for others; good first.
-        json: One JSON object instead of lines.
-        scoring: Scoring.
-        measuring: Measuring.
-        common: Common.
     """
     del common
-    measuring, scoring = measuring or MeasureOptions(), scoring or ScoringOptions()
     if (tune_good is None) != (tune_bad is None):
         raise UsageError("--tune-good and --tune-bad go together.")
     tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
@@ -305,19 +283,12 @@ def classification(
             good, bad, tuning=tuning, score=choice, paired=paired, seed=measuring.seed
         )
     else:
-        texts: tuple[MeasuredText, MeasuredText]
-        if paired:
-            minimal = read_pair_files(good, bad)
-            texts = minimal.good, minimal.bad
-        else:
-            texts = read_measured_text(good), read_measured_text(bad)
+        loaded = scoring.model(model)
         found = evaluate_classification(
-            scoring.model(model),
-            *texts,
+            loaded,
+            *_texts(good, bad, paired=paired),
             seed=measuring.seed,
-            tuning=None
-            if tuning is None
-            else (read_measured_text(tuning[0]), read_measured_text(tuning[1])),
+            tuning=None if tuning is None else _texts(*tuning, paired=False),
             score=choice,
             paired=paired,
             allow_overlap=measuring.allow_overlap,
@@ -326,3 +297,11 @@ def classification(
     if output is not None:
         write_outcomes(output, found.right.tolist())
     write_record(found.to_record(), as_json=json)
+
+
+def _texts(good: str, bad: str, *, paired: bool) -> tuple[MeasuredText, MeasuredText]:
+    """Return good and bad sentences; pairs must have as many of the one as of the other."""
+    if paired:
+        pairs = read_pair_files(good, bad)
+        return pairs.good, pairs.bad
+    return read_measured_text(good), read_measured_text(bad)

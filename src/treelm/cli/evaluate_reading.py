@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.cli.model_options import ModelPath, SearchOptions
-from treelm.cli.options import CommonOptions, InputFile, OutputFile, thread_count
+from treelm.cli.options import AsJson, CommonOptions, File, InputFile, ThreadOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import read_times, read_zoned_trees
@@ -27,42 +27,37 @@ def reading_times(
     times: InputFile,
     /,
     *,
-    trees: str,
+    trees: File,
     model: ModelPath,
-    baseline: str,
+    baseline: Annotated[str, Parameter(metavar="MODEL")],
     column: str = "mean_rt",
     shift: int = 0,
-    table: Annotated[OutputFile | None, Parameter(name="--table")] = None,
-    threads: int | None = None,
-    json: bool = False,
-    search: SearchOptions | None = None,
-    common: CommonOptions | None = None,
+    table: File | None = None,
+    json: AsJson = False,
+    search: SearchOptions = SearchOptions(),
+    threads: ThreadOptions = ThreadOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Measure whether a model's surprisal predicts reading times beyond a baseline model's.
 
-    Logarithms of times are regressed on length, position, frequency and the surprisal of the
-    baseline, of each word and the one before it; then the model's surprisal is added. Reported are
-    its coefficient, the gain in log likelihood, and a likelihood-ratio test; and the same with the
-    two models exchanged.
+    Log reading times are regressed on length, position, frequency and the baseline's surprisal, of
+    each word and the one before it; then the model's surprisal is added. Reported are its
+    coefficient, the gain in log likelihood, and a likelihood-ratio test; and the same with the two
+    models exchanged.
 
     Args:
         times: Table with the columns item, zone, word and times, tab-separated.
-        trees: Trees of the same texts whose words carry /item.zone.
-        model: Model folder.
-        baseline: Model folder of the baseline, mostly an n-gram model; its word counts are the
+        trees: Trees of the same texts whose words end in /item.zone.
+        baseline: Model folder of the baseline, usually an n-gram model; its word counts are the
             frequencies.
-        column: The column of times.
-        shift: Give each word the time that stands so many words later; the alignment is right where
+        column: The column of reading times.
+        shift: Give each word the time found this many words later; the alignment is right where
             alignment_log_likelihood is largest.
         table: File to write: the words, their log times and all predictors, tab-separated.
-        threads: Threads; default: the cores available. Results do not depend on it.
-        json: One JSON object instead of lines.
-        search: Search.
-        common: Common.
     """
     del common
-    count = thread_count(threads)
-    own = as_incremental((search or SearchOptions()).apply(load(model)))
+    count = threads.thread_count
+    own = as_incremental(search.apply(load(model)))
     other = as_incremental(load(baseline))
     sentences = list(read_zoned_trees(trees))
     columns = {

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from treelm.characters import printable
-from treelm.cli.options import CommonOptions, InputFile, TreeOptions
+from treelm.cli.options import AsJson, CommonOptions, File, InputFile, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.tasks.inspect.files import inspect_file
+from treelm.tasks.inspect.files import TreeFileReport, inspect_file
 from treelm.tasks.inspect.grammar import (
     inspect_subcategories,
     subcategory_lines,
@@ -19,67 +23,74 @@ from treelm.tasks.inspect.model import inspect_model, is_model_folder
 
 
 def inspect(
-    path: InputFile,
+    path: Annotated[InputFile, Parameter(metavar="PATH")],
     /,
     *,
-    json: bool = False,
+    json: AsJson = False,
     raw: bool = False,
     verify: bool = False,
-    subcategories: str | None = None,
+    subcategories: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     topics: bool = False,
-    plot: str | None = None,
-    trees: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    plot: File | None = None,
+    trees: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Say what is in a file or a model, and everything wrong in it.
+    """Show what is in a file or a model, and what is wrong with it.
+
+    A file contains trees if it is named .mrg, or if the first thing in it that is not a comment is
+    a bracket. Malformed trees are listed, whatever their share.
 
     Args:
         path: A file of trees, a file of tokenized text, a language profile (.toml), or a model
             folder.
-        json: One JSON object instead of lines.
         raw: Count labels and empty elements as they are written.
         verify: Models: read everything and compare checksums.
-        subcategories: Grammars: say what the subcategories of this label have learned.
-        topics: Models with topics: the share of each topic, and words that tell it from others.
-        plot: With --topics: file for a picture (SVG) of the largest ones.
-        trees: Reading.
-        common: Common.
+        subcategories: Grammars: show what the subcategories of this label have learned.
+        topics: Models with topics: show the share of each topic, and the words that distinguish it.
+        plot: With --topics: SVG file to write, a picture of the largest topics.
     """
-    trees, common = trees or TreeOptions(), common or CommonOptions()
-    if subcategories is not None:
-        found_parts = inspect_subcategories(path, subcategories)
-        if json:
-            write_record(subcategory_record(found_parts), as_json=True)
-            return
-        for line in subcategory_lines(found_parts):
-            sys.stdout.write(printable(line) + "\n")
-        return
     if plot is not None and not topics:
-        raise UsageError("--plot draws topics; give it with --topics.")
-    if topics:
+        raise UsageError("--plot draws topics: it needs --topics.")
+    if subcategories is not None:
+        learned = inspect_subcategories(path, subcategories)
+        _write(subcategory_record(learned), subcategory_lines(learned), as_json=json)
+    elif topics:
         _show_topics(path, plot, as_json=json)
-        return
-    if is_model_folder(path):
+    elif is_model_folder(path):
         write_record(inspect_model(path, verify=verify), as_json=json)
+    else:
+        found = inspect_file(
+            path,
+            trees.read_options(strip=not raw),
+            on_error=trees.on_error,
+            threads=trees.thread_count,
+            progress=common.progress,
+        )
+        if isinstance(found, dict):
+            write_record(found, as_json=json)
+        else:
+            _show_trees(found, source_name(path), common, as_json=json)
+
+
+def _write(record: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
+    """Write a JSON object, or lines for people."""
+    if as_json:
+        write_record(record, as_json=True)
         return
-    found = inspect_file(
-        path,
-        trees.read_options(strip=not raw),
-        on_error=trees.on_error,
-        threads=trees.thread_count,
-        progress=common.progress,
-    )
-    if isinstance(found, dict):
-        write_record(found, as_json=json)
-        return
+    for line in lines:
+        sys.stdout.write(printable(line) + "\n")
+
+
+def _show_trees(found: TreeFileReport, name: str, common: CommonOptions, *, as_json: bool) -> None:
+    """Write what is in a file of trees, and its problems."""
     record = dict(found.rows())
-    if json:
+    if as_json:
         record["problems"] = [
             {"code": p.code, "tree": p.tree, "line": p.line, "column": p.column}
             for p in found.problems
         ]
-    write_record(record, as_json=json)
-    if not json:
+    write_record(record, as_json=as_json)
+    if not as_json:
         for problem in found.problems:
             sys.stdout.write(printable(problem.message) + "\n")
     if found.failed > len(found.problems):
@@ -87,7 +98,7 @@ def inspect(
     if found.document_problem is not None:
         common.note(found.document_problem)
     if not found.statistics.trees:
-        raise CorpusFormatError(f"{source_name(path)}: no tree could be read.", code="E_NO_TREES")
+        raise CorpusFormatError(f"{name}: no tree could be read.", code="E_NO_TREES")
 
 
 def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:
@@ -97,8 +108,4 @@ def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:
     if plot is not None:
         with write_atomically(plot) as file:
             file.write(draw_topics(found).encode())
-    if as_json:
-        write_record(topic_record(found), as_json=True)
-        return
-    for line in topic_lines(found):
-        sys.stdout.write(printable(line) + "\n")
+    _write(topic_record(found), topic_lines(found), as_json=as_json)

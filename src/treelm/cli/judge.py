@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, OutputFile
+from treelm.cli.apps import command_group, example_line
+from treelm.cli.options import (
+    AsJson,
+    CommonOptions,
+    Count,
+    File,
+    InputFile,
+    OutputFile,
+    Seed,
+)
+from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
 from treelm.tasks.judge.export import REPEATED, export_pairs
 from treelm.tasks.judge.power import (
@@ -18,43 +28,39 @@ from treelm.tasks.judge.power import (
 )
 from treelm.tasks.judge.preference import import_judgements
 
-judge = App(
-    name="judge",
-    help="Ask people which of two texts is better.",
-    help_epilogue="Example: `treelm judge export a.txt b.txt -o pairs.csv --seed 1`",
-    default_parameter=Parameter(negative=(), consume_multiple=True),
-    version_flags=[],
+_SHEET = "Sheet to write, such as pairs.csv; its key is then pairs.key.json."
+
+judge = command_group(
+    "judge",
+    "Ask people which of two texts is better.",
+    "treelm judge export a.txt b.txt -o pairs.csv --seed 1",
 )
 
 
-@judge.command
+@judge.command(help_epilogue=example_line("treelm judge export a.txt b.txt -o pairs.csv --seed 1"))
 def export(
     first: InputFile,
     second: InputFile,
     /,
     *,
-    output: OutputFile,
-    seed: int,
-    source: str | None = None,
-    count: Annotated[int | None, Parameter(name=["--count", "-n"])] = None,
-    repeated: float = REPEATED,
-    json: bool = False,
-    common: CommonOptions | None = None,
+    output: Annotated[OutputFile, Parameter(help=_SHEET)],
+    seed: Seed,
+    source: Annotated[File | None, Parameter(show_default="not shown")] = None,
+    count: Annotated[Count | None, Parameter(show_default="all that differ")] = None,
+    repeated: Annotated[float, between(0, 1)] = REPEATED,
+    json: AsJson = False,
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Write a blinded sheet of pairs for raters, and its key beside it.
 
     Args:
-        first: Texts of system A, one a line.
+        first: Texts of system A, one per line.
         second: Texts of system B for the same lines.
-        output: Sheet to write, such as pairs.csv; its key is then pairs.key.json.
-        seed: Seed of choice, order and sides.
-        source: What both texts were made from, one a line; default: not shown.
-        count: Pairs to choose at random; default: all that differ.
+        seed: Seed of the random choice, order and sides.
+        source: What both texts were made from, one per line.
+        count: Number of pairs to choose at random.
         repeated: Share of the pairs that are shown twice.
-        json: One JSON object instead of lines.
-        common: Common.
     """
-    common = common or CommonOptions()
     done = export_pairs(
         first, second, output, seed=seed, source=source, number=count, repeated=repeated
     )
@@ -81,25 +87,22 @@ def export(
 
 @judge.command(
     name="import",
-    help_epilogue="Example: `treelm judge import rated.csv --key pairs.key.json --json`",
+    help_epilogue=example_line("treelm judge import rated.csv --key pairs.key.json --json"),
 )
 def import_(
     sheets: Annotated[list[InputFile], Parameter(negative=())],
     /,
     *,
-    key: str,
-    json: bool = False,
-    common: CommonOptions | None = None,
+    key: File,
+    json: AsJson = False,
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Count what raters preferred, with interval, significance and agreement.
+    """Count what raters preferred, with confidence interval, significance and agreement.
 
     Args:
-        sheets: Sheets that were filled in, by one or several raters.
-        key: Key that was written beside the sheet.
-        json: One JSON object instead of lines.
-        common: Common.
+        sheets: Sheets that one or several raters filled in.
+        key: The key that was written beside the sheet.
     """
-    common = common or CommonOptions()
     found = import_judgements(sheets, key)
     write_record(found.to_record(), as_json=json)
     if found.decided < found.required:

@@ -12,10 +12,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
 from treelm.characters import printable
+from treelm.cli.apps import DEFAULTS, example_line
 from treelm.cli.process import let_stdout_go
+from treelm.cli.ranges import OutOfRange
 from treelm.errors import TreelmError, TreelmWarning
 
 
@@ -36,12 +38,12 @@ COMMANDS = {
     ),
     "tokenize": _Command(
         "treelm.cli.tokenize:tokenize",
-        "Turn raw text into Penn tokens, one sentence a line.",
+        "Turn raw text into Penn tokens, one sentence per line.",
         "treelm tokenize < raw.txt > sentences.txt",
     ),
     "transform": _Command(
         "treelm.cli.transform:transform",
-        "Rewrite bracketed trees, one a line.",
+        "Rewrite bracketed trees, one per line.",
         "treelm transform --pipeline treelet wsj.mrg > transformed.mrg",
     ),
     "draw": _Command(
@@ -51,7 +53,7 @@ COMMANDS = {
     ),
     "inspect": _Command(
         "treelm.cli.inspect:inspect",
-        "Say what is in a file or a model, and everything wrong in it.",
+        "Show what is in a file or a model, and what is wrong with it.",
         "treelm inspect wsj.mrg --json",
     ),
     "vocabulary": _Command(
@@ -61,7 +63,7 @@ COMMANDS = {
     ),
     "counts": _Command(
         "treelm.cli.counts:counts",
-        "Count n-grams, and merge the counts of several machines.",
+        "Count n-grams or treelets, and merge counts.",
         "treelm counts build --text part1.txt --order 5 -o part1.counts",
     ),
     "train": _Command(
@@ -71,7 +73,7 @@ COMMANDS = {
     ),
     "em": _Command(
         "treelm.cli.em:em",
-        "Plan trainings by expectation-maximization.",
+        "Plan training by expectation-maximization.",
         "treelm em plan --config em.toml",
     ),
     "score": _Command(
@@ -91,12 +93,12 @@ COMMANDS = {
     ),
     "classify": _Command(
         "treelm.cli.classify:classify",
-        "Say of each sentence whether it is good.",
+        "Tell good sentences from bad ones.",
         "treelm classify -m model < sentences.txt",
     ),
     "sample": _Command(
         "treelm.cli.sample:sample",
-        "Draw sentences from a model.",
+        "Sample sentences from a model.",
         "treelm sample -m model -n 5 --seed 1",
     ),
     "corrupt": _Command(
@@ -126,22 +128,30 @@ COMMANDS = {
     ),
 }
 
+#: Options that had another name: what users know keeps working, but no help shows it.
+OLD_SPELLINGS = {
+    ("score",): {"--kbest": "--k-best"},
+    ("parse",): {"--trees": "--k", "--k-best": "--k"},
+    ("evaluate", "oracle"): {"--trees": "--k", "--k-best": "--k"},
+    ("surprisal",): {"--beliefs": "--parser-states"},
+}
+
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20
 
 app = App(
     name="treelm",
     help="Syntactic language models: read, transform, draw and score trees.",
-    help_epilogue="Example: `treelm demo`",
+    help_epilogue=example_line("treelm demo"),
     help_format="markdown",
     version_flags=[],
-    default_parameter=Parameter(negative=(), consume_multiple=True, show_default=True),
+    default_parameter=DEFAULTS,
     suppress_keyboard_interrupt=False,
 )
 for _name, _command in COMMANDS.items():
     # A command with commands of its own says its example itself.
     _has_own = _name in {"corrupt", "counts", "em", "evaluate", "judge", "train"}
-    _extra = {} if _has_own else {"help_epilogue": f"Example: `{_command.example}`"}
+    _extra = {} if _has_own else {"help_epilogue": example_line(_command.example)}
     app.command(_command.path, name=_name, help=_command.sentence, **_extra)
 
 
@@ -156,8 +166,8 @@ def _root(
 
     Args:
         version: Print the version and exit.
-        verbose: With --version: also the versions of the native core, Python, numpy and the rest.
-        completion: Print the script that completes commands and options in this shell.
+        verbose: With --version: also print the versions of the native core, Python and packages.
+        completion: Print a script that completes commands and options in this shell.
     """
     if completion is not None:
         sys.stdout.write(app.generate_completion(prog_name="treelm", shell=completion))
@@ -202,12 +212,13 @@ def run(arguments: Sequence[str]) -> int:
             return _fail(_unknown_command(arguments[0]), 2)
         if sys.stdout is None and not {"-o", "--output"} & set(arguments):
             return _fail("standard output is closed; name a file with -o.", 1)
+        arguments = _with_new_spellings(arguments)
+        _show_whole_help(arguments)
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
-        hint = _closest_option(str(error), arguments)
-        return _fail(f"{error}\n{hint}See `treelm --help`.".strip(), 2)
+        return _fail(_usage_message(error, arguments), 2)
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         let_stdout_go()
     except TreelmError as error:
@@ -215,12 +226,42 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _fail(str(error), error.exit_code)
     except MemoryError:
-        return _fail("out of memory. Fewer --threads need less; so does a smaller input.", 1)
+        return _fail("out of memory. Fewer --threads need less, and so does a smaller input.", 1)
     except OSError as error:
         if "--traceback" in arguments:
             raise
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     return 0
+
+
+def _with_new_spellings(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with today's names of options."""
+    renamed = next(
+        (
+            names
+            for command, names in OLD_SPELLINGS.items()
+            if tuple(arguments[: len(command)]) == command
+        ),
+        {},
+    )
+    words = [argument.partition("=") for argument in arguments]
+    return [renamed.get(name, name) + equals + value for name, equals, value in words]
+
+
+def _show_whole_help(arguments: Sequence[str]) -> None:
+    """Make the help of a command all of its documentation; one sentence was enough for the list."""
+    command = app[arguments[0]] if arguments and arguments[0] in COMMANDS else app
+    if command is not app and command.default_command is not None:
+        command.help = None
+
+
+def _usage_message(error: CycloptsError, arguments: Sequence[str]) -> str:
+    """Return what is wrong with the arguments, and what to do."""
+    cause = error.__cause__
+    if isinstance(cause, OutOfRange) and error.argument is not None:
+        typed = error.argument.tokens[0].keyword or error.argument.name
+        return f"{typed} is {cause.number}; {cause}"
+    return f"{error}\n{_closest_option(str(error), arguments)}See `treelm --help`.".strip()
 
 
 def _closest_option(message: str, arguments: Sequence[str]) -> str:

@@ -3,80 +3,41 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from treelm.cli.options import thread_count
+from treelm.cli.ranges import Range, at_least
 from treelm.cli.terminal import is_terminal
-from treelm.corpus.files import read_lines
-from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
 
-T = TypeVar("T")
-
 #: A model folder.
-ModelPath = Annotated[str, Parameter(name=["--model", "-m"])]
+ModelPath = Annotated[str, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")]
+#: A model folder, where something else may take its place.
+OptionalModelPath = Annotated[
+    str | None, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")
+]
+#: How many trees of a sentence are looked at.
+NumberOfTrees = Annotated[int, Parameter(name=["--k", "-k"]), at_least(1)]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """Options of commands that go through text."""
-
-    threads: int | None = None
-    """Threads; default: the cores available. Results do not depend on it."""
-    limit: int | None = None
-    """Read only the first sentences."""
-
-    @property
-    def thread_count(self) -> int:
-        """Threads asked for, or the cores available."""
-        return thread_count(self.threads)
-
-    def first(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield as many as --limit allows."""
-        if self.limit is not None and self.limit < 0:
-            raise UsageError("--limit must be 0 or more.")
-        return islice(items, self.limit)
-
-    def first_lines(self, files: Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
-        """Yield files with their lines, of all files together as many as --limit allows."""
-        left = -1 if self.limit is None else self.limit
-        if left < -1 or (left == -1 and self.limit is not None):
-            raise UsageError("--limit must be 0 or more.")
-
-        def lines(file: str) -> Iterator[str]:
-            nonlocal left
-            if left == 0:
-                return
-            for line in read_lines(file):
-                left -= 1
-                yield line
-                if left == 0:
-                    return
-
-        for file in files:
-            yield file, lines(file)
-
-
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Scoring options", sort_key=40))
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
     """How grammars, and models of trees, score sentences."""
 
-    parser: str | None = None
-    """For models of trees: a model folder that parses, or a file of parses, instead of its own."""
-    k: Annotated[int | None, Parameter(name=["--k", "-k"])] = None
-    """For models of trees: sum over so many trees of a sentence; default: what the model says."""
+    parser: Annotated[str | None, Parameter(metavar="PARSER", show_default="the model's own")] = (
+        None
+    )
+    """Models of trees: a model folder that parses, or a file of parses."""
+    k: Annotated[NumberOfTrees | None, Parameter(show_default="as trained")] = None
+    """Models of trees: sum over this many trees of each sentence."""
     pruning: Literal["none", "fast", "default", "accurate"] = "none"
-    """For grammars: none is exact; anything else is faster and gives lower bounds."""
-    floor: float | None = None
-    """Share of a unigram model in the probability of every sentence, such as 0.001, so that those
-    without a parse have one; default: none."""
+    """Grammars: none is exact; anything else is faster and gives lower bounds."""
+    floor: Annotated[float | None, Parameter(validator=Range(above=0, below=1))] = None
+    """Weight of a unigram model that is mixed into the probability of every sentence, such as
+    0.001, so that sentences without a parse have a probability."""
 
     def model(self, folder: str) -> LanguageModel:
         """Return the model of a folder, made ready."""
@@ -88,15 +49,17 @@ class ScoringOptions:
         )
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Search options", sort_key=50))
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """Options of models that keep a beam."""
 
-    beam_width: int | None = None
-    """Hypotheses that an hhmm keeps after a word; default: as it was trained, mostly 2000."""
-    beam_ratio: float | None = None
-    """Drop hypotheses lighter than this share of the heaviest; default: none are."""
+    beam_width: Annotated[int | None, at_least(1), Parameter(show_default="as trained")] = None
+    """Hypotheses that an HHMM keeps after each word."""
+    beam_ratio: Annotated[
+        float | None, Parameter(validator=Range(least=0, below=1), show_default="as trained")
+    ] = None
+    """Drop hypotheses whose probability is below this share of the best one's."""
 
     @property
     def given(self) -> dict[str, int | float]:
@@ -107,24 +70,6 @@ class SearchOptions:
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the search asked for."""
         return model.with_search(**self.given) if self.given else model
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class MeasureOptions:
-    """Options of commands that measure with intervals."""
-
-    seed: int = 0
-    """Seed of the random numbers behind intervals and tests."""
-    allow_overlap: bool = False
-    """Go on if the model was trained on a file it is measured on."""
-    threads: int | None = None
-    """Threads; default: the cores available. Results do not depend on it."""
-
-    @property
-    def thread_count(self) -> int:
-        """Threads asked for, or the cores available."""
-        return thread_count(self.threads)
 
 
 def at_once(output: str, *, line_buffered: bool) -> bool:

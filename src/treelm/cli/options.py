@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from treelm.characters import printable
+from treelm.cli.ranges import at_least, between
 from treelm.cli.terminal import terminal_progress
-from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport
+from treelm.corpus.brackets import (
+    MAX_DEPTH,
+    MAX_THREADS,
+    OnError,
+    Problem,
+    ReadOptions,
+    ReadReport,
+)
+from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.files import read_lines
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+
+T = TypeVar("T")
 
 #: Malformed trees are left out and reported; above this share the command fails.
 TOLERATED_FAILURES = 0.01
@@ -31,18 +44,61 @@ def _refuse_options(_: object, value: object) -> None:
             raise ValueError(f'there is no option "{name}"; for a file of that name write ./{name}')
 
 
-_FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options)
+_FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options, metavar="FILE")
 #: An input file, or ``-`` for standard input.
 InputFile = Annotated[str, _FILE]
 #: Input files; none means standard input.
-InputFiles = Annotated[list[str] | None, _FILE]
-#: The folder of the model that is made.
-NewModel = Annotated[str, Parameter(name=["--output", "-o"])]
-_OUTPUT = Parameter(name=["--output", "-o"], allow_leading_hyphen=True, validator=_refuse_options)
+InputFiles = Annotated[list[str] | None, _FILE, Parameter(show_default="standard input")]
+#: Files of tokenized text; none means standard input.
+TextFiles = Annotated[InputFiles, Parameter(help="Files of tokenized text, one sentence per line.")]
+#: Files that follow an option.
+Files = Annotated[list[str], Parameter(metavar="FILE...")]
+#: A file that follows an option.
+File = Annotated[str, Parameter(metavar="FILE")]
+#: A folder that follows an option.
+Folder = Annotated[str, Parameter(metavar="FOLDER")]
+
+_OUTPUT = Parameter(
+    name=["--output", "-o"],
+    allow_leading_hyphen=True,
+    validator=_refuse_options,
+    metavar="FILE",
+    help="File to write.",
+)
 #: A file to write, or ``-`` for standard output.
-OutputFile = Annotated[str, _OUTPUT]
+OutputFile = Annotated[str, _OUTPUT, Parameter(show_default="standard output")]
 #: The same where nothing need be written.
 OptionalOutputFile = Annotated[str | None, _OUTPUT]
+#: The folder that is made.
+NewFolder = Annotated[
+    str, Parameter(name=["--output", "-o"], metavar="FOLDER", help="Folder to write.")
+]
+#: The folder of the model that is made.
+NewModel = Annotated[
+    str, Parameter(name=["--output", "-o"], metavar="MODEL", help="Model folder to write.")
+]
+#: Whether a summary is written as JSON.
+AsJson = Annotated[
+    bool, Parameter(name="--json", help="Write one JSON object instead of lines of text.")
+]
+#: Whether nothing waits in a buffer.
+LineBuffered = Annotated[
+    bool, Parameter(name="--line-buffered", help="Write every record at once, for use in pipes.")
+]
+#: Seed of random numbers; each command says what they decide.
+Seed = Annotated[int, at_least(0)]
+#: How many of something are made.
+Count = Annotated[int, Parameter(name=["--count", "-n"]), at_least(0)]
+#: How many of what is read are used.
+Limit = Annotated[int | None, at_least(0), Parameter(name="--limit", show_default="all")]
+#: How often something is drawn to find intervals and significance.
+Rounds = Annotated[
+    int, Parameter(name="--rounds", help="Number of bootstrap samples."), at_least(1)
+]
+#: The words that a model knows.
+VocabularyFile = Annotated[
+    str | None, Parameter(name="--vocabulary", metavar="FILE", help="Vocabulary file.")
+]
 
 
 def available_threads() -> int:
@@ -50,15 +106,6 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def thread_count(threads: int | None) -> int:
-    """Return the threads asked for, or the cores available."""
-    if threads is None:
-        return available_threads()
-    if threads < 1:
-        raise UsageError("--threads must be 1 or more.")
-    return threads
 
 
 def memory_limit(memory: str | None, temporary: str | None, output: str) -> MemoryLimit | None:
@@ -71,15 +118,15 @@ def memory_limit(memory: str | None, temporary: str | None, output: str) -> Memo
     return MemoryLimit.parse(memory, folder)
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Common options", sort_key=90))
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
     """Options every command takes."""
 
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False
-    """Say nothing on standard error but errors."""
+    """Write nothing but errors to standard error."""
     verbose: Annotated[bool, Parameter(name=["--verbose", "-v"])] = False
-    """Say more on standard error."""
+    """Write more to standard error, such as all malformed trees instead of the first five."""
     traceback: bool = False
     """Show where in the program an error arose."""
 
@@ -96,22 +143,55 @@ class CommonOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class TreeOptions:
-    """Options of every command that reads trees."""
+class ThreadOptions:
+    """The option of every command that can use several cores.
 
-    profile: str = "english"
-    """Language profile: english, neutral, or the path of a .toml file."""
-    on_error: OnError = "skip"
-    """Malformed trees: leave them out and report them, or stop at the first."""
-    max_depth: int = 1000
-    """Deepest nesting of brackets accepted."""
-    threads: int | None = None
-    """Threads; default: the cores available. Results do not depend on it."""
+    Classes that extend it stand in this module, where its annotations are looked up.
+    """
+
+    threads: Annotated[
+        int | None, between(1, MAX_THREADS), Parameter(show_default="the cores available")
+    ] = None
+    """Number of threads. Results do not depend on it."""
 
     @property
     def thread_count(self) -> int:
         """Threads asked for, or the cores available."""
-        return thread_count(self.threads)
+        return available_threads() if self.threads is None else self.threads
+
+
+@Parameter(name="*", group=Group("Memory options", sort_key=70))
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions:
+    """Options of commands that can sort on disk what does not fit into memory."""
+
+    memory: Annotated[str | None, Parameter(metavar="SIZE", show_default="as much as needed")] = (
+        None
+    )
+    """Memory that may be used, such as 4G. What does not fit is sorted on disk, with the same
+    result."""
+    temporary: Annotated[
+        str | None, Parameter(metavar="FOLDER", show_default="the folder of the output")
+    ] = None
+    """Folder for what does not fit. Nothing is left there."""
+
+    def limit(self, output: str) -> MemoryLimit | None:
+        """Return the limit asked for by a command that writes `output`."""
+        return memory_limit(self.memory, self.temporary, output)
+
+
+@Parameter(name="*", group=Group("Options for reading trees", sort_key=60))
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions(ThreadOptions):
+    """Options of every command that reads trees."""
+
+    profile: Annotated[str, Parameter(metavar="PROFILE")] = "english"
+    """Language profile: english, neutral, or the path of a .toml file."""
+    on_error: OnError = "skip"
+    """Malformed trees: skip leaves them out and reports them at the end, and fails if they are
+    more than 1 % of the trees; raise stops at the first one."""
+    max_depth: Annotated[int, between(1, MAX_DEPTH)] = 1000
+    """Deepest nesting of brackets accepted."""
 
     def read_options(self, *, strip: bool = True, normalize_root: bool = True) -> ReadOptions:
         """Return how brackets are read; without `strip` everything stays as written."""
@@ -122,6 +202,53 @@ class TreeOptions:
             normalize_root=normalize_root,
             max_depth=self.max_depth,
         )
+
+    def corpus(self, files: Sequence[str]) -> TreeCorpus:
+        """Return files of trees as a corpus."""
+        return TreeCorpus(
+            tuple(files), self.read_options(), on_error=self.on_error, threads=self.thread_count
+        )
+
+
+@Parameter(name="*", group=Group("Options for reading text", sort_key=60))
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(ThreadOptions):
+    """Options of commands that go through text."""
+
+    limit: Limit = None
+    """Read only this many sentences, of all files together."""
+
+    def first(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield as many as --limit allows."""
+        return islice(items, self.limit)
+
+    def first_lines(self, files: Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield files with their lines, of all files together as many as --limit allows."""
+        left = -1 if self.limit is None else self.limit
+
+        def lines(file: str) -> Iterator[str]:
+            nonlocal left
+            if left == 0:
+                return
+            for line in read_lines(file):
+                left -= 1
+                yield line
+                if left == 0:
+                    return
+
+        for file in files:
+            yield file, lines(file)
+
+
+@Parameter(name="*", group=Group("Measuring options", sort_key=60))
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions(ThreadOptions):
+    """Options of commands that measure with intervals."""
+
+    seed: Seed = 0
+    """Seed of the random numbers behind intervals and tests."""
+    allow_overlap: bool = False
+    """Continue even if the model was trained on a file it is measured on."""
 
 
 def note_problems(problems: Sequence[Problem], what: str, common: CommonOptions) -> None:
@@ -155,8 +282,10 @@ def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> No
     elif not report.trees:
         what = "nothing but empty elements" if report.dropped else "no trees"
         raise CorpusFormatError(
-            f"{source}: holds {what}. A file of trees has lines such as (S (NP (PRP I)) ...).",
+            f"{source}: contains {what}. A file of trees has lines such as (S (NP (PRP I)) ...).",
             code="E_NO_TREES",
         )
     if report.dropped:
-        common.note(f"{source}: {report.dropped} trees held nothing but empty elements; left out.")
+        common.note(
+            f"{source}: {report.dropped} trees contained nothing but empty elements; left out."
+        )

@@ -7,44 +7,45 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFile, TreeOptions, settle_reading
+from treelm.cli.apps import shown_default
+from treelm.cli.options import AsJson, CommonOptions, InputFile, TreeOptions, settle_reading
+from treelm.cli.ranges import at_least
 from treelm.cli.terminal import write_record, write_table
 from treelm.corpus.brackets import ReadReport, read_trees
-from treelm.errors import UsageError
-from treelm.tasks.evaluate.oracle import LENGTHS, evaluate_oracle, read_lists
+from treelm.tasks.evaluate.oracle import LENGTHS, evaluate_oracle, read_k_best
 
 
 def oracle(
     gold: InputFile,
-    lists: InputFile,
+    k_best: InputFile,
     /,
     *,
-    trees: Annotated[list[int] | None, Parameter(name=["--trees", "-k"])] = None,
-    json: bool = False,
-    reading: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    k: Annotated[
+        list[int] | None,
+        Parameter(name=["--k", "-k"], show_default=shown_default(LENGTHS)),
+        at_least(1),
+    ] = None,
+    json: AsJson = False,
+    reading: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Score the best tree of each list against gold trees: what a perfect choice would reach.
+    """Score the best tree of each k-best list against gold trees: the most a choice could reach.
 
-    The best is the one of the highest labelled F1 (evalb's rules). Lists are those of a file of
-    parses (`treelm parse -k 1000 -o FILE.forest`), or as treelm, Berkeley and BLLIP print them.
+    The best tree is the one with the highest labelled F1 (evalb's rules). The k-best lists are
+    those of a file of parses (`treelm parse -k 1000 -o FILE.forest`), or as treelm, Berkeley and
+    BLLIP print them. Also shown: how many trees there were to choose from, and the mean rank of the
+    chosen ones.
 
     Args:
-        gold: File of the right trees.
-        lists: File of the parser's lists, in the same order.
-        trees: How many trees of each list are looked at; several numbers may be given.
-        json: One JSON object instead of a table.
-        reading: Reading.
-        common: Common.
+        gold: File of the correct trees.
+        k_best: File of the parser's k-best lists, in the same order.
+        k: How many trees of each list are considered; several numbers may be given.
     """
-    reading, common = reading or TreeOptions(), common or CommonOptions()
-    lengths = sorted(set(trees or LENGTHS))
-    if lengths[0] < 1:
-        raise UsageError("-k must be 1 or more.")
+    lengths = sorted(set(k or LENGTHS))
     report = ReadReport()
     options = reading.read_options()
     right = read_trees(gold, options, on_error="raise", report=report, threads=reading.thread_count)
-    scores = evaluate_oracle(right, read_lists(lists), lengths, reading.profile)
+    scores = evaluate_oracle(right, read_k_best(k_best), lengths, reading.profile)
     settle_reading(report, common, gold)
     record = {
         "sentences": scores.sentences,

@@ -2,129 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import SearchOptions, TextOptions, at_once
-from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from treelm.cli.model_options import NumberOfTrees, OptionalModelPath, SearchOptions, at_once
+from treelm.cli.options import CommonOptions, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.k_best import KBest, text_of
+from treelm.grammar.k_best import text_of
 from treelm.grammar.parser_options import Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.registry import load
-from treelm.tasks.parse import ParsedBatch, parse_batches
-from treelm.tasks.parse_file import parse_into_file, parser_fingerprint
+from treelm.tasks.parse import ParsedBatch, parse_batches, parser_options
+from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
 
 #: How the name of a file of parses ends.
 FOREST = ".forest"
 
+#: K-best lists of a file of parses that are written at once.
+_LISTS_AT_ONCE = 256
+
+_REASONS = {
+    ParseStatus.FAILED: "no tree was found; a flat one was written.",
+    ParseStatus.TOO_LONG: "the sentence is too long to be parsed; a flat tree was written.",
+}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PruningOptions:
+    """How much a grammar prunes."""
+
+    fast: bool = False
+    """Prune more: faster, a little less accurate."""
+    accurate: bool = False
+    """Prune less: slower, a little more accurate."""
+
+    @property
+    def pruning(self) -> Pruning:
+        """The name of the choice."""
+        if self.fast and self.accurate:
+            raise UsageError("choose one of --fast and --accurate.")
+        return "fast" if self.fast else "accurate" if self.accurate else "default"
+
+
+@Parameter(name="*", group=Group("Options for files of parses", sort_key=30))
+@dataclass(frozen=True, kw_only=True)
+class ForestOptions:
+    """Options of files of parses."""
+
+    forests: bool = False
+    """With `-o FILE.forest`: keep all that pruning leaves instead of k-best lists; -k is then the
+    number of trees that a reader lists."""
+    restart: bool = False
+    """With `-o FILE.forest`: start again, whatever the file contains."""
+    parsed: Annotated[str | None, Parameter(name="--from", metavar="FILE")] = None
+    """Write the trees of this file of parses, without a model."""
+
+    def check(self, output: str) -> None:
+        """Refuse what needs a file of parses where none is written."""
+        if not output.endswith(FOREST):
+            for name in ("restart", "forests"):
+                if getattr(self, name):
+                    raise UsageError(f"--{name} is used with -o FILE.forest only.")
+
 
 def parse(
-    files: InputFiles = None,
+    files: TextFiles = None,
     /,
     *,
-    model: Annotated[str | None, Parameter(name=["--model", "-m"])] = None,
-    trees: Annotated[int, Parameter(name=["--trees", "-k"])] = 1,
-    fast: bool = False,
-    accurate: bool = False,
+    model: Annotated[
+        OptionalModelPath, Parameter(help="Model folder; required without --from.")
+    ] = None,
+    k: NumberOfTrees = 1,
+    pruning: PruningOptions = PruningOptions(),
     output: OutputFile = "-",
-    forests: bool = False,
-    restart: bool = False,
-    parsed: Annotated[str | None, Parameter(name="--from")] = None,
-    line_buffered: bool = False,
-    search: SearchOptions | None = None,
-    text: TextOptions | None = None,
-    common: CommonOptions | None = None,
+    line_buffered: LineBuffered = False,
+    forest: ForestOptions = ForestOptions(),
+    search: SearchOptions = SearchOptions(),
+    text: TextOptions = TextOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Write the best tree of each sentence, one a line; or the k best; or a file of parses.
+    """Write the best tree of each sentence, one per line; or k-best lists; or a file of parses.
 
     A blank line gives a blank line. A sentence for which the grammar has no tree gets a flat one,
     and a warning with its line. With -k, each sentence gives a block: lines of a score, a tab and a
     tree, the best first, all different; a blank line ends the block.
 
-    With -o FILE.forest, trees and scores go into a compressed file, a batch of sentences at a time.
-    If the program is stopped, the same command goes on where it was. --from FILE.forest writes such
-    a file as text.
+    With `-o FILE.forest`, trees and scores go into a compressed file, a batch of sentences at a
+    time. If the program is interrupted, the same command resumes where it stopped. `--from
+    FILE.forest` writes such a file as text.
 
     Args:
-        files: Files of tokenized text, one sentence a line; standard input if none is given.
-        model: Model folder.
-        trees: Trees of each sentence; with more than one, scores are written too.
-        fast: Prune more: faster, a little less accurate.
-        accurate: Prune less: slower, a little more accurate.
-        output: File to write; standard output by default.
-        forests: With -o FILE.forest: keep all that pruning leaves instead of lists of trees; -k is
-            then how many trees a reader lists.
-        restart: With -o FILE.forest: begin anew whatever the file holds.
-        parsed: Write the trees of this file of parses, without a model.
-        line_buffered: Write every tree at once, for use in pipes.
-        search: Search.
-        text: Text.
-        common: Common.
+        k: Number of trees for each sentence; with more than one, scores are written too.
     """
-    text, common = text or TextOptions(), common or CommonOptions()
-    search = search or SearchOptions()
-    if fast and accurate:
-        raise UsageError("choose one of --fast and --accurate.")
-    if trees < 1:
-        raise UsageError("-k must be 1 or more.")
+    chosen = pruning.pruning
+    forest.check(output)
     is_forest = output.endswith(FOREST)
-    if (restart or forests) and not is_forest:
-        name = "--restart" if restart else "--forests"
-        raise UsageError(f"{name} is used with -o FILE.forest only.")
-    if parsed is not None:
-        if model is not None or files or is_forest or fast or accurate or search.given:
-            raise UsageError("--from takes neither a model, nor text, nor writes a file of parses.")
-        _write_parsed(parsed, trees, output, text, common)
+    if forest.parsed is not None:
+        if model is not None or files or is_forest or chosen != "default" or search.given:
+            raise UsageError(
+                "--from cannot be combined with a model, text, or -o FILE.forest: it writes a file "
+                "of parses as text."
+            )
+        _write_parsed(forest.parsed, k, output, text, common)
         return
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
     loaded = search.apply(load(model))
-    pruning: Pruning = "fast" if fast else "accurate" if accurate else "default"
-    options = replace(loaded.parser_options, pruning=pruning)
-    if not is_forest:
-        flush = at_once(output, line_buffered=line_buffered)
-        with write_atomically(output) as out:
-            for file, lines in text.first_lines(files or ["-"]):
-                batches = parse_batches(
-                    loaded,
-                    lines,
-                    trees,
-                    options=options,
-                    threads=text.thread_count,
-                    line_buffered=flush,
-                    source=file,
-                )
-                for batch in batches:
-                    _note_fallbacks(batch, file, common)
-                    out.write(text_of(batch.lists, scores=trees > 1))
-                    if flush:
-                        out.flush()
+    options = parser_options(loaded, chosen)
+    sources = text.first_lines(files or ["-"])
+    if is_forest:
+        done = parse_into_file(
+            loaded,
+            sources,
+            output,
+            fingerprint=parser_fingerprint(Path(model), search.given),
+            k=k,
+            forests=forest.forests,
+            options=options,
+            threads=text.thread_count,
+            restart=forest.restart,
+            progress=common.progress,
+        )
+        _note_done(done, source_name(output), common)
         return
-    done = parse_into_file(
-        loaded,
-        text.first_lines(files or ["-"]),
-        output,
-        fingerprint=parser_fingerprint(Path(model), search.given),
-        k=trees,
-        forests=forests,
-        options=options,
-        threads=text.thread_count,
-        restart=restart,
-        progress=common.progress,
-    )
+    flush = at_once(output, line_buffered=line_buffered)
+    with write_atomically(output) as out:
+        for file, lines in sources:
+            for batch in parse_batches(
+                loaded,
+                lines,
+                k,
+                options=options,
+                threads=text.thread_count,
+                line_buffered=flush,
+                source=file,
+            ):
+                _note_fallbacks(batch, file, common)
+                out.write(text_of(batch.k_best, scores=k > 1))
+                if flush:
+                    out.flush()
+
+
+def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
     if done.before:
-        common.note(f"{source_name(output)}: {done.before} sentences were there already.")
+        common.note(f"{name}: {done.before} sentences were there already.")
     if done.fallbacks:
         common.note(f"warning: {done.fallbacks} sentences without a tree were given a flat one.")
-    common.note(f"{source_name(output)}: parses of {done.sentences} sentences.")
+    common.note(f"{name}: parses of {done.sentences} sentences.")
 
 
 def _note_fallbacks(batch: ParsedBatch, file: str, common: CommonOptions) -> None:
@@ -134,20 +165,15 @@ def _note_fallbacks(batch: ParsedBatch, file: str, common: CommonOptions) -> Non
 
 
 def _write_parsed(
-    parsed: str, trees: int, output: str, text: TextOptions, common: CommonOptions
+    parsed: str, k: int, output: str, text: TextOptions, common: CommonOptions
 ) -> None:
     with ForestFile(parsed) as file, write_atomically(output) as out:
         if not file.is_complete:
             common.note(f"warning: {file.name}: the parsing of this text was not finished.")
-        if trees > file.header.k:
-            common.note(f"warning: {file.name}: holds at most {file.header.k} trees of a sentence.")
-        lists: Iterator[KBest | None] = text.first(iter(file))
-        while batch := list(islice(lists, 256)):
-            shown = [found and found.first(trees) for found in batch]
-            out.write(text_of(shown, scores=trees > 1))
-
-
-_REASONS = {
-    ParseStatus.FAILED: "no tree was found; a flat one was written.",
-    ParseStatus.TOO_LONG: "the sentence is too long to be parsed; a flat tree was written.",
-}
+        if k > file.header.k:
+            common.note(
+                f"warning: {file.name}: contains at most {file.header.k} trees of a sentence."
+            )
+        rest = text.first(iter(file))
+        while batch := list(islice(rest, _LISTS_AT_ONCE)):
+            out.write(text_of([found and found.first(k) for found in batch], scores=k > 1))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from treelm.cli.model_options import ModelPath, SearchOptions, at_once
-from treelm.cli.options import CommonOptions, OutputFile
+from treelm.cli.options import CommonOptions, Count, OutputFile, Seed
+from treelm.cli.ranges import at_least
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
 from treelm.models.interface.abilities import has_ability
@@ -19,35 +18,32 @@ from treelm.tasks.sample import SamplingReport, sample_sentences
 def sample(
     *,
     model: ModelPath,
-    count: Annotated[int, Parameter(name=["--count", "-n"])] = 1,
-    seed: int = 0,
-    max_words: int = 1000,
-    min_words: int = 0,
+    count: Count = 1,
+    seed: Seed = 0,
+    max_words: Annotated[int, at_least(1)] = 1000,
+    min_words: Annotated[int, at_least(0)] = 0,
     reject: bool = False,
     with_trees: bool = False,
     output: OutputFile = "-",
-    search: SearchOptions | None = None,
-    common: CommonOptions | None = None,
+    search: SearchOptions = SearchOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Draw sentences from a model, one a line.
+    """Sample sentences from a model, one per line.
 
     Args:
-        model: Model folder.
         count: Number of sentences.
-        seed: Sentence i depends on the seed and on i alone.
-        max_words: Cut a sentence after so many words; a note says how many were cut.
-        min_words: Leave out sentences with fewer words, and draw others instead.
-        reject: Leave out longer sentences too instead of cutting them; models of trees always do.
-        with_trees: Write a tab and the tree after each sentence; for models of trees.
-        output: File to write; standard output by default.
-        search: Search.
-        common: Common.
+        seed: Sentence i depends only on the seed and i.
+        max_words: Cut sentences after this many words; a note says how many were cut.
+        min_words: Replace sentences with fewer words by others.
+        reject: Replace longer sentences too, instead of cutting them. Models of trees always do.
+        with_trees: Models of trees: write a tab and the tree after each sentence.
     """
-    common = common or CommonOptions()
     flush = at_once(output, line_buffered=False)
-    loaded = (search or SearchOptions()).apply(load(model))
+    loaded = search.apply(load(model))
     if with_trees and not has_ability(loaded, TreeScorer):
-        raise UsageError(f"{loaded.system} models draw no trees; leave --with-trees out.")
+        raise UsageError(
+            f"this {loaded.system} model samples no trees: --with-trees cannot be used with it."
+        )
     report = SamplingReport()
     drawn = sample_sentences(
         loaded,
@@ -68,6 +64,6 @@ def sample(
         common.note(f"{report.cut} of {count} sentences were cut after {max_words} words.")
     if report.too_short or report.too_long:
         common.note(
-            f"{report.drawn} sentences were drawn; {report.too_long} of more than {max_words} "
+            f"{report.drawn} sentences were sampled; {report.too_long} of more than {max_words} "
             f"words and {report.too_short} of fewer than {min_words} were left out."
         )

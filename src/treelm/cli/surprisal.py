@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import ModelPath, SearchOptions, TextOptions, at_once
-from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from treelm.cli.model_options import ModelPath, SearchOptions, at_once
+from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
+from treelm.cli.ranges import at_least
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
@@ -18,65 +20,91 @@ from treelm.tasks.surprisal.measures import chosen_measures
 from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
-from treelm.tasks.surprisal.tables import table_lines
+from treelm.tasks.surprisal.tables import TableFormat, table_lines
+
+
+@Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
+@dataclass(frozen=True, kw_only=True)
+class StimuliOptions:
+    """Options of tables of stimuli."""
+
+    stimuli: File | None = None
+    """Table with a column word, tab-separated or .csv; its rows are written with columns added."""
+    sentence: Annotated[
+        list[str] | None,
+        Parameter(
+            metavar="COLUMN...",
+            show_default="sent_id; or sentence; or item and condition; or item",
+        ),
+    ] = None
+    """With --stimuli: columns whose values tell sentences apart; neighbouring rows that agree in
+    all of them are one sentence."""
+
+
+@Parameter(name="*", group=Group("Options for pictures", sort_key=31))
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions:
+    """Options of pictures of the first 20 sentences."""
+
+    plot: File | None = None
+    """SVG file to write: bars above the words of the first 20 sentences."""
+    parser_states: File | None = None
+    """File to write: the most probable parser states of an HHMM after each word of the first 20
+    sentences; .svg for a picture, else text."""
+    best: Annotated[int, at_least(1)] = 3
+    """With --parser-states: how many parser states are shown after each word."""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether anything is drawn."""
+        return self.plot is not None or self.parser_states is not None
+
+    def drawer(self, model: LanguageModel) -> SurprisalPlot:
+        """Return what draws while rows go by."""
+        drawings = None
+        if self.parser_states is not None:
+            drawings = ParserStateDrawings(model, Path(self.parser_states), self.best)
+        return SurprisalPlot(model, None if self.plot is None else Path(self.plot), drawings)
 
 
 def surprisal(
-    files: InputFiles = None,
+    files: TextFiles = None,
     /,
     *,
-    model: ModelPath,
+    model: Annotated[ModelPath, Parameter(help="Model folder of an incremental model.")],
     eos: bool = False,
-    measures: list[str] | None = None,
-    format: Literal["tsv", "csv", "jsonl", "parquet", "itemmeasures", "minicons"] = "tsv",  # noqa: A002 (the option's name)
-    stimuli: str | None = None,
-    sentence: list[str] | None = None,
-    plot: str | None = None,
-    parser_states: Annotated[str | None, Parameter(name=["--parser-states", "--beliefs"])] = None,
-    best: int = 3,
+    measures: Annotated[list[str] | None, Parameter(metavar="MEASURE...")] = None,
+    format: TableFormat = "tsv",  # noqa: A002 (the option's name)
     output: OutputFile = "-",
-    line_buffered: bool = False,
-    search: SearchOptions | None = None,
-    text: TextOptions | None = None,
-    common: CommonOptions | None = None,
+    line_buffered: LineBuffered = False,
+    stimuli: StimuliOptions = StimuliOptions(),
+    pictures: PictureOptions = PictureOptions(),
+    search: SearchOptions = SearchOptions(),
+    text: TextOptions = TextOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Write the surprisal of each word, in bits, as a table.
+    """Write the surprisal of each word, in bits, as a table with one row per word.
+
+    A blank line ends a document, and so does the end of a file.
 
     Args:
-        files: Files of tokenized text, one sentence a line; standard input if none is given. A
-            blank line ends a document, and so does a file.
-        model: Model folder of an incremental model.
-        eos: Add a row </s> for the end of each sentence.
-        measures: Columns about the parser state: all, or any of entropy, entropy_reduction,
+        eos: Add a row `</s>` for the end of each sentence.
+        measures: Columns about the states of a parser: all, or any of entropy, entropy_reduction,
             depth, open_nodes, embedding_difference, beam_mass.
-        format: tsv (never quoted), csv, jsonl, parquet, itemmeasures or minicons.
-        stimuli: Table with a column word, tabs or .csv; its rows come back with columns added.
-        sentence: With --stimuli: columns by which neighbouring rows are one sentence; default:
-            sent_id, sentence, item and condition, or item.
-        plot: SVG file to write: bars above the words, for the first 20 sentences.
-        parser_states: File to write: the most probable stacks of an HHMM after each word of the
-            first 20 sentences; .svg for a picture, else text.
-        best: With --parser-states: how many stacks.
-        output: File to write; standard output by default.
-        line_buffered: Write every sentence at once, for use in pipes.
-        search: Search.
-        text: Text.
-        common: Common.
+        format: How the table is written; tsv is never quoted.
     """
     del common
-    text = text or TextOptions()
-    loaded = (search or SearchOptions()).apply(load(model))
+    loaded = search.apply(load(model))
     chosen = chosen_measures(loaded, measures or ())
-    if stimuli is not None:
-        if files or eos or plot or parser_states or format in ("itemmeasures", "minicons"):
+    if stimuli.stimuli is not None:
+        if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
             raise UsageError(
-                "--stimuli keeps the rows of its table: give no other files, and tsv, csv, jsonl "
-                "or parquet."
+                "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
+                "--plot or --states, and writes tsv, csv, jsonl or parquet."
             )
-        table = read_stimuli(stimuli, sentence or ())
         made = stimuli_table(
             loaded,
-            table,
+            read_stimuli(stimuli.stimuli, stimuli.sentence or ()),
             format,  # type: ignore[arg-type]  # checked above
             measures=chosen,
             threads=text.thread_count,
@@ -84,7 +112,7 @@ def surprisal(
         with write_atomically(output) as out:
             out.write(made)
         return
-    if sentence is not None:
+    if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
     rows = surprisal_rows(
@@ -95,19 +123,10 @@ def surprisal(
         threads=text.thread_count,
         line_buffered=flush,
     )
-    pictures = _pictures(loaded, plot, parser_states, best)
+    drawer = pictures.drawer(loaded)
     with write_atomically(output) as out:
-        for piece in table_lines(pictures.watch(rows), format, chosen):
+        for piece in table_lines(drawer.watch(rows), format, chosen):
             out.write(piece)
             if flush:
                 out.flush()
-    pictures.write()
-
-
-def _pictures(
-    model: LanguageModel, plot: str | None, parser_states: str | None, best: int
-) -> SurprisalPlot:
-    drawings = None
-    if parser_states is not None:
-        drawings = ParserStateDrawings(model, Path(parser_states), best)
-    return SurprisalPlot(model, None if plot is None else Path(plot), drawings)
+    drawer.write()

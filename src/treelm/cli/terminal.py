@@ -73,7 +73,7 @@ def picture_width() -> int | None:
 
 
 def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
-    """Write one summary to standard output: one JSON object, or a name and a value a line."""
+    """Write one summary to standard output: one JSON object, or a name and a value per line."""
     if as_json:
         # JSON knows no infinity.
         known = {name: None if _is_infinite(value) else value for name, value in record.items()}

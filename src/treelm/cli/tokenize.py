@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, InputFiles, OutputFile
+from treelm.cli.options import CommonOptions, InputFiles, LineBuffered, OutputFile
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.tokenize import tokenize_stream
@@ -19,19 +19,16 @@ def tokenize(
     *,
     split: Annotated[bool, Parameter(negative="--no-split")] = True,
     output: OutputFile = "-",
-    line_buffered: bool = False,
-    common: CommonOptions | None = None,
+    line_buffered: LineBuffered = False,
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Turn raw text into Penn tokens, one sentence a line.
+    """Turn raw English text into Penn tokens, one sentence per line.
 
-    A blank line ends a document and gives a blank line out.
+    A blank line ends a document and is written as a blank line.
 
     Args:
-        files: Text files; standard input if none is given or for `-`.
-        split: Find sentences; with --no-split every input line is one sentence.
-        output: File to write; standard output by default.
-        line_buffered: Write every sentence at once, for use in pipes.
-        common: Common.
+        files: Files of raw text.
+        split: Find the sentences; with --no-split every input line is one sentence.
     """
     del common
     flush = line_buffered or (output == "-" and is_terminal(sys.stdout))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from cyclopts import App, Parameter
-
+from treelm.cli.apps import command_group, example_line
 from treelm.models.registry import System, systems
 
-train = App(
-    name="train",
-    help="Train a model and save it as a folder.",
-    help_epilogue="Example: `treelm train ngram --order 3 --text train.txt -o model`",
-    default_parameter=Parameter(negative=(), consume_multiple=True),
-    version_flags=[],
+train = command_group(
+    "train",
+    "Train a model and save it as a folder.",
+    "treelm train ngram --order 3 --text train.txt -o model",
 )
 
 
@@ -22,7 +19,7 @@ def add_command(system: System) -> None:
         f"treelm.cli.train_command:{system.name}",
         name=name,
         help=system.summary,
-        help_epilogue=f"Example: `treelm train {name} {system.example} -o model`",
+        help_epilogue=example_line(f"treelm train {name} {system.example} -o model"),
     )
 
 

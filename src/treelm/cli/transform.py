@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from treelm.cli.options import CommonOptions, InputFiles, OutputFile, TreeOptions, settle_reading
+from cyclopts import Parameter
+
+from treelm.cli.options import (
+    CommonOptions,
+    InputFiles,
+    LineBuffered,
+    OutputFile,
+    TreeOptions,
+    settle_reading,
+)
+from treelm.cli.ranges import at_least
 from treelm.cli.terminal import is_terminal
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
@@ -20,41 +30,41 @@ def transform(
     files: InputFiles = None,
     /,
     *,
-    pipeline: str = "treelet",
+    pipeline: Annotated[str, Parameter(metavar="PIPELINE")] = "treelet",
     undo: bool = False,
-    without: list[str] | None = None,
-    temporal: Path | None = None,
+    without: Annotated[list[str] | None, Parameter(metavar="TRANSFORM...")] = None,
+    temporal: Annotated[
+        Path | None, Parameter(metavar="FILE", show_default="those of the input files")
+    ] = None,
     vp_label: Literal["lowest", "highest"] = "lowest",
     direction: Literal["right", "left", "head"] = "right",
-    horizontal_order: int | None = None,
-    vertical_order: int = 2,
+    horizontal_order: Annotated[
+        int | None, at_least(0), Parameter(show_default="that of the pipeline")
+    ] = None,
+    vertical_order: Annotated[int, at_least(1)] = 2,
     output: OutputFile = "-",
-    line_buffered: bool = False,
-    trees: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    line_buffered: LineBuffered = False,
+    trees: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Rewrite bracketed trees, one a line.
+    """Rewrite bracketed trees, one per line.
 
     Args:
-        files: Files of trees; standard input if none is given or for `-`.
+        files: Files of trees.
         pipeline: clean, treelet, binarize, unary-chains, markovize, right-corner or lexicalize.
-        undo: Run the pipeline backwards, on trees it has made.
+        undo: Run the pipeline backwards, on trees it has made. Labels are then read whole.
         without: Treelet transforms to leave out, such as temporal_nouns vp_flattening.
-        temporal: Temporal nouns: a saved lexicon, or a treebank with function tags (.mrg). Default:
-            those of the input files.
+        temporal: Temporal nouns: a saved lexicon, or a treebank with function tags (.mrg). None are
+            collected from standard input, which cannot be read twice.
         vp_label: Whose annotation a flattened verb phrase keeps.
-        direction: Way in which binarization branches.
-        horizontal_order: Sisters that binarized labels remember; default: the pipeline's own.
-        vertical_order: Ancestors that Markovized labels remember, the node itself included.
-        output: File to write; standard output by default.
-        line_buffered: Write every tree at once, for use in pipes.
-        trees: Reading.
-        common: Common.
+        direction: Direction in which binarization branches.
+        horizontal_order: Number of sisters that binarized labels remember.
+        vertical_order: Number of ancestors that Markovized labels remember, the node itself
+            included.
     """
-    trees, common = trees or TreeOptions(), common or CommonOptions()
     sources = files or ["-"]
     if without and pipeline != "treelet":
-        raise UsageError("--without leaves out treelet transforms; use it with them only.")
+        raise UsageError("--without leaves out treelet transforms: it needs --pipeline treelet.")
     wants_temporal = pipeline == "treelet" and "temporal_nouns" not in (without or [])
     options = PipelineOptions(
         profile=trees.profile,

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from treelm.cli.corpus_options import corpus_of
-from treelm.cli.options import CommonOptions, OutputFile, TreeOptions
+from treelm.cli.options import AsJson, CommonOptions, Files, OutputFile, Seed, TreeOptions
+from treelm.cli.ranges import at_least, between
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeSentences
 from treelm.corpus.vocabulary_file import save_vocabulary
-from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.corpus.vocabulary_rules import (
+    VocabularyRule,
+    build_vocabulary,
+    vocabulary_summary,
+)
 
 
 def vocabulary(
     *,
-    text: list[str] | None = None,
-    trees: list[str] | None = None,
+    text: Files | None = None,
+    trees: Files | None = None,
     output: OutputFile,
     rule: Literal["stream", "min-count", "top", "all"] = "stream",
-    size: int = 60_000,
-    min_count: int = 2,
-    start_after: int | None = None,
-    probability: float = 0.10,
-    seed: int = 0,
-    signatures: bool | None = None,
+    size: Annotated[int, at_least(1)] = 60_000,
+    min_count: Annotated[int, at_least(1)] = 2,
+    start_after: Annotated[
+        int | None, at_least(0), Parameter(show_default="10,000, or half of all if that is less")
+    ] = None,
+    probability: Annotated[float, between(0, 1)] = 0.10,
+    seed: Seed = 0,
+    signatures: Annotated[bool | None, Parameter(show_default="with stream only")] = None,
     style: Literal["full", "paper"] = "full",
-    json: bool = False,
-    reading: TreeOptions | None = None,
-    common: CommonOptions | None = None,
+    json: AsJson = False,
+    reading: TreeOptions = TreeOptions(),
+    common: CommonOptions = CommonOptions(),
 ) -> None:
     """Choose the words that models know, and save them in one file for all of them.
 
     Args:
-        text: Files of tokenized text, one sentence a line.
+        text: Files of tokenized text, one sentence per line.
         trees: Files of trees; give either text or trees.
-        output: File to write.
-        rule: stream (new words after the first sentences become signatures now and then),
-            min-count, top (the most frequent), or all.
+        rule: Words that are kept: stream (all of the first sentences, after that new words are
+            sometimes replaced by signatures), min-count, top (the most frequent), or all.
         size: top: number of words.
-        min_count: min-count: smallest count.
-        start_after: stream: sentences in which every word is kept; default: 10,000 or half of all.
+        min_count: min-count: smallest count of a word.
+        start_after: stream: number of sentences in which every word is kept.
         probability: stream: probability that a new word is replaced.
         seed: stream: seed of the random numbers.
-        signatures: Rare words become signatures instead of <unk>; default: with stream only.
+        signatures: Replace rare words by signatures instead of `<unk>`.
         style: How signatures are written: full, or paper for the form without -LC.
-        json: One JSON object instead of lines.
-        reading: Reading.
-        common: Common.
     """
-    reading, common = reading or TreeOptions(), common or CommonOptions()
     corpus = corpus_of(text, trees, reading, common)
     sentences = corpus if isinstance(corpus, TextCorpus) else TreeSentences(corpus)
     built = build_vocabulary(
@@ -66,15 +70,4 @@ def vocabulary(
         style=style,
     )
     save_vocabulary(built, output)
-    kinds = [item.is_signature for item in built.entries]
-    write_record(
-        {
-            "words": kinds.count(False) - 1,
-            "signatures": kinds.count(True),
-            "tokens": int(built.counts.sum()),
-            "unknown": int(built.counts[0]),
-            "in_signatures": sum(item.count for item in built.entries if item.is_signature),
-            "fingerprint": built.fingerprint,
-        },
-        as_json=json,
-    )
+    write_record(vocabulary_summary(built), as_json=json)

@@ -255,7 +255,7 @@ def open_batches(
         return
     for batch in corpus.corpus.batches():
         with _text_errors(None):
-            encoder.add_trees(batch.native)
+            batch.native.encode_words(encoder)
         yield encoder.take()
 
 

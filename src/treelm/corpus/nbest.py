@@ -1,7 +1,7 @@
 """The n-best record: the hypotheses of a parser, translator or recogniser for one sentence.
 
-Lists of words are read and written in the formats of Moses and Kaldi here; lists of trees in
-`treelm.corpus.tree_lists`.
+Lists of words are read and written in the formats of Moses and Kaldi here; k-best lists of trees in
+`treelm.corpus.k_best_lists`.
 """
 
 from __future__ import annotations

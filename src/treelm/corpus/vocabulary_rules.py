@@ -331,3 +331,16 @@ def _replaced_counts(  # noqa: PLR0917 (one caller)
             else:
                 result.signatures[signature] += 1
     return result
+
+
+def vocabulary_summary(vocabulary: Vocabulary) -> dict[str, object]:
+    """Return how many words and signatures there are, and how many tokens fall on them."""
+    kinds = [item.is_signature for item in vocabulary.entries]
+    return {
+        "words": kinds.count(False) - 1,
+        "signatures": kinds.count(True),
+        "tokens": int(vocabulary.counts.sum()),
+        "unknown": int(vocabulary.counts[0]),
+        "in_signatures": sum(item.count for item in vocabulary.entries if item.is_signature),
+        "fingerprint": vocabulary.fingerprint,
+    }

@@ -30,7 +30,7 @@ from treelm.grammar.forest_format import (
     unpack_frame,
 )
 from treelm.grammar.k_best import KBest, packed_together
-from treelm.grammar.list_arrays import Arrays, parted_lists
+from treelm.grammar.k_best_arrays import Arrays, parted_k_best
 from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
 from treelm.grammar.stored_forests import parted_forests
 from treelm.trees.packed import PackedTrees
@@ -157,7 +157,7 @@ class ForestFile(Sequence[KBest | None]):
         try:
             if packed is not None:
                 return k_best_of_forests(packed, self.header.k)
-            return parted_lists(*self.arrays(number))
+            return parted_k_best(*self.arrays(number))
         except (ValueError, EstimationError, UsageError) as error:
             raise damaged(self.name, f"batch {number + 1}: {error}") from error
 
@@ -183,7 +183,7 @@ class ForestFile(Sequence[KBest | None]):
         return sentences, dict(arrays)
 
     def batch(self, number: int) -> list[KBest | None]:
-        """Return the lists of a batch; the last few are kept."""
+        """Return the k-best lists of a batch; the last few are kept."""
         return self._unpacked(number)
 
     def __len__(self) -> int:
@@ -259,7 +259,9 @@ class ForestFile(Sequence[KBest | None]):
         """
         digest = b""
         for number, batch in enumerate(self.batches):
-            lists = self._unpack(number)
-            digest = digest_after(digest, (() if found is None else found.words for found in lists))
+            k_best = self._unpack(number)
+            digest = digest_after(
+                digest, (() if found is None else found.words for found in k_best)
+            )
             if digest != batch.frame.digest:
                 raise damaged(self.name, f"batch {number + 1} does not continue the one before")

@@ -49,7 +49,7 @@ class ForestHeader(BaseModel):
     format: Literal["treelm-forest"] = "treelm-forest"
     version: Literal[1] = 1
     content: Literal["trees", "forests"] = "trees"
-    """Lists of trees, or packed forests."""
+    """K-best lists, or packed forests."""
     k: int = Field(ge=1)
     """Number of trees requested for each sentence."""
     parser: str

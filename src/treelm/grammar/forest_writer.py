@@ -21,7 +21,7 @@ from treelm.grammar.forest_format import (
     pack_frame,
 )
 from treelm.grammar.k_best import KBest
-from treelm.grammar.list_arrays import joined_lists, list_of_trees
+from treelm.grammar.k_best_arrays import joined_k_best, k_best_of_trees
 from treelm.grammar.packed_forest import PackedForest
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.stored_forests import joined_forests
@@ -64,7 +64,7 @@ class ForestWriter:
     def add(
         self,
         sentences: Sequence[Sequence[str]],
-        lists: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]],
+        k_best: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]],
     ) -> None:
         """Add the trees of some sentences; what was added stays, whatever happens later.
 
@@ -77,10 +77,10 @@ class ForestWriter:
             if not words
             else found
             if isinstance(found, KBest)
-            else list_of_trees(words, found or ())
-            for words, found in zip(sentences, lists, strict=True)
+            else k_best_of_trees(words, found or ())
+            for words, found in zip(sentences, k_best, strict=True)
         ]
-        self.add_arrays(sentences, joined_lists(given))
+        self.add_arrays(sentences, joined_k_best(given))
 
     def add_forests(
         self, sentences: Sequence[Sequence[str]], forests: Sequence[PackedForest | None]

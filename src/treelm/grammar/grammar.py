@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.errors import EstimationError, ModelFileError
+from treelm.store.schema import non_negative
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
@@ -149,7 +150,7 @@ class Grammar:
             raise EstimationError(
                 f"the rules of {self.symbols[symbol]}, subcategory "
                 f"{worst - int(self.substate_starts[symbol])}, sum to {sums[worst]:.9g}, not to "
-                "1. Was the grammar edited, or training interrupted? Train it again.",
+                "1.",
                 code="E_NOT_NORMALIZED",
             )
 
@@ -187,8 +188,9 @@ class Grammar:
             raise _wrong(f"{name} rules are not in ascending order, or one is duplicate")
         if weights.dtype != np.float64 or weights.shape != (int(self._starts(rules)[-1]),):
             raise _wrong(f"the weights of {name} rules do not fit their subcategories")
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise _wrong(f"a weight of a {name} rule is negative, NaN or infinite")
+        problem = non_negative(weights)
+        if problem is not None:
+            raise _wrong(f'"{name}_weights" {problem}')
 
     def _check_split_tree(self) -> None:
         sizes = []

@@ -110,24 +110,24 @@ class KBest(Sequence[ScoredTree]):
         return packed_together([self])
 
 
-def packed_together(lists: Sequence[KBest]) -> PackedTrees:
-    """Return the trees of lists as one batch for kernels."""
-    labels = _one_numbering(lists)
+def packed_together(k_best: Sequence[KBest]) -> PackedTrees:
+    """Return the trees of k-best lists as one batch for kernels."""
+    labels = _one_numbering(k_best)
     distinct: dict[str, int] = {}
     ids = [
         np.tile([distinct.setdefault(word, len(distinct)) for word in found.words], len(found))
-        for found in lists
+        for found in k_best
     ]
-    node_size = _joined(found.node_size for found in lists)
+    node_size = _joined(found.node_size for found in k_best)
     node_word = np.full(len(node_size), NO_WORD, dtype=np.uint32)
     node_word[node_size == 1] = np.concatenate([np.zeros(0), *ids])
-    nodes = _starts(len(found.node_label) for found in lists)
-    begins = [found.tree_start[1:] + first for found, first in zip(lists, nodes, strict=False)]
+    nodes = _starts(len(found.node_label) for found in k_best)
+    begins = [found.tree_start[1:] + first for found, first in zip(k_best, nodes, strict=False)]
     return PackedTrees(
         _native.PackedTrees(
             [(label, None, False, None) for label in labels],
             list(distinct),
-            _joined(_renumbered(found, labels) for found in lists),
+            _joined(_renumbered(found, labels) for found in k_best),
             node_size,
             node_word,
             np.concatenate([np.zeros(1, dtype=np.uint64), *begins]).astype(np.uint32),
@@ -145,7 +145,7 @@ TreeArrays = tuple[
 ]
 
 
-def split_lists(
+def split_k_best(
     sentences: Sequence[Sequence[str]],
     labels: tuple[str, ...],
     arrays: TreeArrays,
@@ -162,8 +162,8 @@ def split_lists(
         log_prob: Log probability of every sentence.
         statuses: How each was parsed.
     """
-    limited, lists, scores, starts, label, size = arrays
-    ends = lists.tolist()
+    limited, list_starts, scores, starts, label, size = arrays
+    ends = list_starts.tolist()
     found: list[KBest | None] = []
     for index, words in enumerate(sentences):
         if not words:
@@ -267,7 +267,7 @@ class KBestParser:
                 threads=threads,
                 **options,
             )
-        found = split_lists(
+        found = split_k_best(
             sentences, self.labels, arrays, log_prob, self.statuses(sentences, status)
         )
         for index, words in enumerate(sentences):
@@ -303,17 +303,17 @@ class KBestParser:
 
 
 def text_of(
-    lists: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]], *, scores: bool = True
+    k_best: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]], *, scores: bool = True
 ) -> bytes:
-    """Return lists as text: a line ``score TAB tree`` each, and a blank line after every list.
+    """Return k-best lists as text: a line ``score TAB tree`` each, a blank line behind every list.
 
     Args:
-        lists: The lists, as arrays or not; None is an empty one.
+        k_best: The k-best lists, as arrays or not; None is an empty one.
         scores: False for lines of trees alone, and a blank line for an empty list.
     """
-    arrays = [found for found in lists if isinstance(found, KBest)]
-    if len(arrays) < sum(map(bool, lists)):
-        return "".join(_plain_text(found or (), scores=scores) for found in lists).encode()
+    arrays = [found for found in k_best if isinstance(found, KBest)]
+    if len(arrays) < sum(map(bool, k_best)):
+        return "".join(_plain_text(found or (), scores=scores) for found in k_best).encode()
     labels = _one_numbering(arrays)
     nodes = _starts(len(found.node_label) for found in arrays)
     begins = [found.tree_start[1:] + first for found, first in zip(arrays, nodes, strict=False)]
@@ -322,9 +322,9 @@ def text_of(
             labels=list(labels),
             words=[word for found in arrays for word in found.words],
             word_start=_starts(
-                len(found.words) if isinstance(found, KBest) else 0 for found in lists
+                len(found.words) if isinstance(found, KBest) else 0 for found in k_best
             ),
-            list_start=_starts(len(found or ()) for found in lists),
+            list_start=_starts(len(found or ()) for found in k_best),
             score=np.concatenate([np.zeros(0), *(found.scores for found in arrays)]),
             tree_start=np.concatenate([np.zeros(1, dtype=np.uint64), *begins]),
             label=_joined(_renumbered(found, labels) for found in arrays),
@@ -339,9 +339,9 @@ def _plain_text(trees: Sequence[ScoredTree], *, scores: bool) -> str:
     return "".join(f"{float(found.score)!r}\t{found.tree}\n" for found in trees) + "\n"
 
 
-def _one_numbering(lists: Iterable[KBest]) -> dict[str, int]:
+def _one_numbering(k_best: Iterable[KBest]) -> dict[str, int]:
     labels: dict[str, int] = {}
-    for found in lists:
+    for found in k_best:
         for label in found.labels:
             labels.setdefault(label, len(labels))
     return labels

@@ -19,6 +19,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, ModelFileError
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, IntArray
+from treelm.store.schema import non_negative
 
 LongArray = npt.NDArray[np.int64]
 
@@ -66,16 +67,19 @@ class Lexicon:
         firsts = np.zeros(len(symbols) + 1, dtype=np.bool_)
         firsts[starts] = True
         if not (firsts[1:-1] | (np.diff(symbols) > 0)).all():
-            raise _wrong("the tags of a word are not in ascending order, or one is duplicate")
-        for array, size, name in (
-            (self.entry_scores, int(self.score_starts[-1]), "scores of entries"),
-            (self.openness, ids, "openness of words"),
-            (self.open_scores, tags, "scores of open tags"),
-        ):
+            raise _wrong("the tags of a word are not in ascending order, or one occurs twice")
+        sizes = {
+            "entry_scores": int(self.score_starts[-1]),
+            "openness": ids,
+            "open_scores": tags,
+        }
+        for name, size in sizes.items():
+            array = getattr(self, name)
             if array.dtype != np.float64 or array.shape != (size,):
-                raise _wrong(f"the number of {name} is wrong")
-            if not (np.isfinite(array).all() and (array >= 0).all()):
-                raise _wrong(f"the {name} contain a negative number, NaN or infinity")
+                raise _wrong(f'"{name}" has {array.size} numbers, and should have {size}')
+            problem = non_negative(array)
+            if problem is not None:
+                raise _wrong(f'"{name}" {problem}')
 
     @cached_property
     def score_starts(self) -> LongArray:
@@ -131,8 +135,7 @@ class Lexicon:
         if len(sums) and not np.abs(sums - 1.0).max() <= tolerance:
             worst = int(np.abs(sums - 1.0).argmax())
             raise EstimationError(
-                f"the words of tag subcategory {worst} sum to {sums[worst]:.9g}, not to 1. Was "
-                "the lexicon edited? Train it again.",
+                f"the words of tag subcategory {worst} sum to {sums[worst]:.9g}, not to 1.",
                 code="E_NOT_NORMALIZED",
             )
 

@@ -18,7 +18,7 @@ from treelm import _native
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray
-from treelm.grammar.k_best import KBest, KBestParser, split_lists
+from treelm.grammar.k_best import KBest, KBestParser, split_k_best
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.kernel_errors import kernel_errors
 
@@ -249,7 +249,7 @@ def k_best_of_forests(
             k_max_pops=20 * k,
             threads=threads,
         )
-    return split_lists(
+    return split_k_best(
         [() if forest is None else forest.words for forest in forests],
         symbols.labels,
         arrays,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treelm.grammar.list_arrays import Arrays, narrow, starts
+from treelm.grammar.k_best_arrays import Arrays, narrow, starts
 from treelm.grammar.packed_forest import (
     ForestSymbols,
     PackedForest,

@@ -168,7 +168,7 @@ def _agrees(size: Size, length: int, sizes: dict[str, int]) -> bool:
 
 def _shown(size: Size, sizes: Mapping[str, int]) -> str:
     if isinstance(size, int) or size == ANY:
-        return str(size)
+        return "any" if size == ANY else str(size)
     names, constant = _terms(size)
     if any(name not in sizes for name in names):
         return size

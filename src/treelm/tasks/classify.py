@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
-from treelm.models.interface.abilities import ask_for
-from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.abilities import ExplainsDecisions, ask_for
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Decision
 from treelm.models.open_parser import open_parser
@@ -47,9 +45,10 @@ def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> 
     Raises:
         UnsupportedTask: if the model does not weigh productions.
     """
-    judge = ask_for(model, Classifier[Any], "classify sentences")
+    model.require(Task.CLASSIFY)
+    judge = ask_for(model, ExplainsDecisions, "weigh the productions of trees")
     pictures = []
-    for words, (label, margin, _) in zip(sentences, judge.classify_many(sentences), strict=True):
+    for words, (label, margin, _) in zip(sentences, model.classify_many(sentences), strict=True):
         found = judge.explain(words)
         if found is None:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
@@ -35,3 +35,13 @@ def explain_trees(
     for number, tree in enumerate(trees, start=1):
         for factor in explainer.tree_factors(tree):
             yield number, factor
+
+
+def factor_lines(factors: Iterable[tuple[int, Factor]]) -> Iterator[str]:
+    """Yield the lines of a table with a row for each factor, and the number of its tree."""
+    yield "tree\tkind\tlabel\toutcome\tlog_prob\tword_log_prob\tgiven"
+    for number, factor in factors:
+        alone = "" if factor.word_log_prob is None else f"{factor.word_log_prob:.6f}"
+        given = ", ".join(f"{name}={value}" for name, value in factor.given)
+        columns = (str(number), factor.kind, factor.label, factor.outcome)
+        yield "\t".join((*columns, f"{factor.log_prob:.6f}", alone, given))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import replace
+from typing import NamedTuple
 
 from treelm.corpus.files import Source
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
-from treelm.grammar.parser_options import ParserOptions
+from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, ask_for
 from treelm.models.interface.model import LanguageModel, Task
@@ -18,8 +19,6 @@ from treelm.models.interface.sentence_batches import worked_batches
 #: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
 
-Result = TypeVar("Result")
-
 
 class ParsedBatch(NamedTuple):
     """The parses of some lines."""
@@ -28,15 +27,20 @@ class ParsedBatch(NamedTuple):
     """Number of the first, counted from 1."""
     sentences: list[tuple[str, ...]]
     """Their words."""
-    lists: TreeLists
+    k_best: TreeLists
     """The trees of each."""
 
     @property
     def statuses(self) -> Iterator[tuple[int, ParseStatus]]:
         """Numbers of the lines with words, and how their trees were found."""
-        for number, found in enumerate(self.lists, self.first_line):
+        for number, found in enumerate(self.k_best, self.first_line):
             if found:
                 yield number, found.status if isinstance(found, KBest) else found[0].status
+
+
+def parser_options(model: LanguageModel, pruning: Pruning) -> ParserOptions:
+    """Return how a model parses, with another pruning than its own."""
+    return replace(model.parser_options, pruning=pruning)
 
 
 def parse_batches(
@@ -72,10 +76,10 @@ def parse_batches(
         return model.k_best_many(batch, k, options=options, threads=threads)
 
     size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
-    for first, batch, lists in worked_batches(
+    for first, batch, k_best in worked_batches(
         model.vocabulary, lines, size, work, source, first_line
     ):
-        yield ParsedBatch(first, batch, lists)
+        yield ParsedBatch(first, batch, k_best)
 
 
 def forest_batches(

@@ -140,7 +140,7 @@ def parse_into_file(
                     step.advance(len(sentences))
                 continue
             for batch in parse_batches(model, lines, k, **how):
-                writer.add(batch.sentences, batch.lists)
+                writer.add(batch.sentences, batch.k_best)
                 fallbacks += sum(status >= ParseStatus.FAILED for _, status in batch.statuses)
                 step.advance(len(batch.sentences))
         writer.finish()

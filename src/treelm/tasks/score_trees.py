@@ -1,4 +1,4 @@
-"""From trees to log probabilities: one by one, or summed over lists."""
+"""Trees in, log probabilities out: one tree after the other, or k-best lists summed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source
-from treelm.corpus.tree_lists import read_tree_lists
+from treelm.corpus.k_best_lists import read_k_best_lists
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import GivesPosteriors, ask_for
@@ -17,8 +17,8 @@ from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.open_parser import is_forest
 
-#: Number of trees, and of lists of trees, scored at once.
-_TREES, _LISTS = 1024, 64
+#: Trees, and k-best lists, that are scored at once.
+_TREES, _K_BEST_LISTS = 1024, 64
 
 
 def tree_scorer(model: LanguageModel) -> TreeScorer:
@@ -61,30 +61,30 @@ def score_trees(
         yield from score(batch, threads=threads).tolist()
 
 
-def _lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:
+def _k_best_lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:
     if is_forest(source):
         with ForestFile(source) as file:
             for found in file:
                 yield [] if found is None else found[:k]
         return
-    for best in read_tree_lists(source):
+    for best in read_k_best_lists(source):
         yield scored_trees(best, k)
 
 
-def score_tree_lists(
+def score_k_best_lists(
     model: LanguageModel, source: Source, *, k: int | None = None, threads: int = 1
 ) -> Iterator[SentenceScore | None]:
-    """Yield the sum over the trees of each list of a file, None for a list without trees.
+    """Yield the sum over the trees of each k-best list of a file, None for one without trees.
 
     Args:
-        model: A model that assigns probabilities to trees.
-        source: A file of lists, see `read_tree_lists`, or a parse file.
+        model: A model that gives trees probabilities.
+        source: A file of k-best lists, see `read_k_best_lists`, or of parses that treelm packed.
         k: Use only the first trees of each list.
         threads: Number of threads.
     """
     scorer = tree_scorer(model)
-    rest = _lists(source, k)
-    while lists := list(islice(rest, _LISTS)):
-        scores = scorer.score_lists([parses for parses in lists if parses], threads=threads)
-        for parses in lists:
+    rest = _k_best_lists(source, k)
+    while k_best := list(islice(rest, _K_BEST_LISTS)):
+        scores = scorer.score_lists([parses for parses in k_best if parses], threads=threads)
+        for parses in k_best:
             yield next(scores) if parses else None

@@ -90,5 +90,5 @@ def _errors(executor: Executor, shards: list[int]) -> None:
 @law("executor", "name")
 def _name(executor: Executor, shards: list[int]) -> None:
     """An executor has the name that the command line uses for it."""
-    assert executor.name in {"serial", "processes", "ray"}
+    assert executor.name in {"serial", "processes"}
     assert isinstance(shards, list)

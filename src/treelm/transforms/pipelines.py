@@ -12,7 +12,7 @@ from treelm.transforms.lexicalize import Lexicalize
 from treelm.transforms.markovize import Markovize
 from treelm.transforms.right_corner import RightCorner
 from treelm.transforms.transform import Pipeline
-from treelm.transforms.treelet import TREELET_TRANSFORMS, Treelet, VerbLabel
+from treelm.transforms.treelet import Treelet, VerbLabel, transforms_without
 from treelm.transforms.unary_chains import MergeUnaryChains
 from treelm.trees.profile import ProfileSource
 
@@ -41,17 +41,10 @@ class PipelineOptions:
 
 
 def _treelet(options: PipelineOptions) -> Pipeline:
-    unknown = sorted(options.without - set(TREELET_TRANSFORMS))
-    if unknown:
-        raise UsageError(
-            f'there is no treelet transform "{unknown[0]}"; choose from: '
-            f"{', '.join(TREELET_TRANSFORMS)}."
-        )
-    kept = frozenset(TREELET_TRANSFORMS) - options.without
     step = Treelet(
         profile=options.profile,
         temporal=options.temporal,
-        transforms=kept,
+        transforms=frozenset(transforms_without(options.without)),
         vp_label=options.vp_label,
     )
     return Pipeline((step,))

@@ -36,6 +36,21 @@ TREELET_TRANSFORMS = (
 )
 
 
+def transforms_without(names: Collection[str]) -> tuple[str, ...]:
+    """Return the treelet transforms that remain when some are left out.
+
+    Raises:
+        UsageError: for a name that none of them has.
+    """
+    for name in names:
+        if name not in TREELET_TRANSFORMS:
+            raise UsageError(
+                f'there is no treelet transform "{name}"; there are: '
+                f"{', '.join(TREELET_TRANSFORMS)}."
+            )
+    return tuple(name for name in TREELET_TRANSFORMS if name not in names)
+
+
 def treelet(
     tree: Tree,
     *,

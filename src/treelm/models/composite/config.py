@@ -27,48 +27,49 @@ class CompositeConfig(Config):
     """
 
     order: int = Field(default=3, ge=1, le=16)
-    """Words of the predictor, the predicted one included; 1 for none before it."""
+    """Words in an n-gram, the predicted one included; 1 for none before it."""
     heads: int = Field(default=2, ge=0, le=8)
-    """Exposed heads that predictor, tagger and constructor see; 0 for no parses."""
+    """Number of exposed heads that predictor, tagger and constructor see; 0 for no parses."""
     topics: int = Field(default=0, ge=0, le=65536)
-    """Topics; 0 for none."""
+    """Number of topics; 0 for none."""
     keep_topics: int = Field(default=5, ge=1)
-    """Topics that a training document keeps."""
+    """Number of topics that a training document keeps."""
     test_topics: int = Field(default=5, ge=0)
-    """Topics that predict in a new document; 0 for all. All are adapted."""
+    """Number of topics that predict in a new document; 0 for all. All are adapted."""
     eta: float = Field(default=0.01, gt=0, lt=1)
     """How fast the topics of a new document follow its words."""
     adapt: bool = True
-    """Whether a document changes its topics at all; without, those of the corpus are used."""
+    """Adapt the topics to each document; otherwise those of the corpus are used."""
     head_labels: bool = True
-    """Whether the predictor sees the labels of heads beside their words."""
+    """The predictor sees the labels of heads besides their words."""
     unary_moves: bool = False
-    """Whether a move may put a label over one constituent."""
+    """Moves may put a label over one constituent; otherwise unary chains are collapsed."""
     strict_heads: bool = False
-    """Whether phrases without a rule for their head are refused; else the profile's default."""
+    """Refuse phrases for which the profile has no head rule, instead of using its default."""
     punctuation: Literal["keep", "remove"] = "keep"
-    """Whether words with punctuation tags stay."""
+    """Keep or remove words with punctuation tags."""
     min_count: int = Field(default=2, ge=1)
-    """Words seen less often are unknown, where no vocabulary is given."""
+    """Words seen less often are unknown, unless a vocabulary is given."""
     stack_size: int | None = Field(default=10, ge=1)
-    """Hypotheses kept for each number of moves; None for all."""
+    """Number of hypotheses kept for each number of moves; in Python, None for all."""
     threshold: float | None = Field(default=6.91, ge=0)
-    """Nats below the best of its stack at which a hypothesis is dropped; None for never."""
+    """A hypothesis this many nats below the best of its stack is dropped; in Python, None for
+    never."""
     choice_beam: float = Field(default=1e-5, ge=0, lt=1)
     """Smallest probability of a tag or an adjoining move that is tried."""
     merge: bool = True
-    """Whether hypotheses with the same heads and as many moves are summed when words are scored."""
+    """Sum hypotheses with the same heads and the same number of moves when words are scored."""
     n_best: int = Field(default=10, ge=1)
-    """Parses of a training sentence that are kept."""
+    """Number of parses of a training sentence that EM counts."""
     iterations: int = Field(default=1, ge=0, le=100)
-    """Most iterations of N-best EM after the counts of the given trees."""
+    """Maximum number of rounds of N-best EM after the counts of the given trees; 0 for none."""
     follow_up: int = Field(default=1, ge=0, le=100)
-    """Most iterations of the follow-up EM of the predictor."""
+    """Maximum number of rounds of follow-up EM of the predictor; 0 for none."""
     cutoff: float | None = Field(default=None, ge=0)
-    """Smallest fractional count of the predictor that is kept; None for the paper's: 0.005 with
-    heads, 0.002 with heads and topics, nothing is dropped without heads."""
+    """Smallest fractional count of the predictor that is kept. Default: 0.005 with heads, 0.002
+    with heads and topics, 0 without heads."""
     tolerance: float = Field(default=1e-4, ge=0)
-    """Relative gain of the log-likelihood below which EM ends."""
+    """EM stops when the relative gain of the log likelihood falls below this."""
     seed: int = Field(default=0, ge=0)
     """Seed of the first topics."""
 

@@ -30,7 +30,6 @@ from treelm.models.interface.states import (
     Step,
     check_state_model,
     damaged_state,
-    model_fingerprint,
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
@@ -120,12 +119,9 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others; the search does not count."""
         codes = self.parts.shape.codes
-        own = self._config.model_dump_json(exclude=set(SEARCH))
         labels = "\n".join((*codes.tags, "", *codes.phrases))
-        return model_fingerprint(
-            (self.system, own, self._vocabulary.fingerprint, labels),
-            {**self.parts.to_tensors(), "topic_prior": self.prior},
-        )
+        tensors = {**self.parts.to_tensors(), "topic_prior": self.prior}
+        return self._fingerprint(tensors, labels, without=SEARCH)
 
     @property
     def predictor(self) -> LatticeModel:
@@ -299,10 +295,6 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         return cls(*read_files(folder), folder.manifest.corpora)
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "parts": self.parts,
-            "vocabulary": self._vocabulary,
-            "unigram_counts": self._unigram_counts,
-            "topic_prior": self.prior,
-            "corpora": self._corpora,
-        }
+        arguments = {**super()._arguments(), "parts": self.parts, "topic_prior": self.prior}
+        del arguments["config"]  # that of the parts
+        return arguments

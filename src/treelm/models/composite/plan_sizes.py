@@ -1,6 +1,6 @@
 """The memory of the tables of a lattice, and of building them.
 
-This follows native/core/lattice_events.cpp and lattice_tables.cpp array by array.
+This follows native/core/lattice/events.cpp and tables.cpp array by array.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def train_composite(
     Args:
         corpus: Trees; X.docs beside a file names the document of each tree.
         config: Options.
-        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times.
         held_out: Other trees, on which interpolation weights are found; without them all weights
             are equal.
         run: How the training is run; its checkpoint keeps every round.
@@ -108,7 +108,7 @@ def train_slm(
     Args:
         corpus: Trees; X.docs beside a file names the document of each tree.
         config: Options.
-        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times.
         held_out: Other trees, on which interpolation weights are found; without them all weights
             are equal.
         run: How the training is run; its checkpoint keeps every round.

@@ -17,9 +17,9 @@ class HeadlexConfig(PackedTreeConfig):
     """How the counts of a head-lexicalised model become probabilities."""
 
     smoothing: Literal["kn", "mkn"] = "kn"
-    """kn or mkn (modified Kneser-Ney)."""
+    """kn (Kneser-Ney) or mkn (modified Kneser-Ney)."""
     discount: float | None = Field(default=None, ge=0, le=1)
-    """Taken off every count at every level with kn; None to estimate it."""
+    """With kn: discount of every count at every level. Default: estimated."""
     precision: Precision = "single"
     """How probabilities are stored."""
 

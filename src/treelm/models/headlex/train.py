@@ -14,7 +14,7 @@ from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import HeadlexCounts, count_headlex, headlex_chain
 from treelm.models.headlex.model import HeadlexModel
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.parser import Parser
+from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 
 
@@ -33,10 +33,10 @@ def train_headlex(
     Args:
         corpus: Trees; None if there is only text.
         config: Options.
-        text: Files of tokenized text, which the parser gives trees; they are added to the trees.
+        text: Files of tokenized text; the trees that the parser finds for them are added.
         parser: Model folder of a parser, or a file of parses. A parser that is a model is saved
-            with this one, which scores sentences by it.
-        vocabulary: Vocabulary file. Default: all words of the trees are known.
+            with this model, which then scores sentences.
+        vocabulary: Vocabulary file. Default: all words of the trees.
         report: Filled with what was read.
         run: How the training is run.
 
@@ -44,6 +44,8 @@ def train_headlex(
         UsageError: if there is text and no parser.
         EstimationError: ``E_NO_DATA`` without trees.
     """
+    if parser is not None:
+        check_parser(parser, config.k)  # before hours of counting
     with with_parsed_text(corpus, text, parser, run) as everything:
         counts = count_headlex(
             everything,

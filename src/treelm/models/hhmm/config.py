@@ -22,7 +22,7 @@ _RECOMBINE = re.compile(r"exact|quantised|ignore|topk:[1-9][0-9]{0,5}")
 
 
 class HhmmConfig(Config):
-    """What the grammar remembers, how deep the store is, and how many stores are kept.
+    """What the grammar remembers, how deep the stack is, and how many parser states are kept.
 
     Examples:
         >>> HhmmConfig(depth=2).recombination
@@ -32,37 +32,40 @@ class HhmmConfig(Config):
     """
 
     depth: int = Field(default=4, ge=1, le=DEEPEST)
-    """Incomplete constituents that the store holds."""
+    """Depth of the stack of incomplete constituents."""
     binarization: Direction = "right"
-    """Way in which nodes of more than two children branch; it changes how deep trees are."""
+    """How nodes with more than two children are binarized; it changes how deep the trees are."""
     horizontal_order: int | None = Field(default=2, ge=0)
-    """Sisters that an intermediate node remembers; None for all."""
+    """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=2)
     """2 for labels that remember their parent."""
     unary: Literal["join", "top"] = "join"
-    """Unary chains become one node: with all labels, or with the top one only."""
+    """Unary chains become one node: join keeps all labels, top only the highest."""
     estimation: Literal["conditioned", "counts"] = "conditioned"
-    """The grammar conditioned on trees that fit the store, or counts for each side and depth."""
+    """The grammar conditioned on trees that fit the stack, or counts for each side and depth."""
     kappa: float = Field(default=20.0, gt=0)
-    """With counts: how many observations the conditioned grammar is worth."""
+    """With counts: number of observations that the conditioned grammar is worth."""
     observation: Observation = "unk"
-    """What stands for unknown words."""
+    """How unknown words are represented: unk (one symbol), signature (classes by word form) or
+    bayes (tags guessed from endings; such a model scores, but has no perplexity)."""
     min_count: int = Field(default=2, ge=1)
-    """Words seen less often are unknown, where no vocabulary is given."""
+    """Words seen less often are unknown, unless a vocabulary is given."""
     open_types: int = Field(default=50, ge=0)
-    """Tags with more word types than this may emit words that were never seen."""
+    """Tags with more word types than this may emit unseen words."""
     beam_width: int | None = Field(default=2000, ge=1)
-    """Stores kept after a word; None for all."""
+    """Number of parser states kept after a word; in Python, None for all."""
     beam_ratio: float = Field(default=0.0, ge=0, lt=1)
-    """Stores lighter than this share of the heaviest are dropped."""
+    """Parser states lighter than this share of the heaviest are dropped."""
     robust_epsilon: float = Field(default=1e-5, ge=0, lt=1)
-    """Share of the unigram model, so that no word is impossible and a lost parser starts anew."""
+    """Weight of the unigram model, so that no word is impossible and a parser that has lost
+    track can restart."""
     precision: Literal["fast", "exact"] = "fast"
-    """Weights of stores in 32 bits or 64."""
+    """Weights of parser states in 32 bits (fast) or 64 (exact)."""
     recombine: str | None = None
-    """Which states a decoder may merge: exact, quantised, topk:N, ignore; None: by precision."""
+    """Which states a decoder may merge: exact, quantised, topk:N or ignore. Default: by
+    precision."""
     cache_mebibytes: int = Field(default=256, ge=0, le=1 << 20)
-    """Memory for steps taken before."""
+    """Size of the cache of earlier steps, in MiB."""
 
     @field_validator("recombine")
     @classmethod
@@ -73,7 +76,7 @@ class HhmmConfig(Config):
 
     @property
     def recombination(self) -> tuple[str, int]:
-        """The kind of key, and how many stores count for ``topk``."""
+        """The kind of key, and how many stacks count for ``topk``."""
         kind = self.recombine or ("exact" if self.precision == "exact" else "quantised")
         name, _, count = kind.partition(":")
         return name, int(count or 0)

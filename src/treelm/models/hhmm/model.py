@@ -37,7 +37,6 @@ from treelm.models.interface.states import (
     Steps,
     check_state_model,
     damaged_state,
-    model_fingerprint,
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
@@ -130,11 +129,8 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others; the search does not count."""
-        own = self._config.model_dump_json(exclude=set(SEARCH))
         symbols = "\n".join(self.tables.rules.symbols)
-        return model_fingerprint(
-            (self.system, own, self._vocabulary.fingerprint, symbols), self.tables.to_arrays()
-        )
+        return self._fingerprint(self.tables.to_arrays(), symbols, without=SEARCH)
 
     def __repr__(self) -> str:
         rules = len(self.tables.rules.rules)
@@ -270,7 +266,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         """Return the most probable stacks of a state."""
         names = self.tables.rules.symbols
         found = []
-        for weight, symbols in self._own(state).beam.stores(count):
+        for weight, symbols in self._own(state).beam.stacks(count):
             labels = [*(names[symbol] for symbol in symbols), None]
             pairs = zip(labels[::2], labels[1::2], strict=True)
             elements = tuple(StackElement(str(active), awaited) for active, awaited in pairs)
@@ -377,7 +373,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             **self._stats,
             **{name: int(found[name]) for name in names},
             "dead_restarts": restarts,
-            "mean_beam_used": round(found["stores"] / max(1, found["advances"])),
+            "mean_beam_used": round(found["stacks"] / max(1, found["advances"])),
             "microseconds": round(1e6 * found["seconds"]),
         }
 

@@ -1,4 +1,4 @@
-"""How the store model is trained: binarize, count, bound, observe words."""
+"""How the HHMM is trained: binarize, count, bound, observe words."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def train_hhmm(
     vocabulary: Vocabulary | None = None,
     run: Run = QUIET,
 ) -> HhmmModel:
-    """Return the store model of a treebank.
+    """Return the HHMM of a treebank.
 
     Args:
         corpus: Trees.
         config: Options.
-        vocabulary: Vocabulary file. Default: words seen at least min_count times are known.
+        vocabulary: Vocabulary file. Default: words seen at least min_count times.
         run: How the training is run.
 
     Raises:
-        EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the store.
+        EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the stack.
     """
     del run  # it takes no time worth speaking of
     trees = binary_trees(corpus, config)
@@ -57,7 +57,7 @@ def train_hhmm(
 
 
 def model_from_grammar(lines: Iterable[str], config: HhmmConfig) -> HhmmModel:
-    """Return the store model of a grammar that somebody wrote down.
+    """Return the HHMM of a grammar that somebody wrote down.
 
     Words have the frequencies that their tags give them, with every tag as frequent as any other.
 
@@ -132,7 +132,7 @@ def _warn_about_depth(depths: npt.NDArray[np.int64], config: HhmmConfig) -> None
     if share > 0.01:
         what = "are counted for no depth" if config.estimation == "counts" else "have probability 0"
         warnings.warn(
-            f"{share:.1%} of the training trees need a store deeper than {config.depth} and {what}."
+            f"{share:.1%} of the training trees need a stack deeper than {config.depth} and {what}."
             " A larger --depth holds more of them.",
             TreelmWarning,
             stacklevel=3,

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from treelm.grammar.parser_options import ParserOptions
     from treelm.grammar.subcategories import Subcategory
     from treelm.models.hhmm.state import ParserMeasures, WeightedStack
+    from treelm.models.interface.classifier import Explanation
     from treelm.models.interface.model import LanguageModel, Task
     from treelm.models.interface.scores import BatchScores
     from treelm.models.interface.states import Context, State, Step
-    from treelm.models.interface.words import Word
+    from treelm.models.interface.words import Word, Words
     from treelm.models.treelet.explain import Factor
     from treelm.trees.tree import Tree
 
@@ -109,6 +110,14 @@ def ask_for(model: LanguageModel, ability: Callable[..., Ability], what: str) ->
 
 
 # -- abilities of some systems ------------------------------------------------------------------
+
+
+@runtime_checkable
+class ExplainsDecisions(Protocol):
+    """Weighs the productions of a tree, so that the tree shows why a sentence is good or bad."""
+
+    def explain(self, sentence: Words) -> Explanation | None:
+        """Return the tree behind a decision with the weight of each of its productions."""
 
 
 @runtime_checkable

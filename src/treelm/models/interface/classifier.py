@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,13 @@ class Classifier(ConfiguredModel[OwnConfig]):
         """The curve from margins to probabilities."""
         return self._calibration
 
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "config": self._config,
+            "calibration": self._calibration,
+            "corpora": self._corpora,
+        }
+
     @cached_property
     def info(self) -> ModelInfo:
         """What kind of numbers it returns."""
@@ -69,18 +76,6 @@ class Classifier(ConfiguredModel[OwnConfig]):
             chances = self.probabilities(margins).tolist()
             for margin, chance in zip(margins.tolist(), chances, strict=True):
                 yield Decision("good" if margin > 0 else "bad", margin, chance)
-
-    def explain(self, sentence: Words) -> Explanation | None:
-        """Return the tree behind a decision with the weight of each of its productions.
-
-        Raises:
-            UnsupportedTask: if the classifier does not weigh productions.
-        """
-        del sentence
-        raise UnsupportedTask(
-            f"{self.system} models weigh no productions of trees that could be drawn; latent "
-            "machines (lsvm) and those over rules (tree-features --features cfg) do."
-        )
 
     def probabilities(self, margins: Floats) -> Floats:
         """Return the probabilities that sentences with these margins are good."""

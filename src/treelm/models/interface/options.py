@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -33,7 +33,8 @@ class Option:
         default: Its value unless it is given; None with `is_required`.
         is_required: Whether it must be given.
         help: What it means.
-        allowed: The values that numbers may have, such as ``1 to 6``; empty if all are allowed.
+        bounds: The smallest and largest numbers allowed: ``least`` and ``most`` where the bound
+            itself is allowed, ``above`` and ``below`` where it is not.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Option:
     default: Any
     is_required: bool
     help: str
-    allowed: str = ""
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
 
 def options_of(config: type[Config]) -> tuple[Option, ...]:
@@ -50,34 +51,30 @@ def options_of(config: type[Config]) -> tuple[Option, ...]:
     return tuple(
         Option(
             name,
-            field.annotation,
-            None if field.is_required() else field.get_default(call_default_factory=True),
-            field.is_required(),
+            info.annotation,
+            None if info.is_required() else info.get_default(call_default_factory=True),
+            info.is_required(),
             texts.get(name, ""),
-            _allowed(field.metadata),
+            _bounds(info.metadata),
         )
-        for name, field in config.model_fields.items()
-        if field.json_schema_extra != _NO_OPTION
+        for name, info in config.model_fields.items()
+        if info.json_schema_extra != _NO_OPTION
     )
 
 
-def _allowed(bounds: Sequence[Any]) -> str:
-    """Return the range that bounds leave, in words."""
-    low = high = ""
-    for bound in bounds:
+def _bounds(metadata: Sequence[Any]) -> dict[str, float]:
+    """Return the bounds of a number by name."""
+    found: dict[str, Any] = {}
+    for bound in metadata:
         if isinstance(bound, Ge):
-            low = f"{bound.ge}"
+            found["least"] = bound.ge
         elif isinstance(bound, Gt):
-            low = f"above {bound.gt}"
+            found["above"] = bound.gt
         elif isinstance(bound, Le):
-            high = f"{bound.le}"
+            found["most"] = bound.le
         elif isinstance(bound, Lt):
-            high = f"below {bound.lt}"
-    if low and high:
-        return f"{low} to {high}" if low[0] != "a" and high[0] != "b" else f"{low} and {high}"
-    if low:
-        return low if low.startswith("above") else f"{low} or more"
-    return high if not high or high.startswith("below") else f"{high} or less"
+            found["below"] = bound.lt
+    return found
 
 
 def _field_docstrings(config: type[Config]) -> dict[str, str]:
@@ -88,13 +85,13 @@ def _field_docstrings(config: type[Config]) -> dict[str, str]:
             continue
         tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
         assert isinstance(tree, ast.ClassDef)
-        for field, text in zip(tree.body, tree.body[1:], strict=False):
+        for declared, text in zip(tree.body, tree.body[1:], strict=False):
             if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
+                isinstance(declared, ast.AnnAssign)
+                and isinstance(declared.target, ast.Name)
                 and isinstance(text, ast.Expr)
                 and isinstance(text.value, ast.Constant)
                 and isinstance(text.value.value, str)
             ):
-                texts[field.target.id] = " ".join(text.value.value.split())
+                texts[declared.target.id] = " ".join(text.value.value.split())
     return texts

@@ -53,7 +53,7 @@ class PackedTreeConfig(TreeModelConfig):
     """What the options of these models have in common."""
 
     on_no_parse: Literal["flat", "error", "skip"] = "flat"
-    """A sentence without a tree gets a flat one, is an error, or scores nan."""
+    """A sentence without a tree gets a flat one, is an error, or scores NaN (skip)."""
     max_words: int = Field(default=200, ge=1)
     """Longer sentences are not parsed."""
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, source_name
+from treelm.corpus.k_best_lists import ListForm, read_k_best_lists
 from treelm.corpus.nbest import NBest
-from treelm.corpus.tree_lists import ListForm, read_tree_lists
 from treelm.errors import UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.parser import SentenceParser
@@ -35,8 +35,8 @@ class ParseLists(SentenceParser):
     with others left out, or again a little later.
 
     Args:
-        source: A file of trees, see `read_tree_lists`.
-        form: Its layout.
+        source: A file of trees, see `read_k_best_lists`.
+        form: How it is laid out.
         options: How brackets are read.
     """
 
@@ -48,7 +48,7 @@ class ParseLists(SentenceParser):
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._source = source
-        self._rest = read_tree_lists(source, form=form, options=options)
+        self._rest = read_k_best_lists(source, form=form, options=options)
         self._kept: OrderedDict[tuple[str, ...], NBest] = OrderedDict()
 
     def __repr__(self) -> str:

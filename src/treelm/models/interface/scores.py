@@ -187,7 +187,9 @@ class BatchScores:
         return np.add.reduceat(values, self.starts[:-1])
 
     def fallback(self, *, eos: bool = True) -> npt.NDArray[np.bool_]:
-        """Return which sentences are impossible, for the model or for a part of a mixture.
+        """Return which sentences have no parse, for the model or for a part of a mixture.
+
+        That is where the last thing that counts is impossible: no parse has come so far.
 
         Args:
             eos: Whether the end of the sentence counts.
@@ -195,8 +197,12 @@ class BatchScores:
         if self.parts:
             marks = np.stack([part.fallback(eos=eos) for part in self.parts])
             return np.asarray(marks.any(axis=0))
-        impossible: npt.NDArray[np.bool_] = np.isneginf(self.sentence_log_probs(eos=eos))
-        return impossible
+        if eos:
+            return np.asarray(np.isneginf(self.log_probs[self.ends]))
+        has_words = self.ends > self.starts[:-1]
+        lost = np.zeros(len(self), dtype=np.bool_)
+        lost[has_words] = np.isneginf(self.log_probs[self.ends[has_words] - 1])
+        return lost
 
     def bits(self) -> npt.NDArray[np.float64]:
         """Return the surprisal of every word and end, in bits."""

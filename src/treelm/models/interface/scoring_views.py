@@ -74,7 +74,7 @@ def whole_scores(
         eos: Whether the ends of sentences count.
         threads: Kernel threads; results do not depend on it.
     """
-    if model.incremental is None or model.mixed_models:
+    if model.incremental is None or model.most_trees == 0:  # others need no words for their charts
         return model.score_many(sentences, eos=eos, threads=threads)
     values = model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist()
     exactness = model.info.exactness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.model import Config, LanguageModel
+from treelm.models.interface.states import model_fingerprint
 from treelm.store.manifest import Description, TrainingCorpus
 
 OwnConfig = TypeVar("OwnConfig", bound=Config)
@@ -103,6 +104,20 @@ class TrainedModel(ConfiguredModel[OwnConfig]):
     def unigram_counts(self) -> npt.NDArray[np.uint64]:
         """Counts of the training text by word id, that of the sentence end last."""
         return self._unigram_counts
+
+    def _fingerprint(
+        self, tensors: Mapping[str, npt.NDArray[Any]], *labels: str, without: Collection[str] = ()
+    ) -> bytes:
+        """Return 8 bytes that tell the model from others.
+
+        Args:
+            tensors: What it knows.
+            labels: Names that belong to the tensors.
+            without: Options that make no difference to its states.
+        """
+        options = self._config.model_dump_json(exclude=set(without))
+        names = (self.system, options, self._vocabulary.fingerprint, *labels)
+        return model_fingerprint(names, tensors)
 
     def _arguments(self) -> dict[str, Any]:
         return {

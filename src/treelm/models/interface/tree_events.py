@@ -87,7 +87,7 @@ def all_words(corpus: TreeCorpus, progress: Progress = SILENT) -> Vocabulary:
     """
     encoder = open_encoder()
     for batch in TreePass(corpus).batches(progress):
-        encoder.add_trees(batch.native)
+        batch.native.encode_words(encoder)
         encoder.take()
     return vocabulary_of_all_words(encoder, corpus.options.profile)
 

@@ -122,7 +122,7 @@ def check_vocabularies(vocabularies: Sequence[Vocabulary]) -> None:
         if other.fingerprint == first.fingerprint:
             continue
         raise VocabularyError(
-            f"the words of model {number} differ from those of model 1 ({len(other)} symbols, "
+            f"the vocabulary of model {number} differs from that of model 1 ({len(other)} symbols, "
             f"{other.fingerprint[:8]}; {len(first)} symbols, {first.fingerprint[:8]}). "
             f"{_differences(first, other)} Probabilities over different words cannot be compared "
             "or mixed: build one vocabulary with `treelm vocabulary` and train both with it.",

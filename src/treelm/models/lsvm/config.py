@@ -18,26 +18,27 @@ class LatentSvmConfig(Config):
     grammar: Literal["treebank", "uninformed"] = "treebank"
     """treebank: productions of the trees; uninformed: any tree over the tags of its words."""
     start: Literal["mle", "zero"] = "mle"
-    """First weights: mle (log relative frequencies of the treebank) or zero. Default: mle, and zero
-    for an uninformed grammar."""
+    """First weights: mle (log relative frequencies of the treebank) or zero. Default: mle, and
+    zero for an uninformed grammar."""
     horizontal_order: int = Field(default=1, ge=0, le=16)
-    """Sisters that an intermediate node remembers."""
+    """Number of sisters that an intermediate node remembers."""
     vertical_order: int = Field(default=2, ge=1, le=16)
-    """Ancestors that a label remembers, the node itself included."""
+    """Number of ancestors that a label remembers, the node itself included."""
     regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Weight of the squared norm; None to choose it by the first round's accuracy."""
+    """Weight of the squared norm. Default: the best of a grid in the first round."""
     rounds: int = Field(default=30, ge=0, le=1000)
-    """Most rounds of parsing and fitting; none at all leaves the first weights as they are."""
+    """Maximum number of rounds of parsing and fitting; 0 leaves the first weights as they are."""
     patience: int = Field(default=5, ge=1)
-    """Rounds without a better accuracy on the sentences of tuning after which it stops."""
+    """Training stops after this many rounds without better accuracy on the tuning set."""
     parts: int = Field(default=1, ge=1, le=1000)
-    """Pieces of the training sentences; from the second round on weights are fitted after each."""
+    """Number of parts of the training set; from the second round on, weights are fitted after
+    each."""
     memory: bool = True
-    """Whether bad sentences keep the trees of all rounds."""
+    """Bad sentences keep the trees of all rounds."""
     fixed_trees: bool = False
     """Parse once, with the treebank's weights, and weigh the productions of those trees."""
     tolerance: float = Field(default=1e-3, gt=0, lt=1)
-    """How exactly a round's optimum is found."""
+    """Tolerance of the solver."""
     seed: int = Field(default=0, ge=0, lt=1 << 31)
     """Seed of the solver."""
 

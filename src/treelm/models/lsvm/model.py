@@ -259,12 +259,5 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         )
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "features": self.features,
-            "weights": self.weights,
-            "config": self._config,
-            "calibration": self._calibration,
-            "fixed": self.fixed,
-            "corpora": self._corpora,
-            "accuracies": self.accuracies,
-        }
+        names = ("features", "weights", "fixed", "accuracies")
+        return {**super()._arguments(), **{name: getattr(self, name) for name in names}}

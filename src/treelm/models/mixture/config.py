@@ -18,4 +18,4 @@ class MixtureOptions(Config):
     """How a mixture is trained."""
 
     weights: tuple[float, ...] | None = None
-    """Weights of the parts, which add up to 1. Default: they are found on held-out text."""
+    """Weights of the parts, which sum to 1. Default: found on held-out text."""

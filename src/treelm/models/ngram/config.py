@@ -32,19 +32,21 @@ class NgramConfig(Config):
     order: int = Field(default=5, ge=1, le=LARGEST_ORDER)
     """Words in an n-gram, the predicted one included."""
     smoothing: Smoothing = "mkn"
-    """kn, mkn (modified), jm (Jelinek-Mercer) or berkeley (fixed discounts)."""
+    """kn (Kneser-Ney), mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or berkeley (Berkeley LM)."""
     min_count: tuple[int, ...] = (1,)
-    """Smallest count of an n-gram that is kept, from unigrams up; the last holds for the rest."""
+    """Smallest count of an n-gram that is kept, from unigrams up; the last value holds for all
+    higher orders. What pruning costs is measured: see --measure."""
     lmplz: bool = False
-    """Follow KenLM's lmplz where it differs from the books."""
+    """Compute the same numbers as KenLM's lmplz."""
     seed: int = Field(default=0, ge=0)
     """Seed of random choices, where there are any."""
     bits: CodeBits | None = None
-    """Bits of the codes that stand for probabilities and weights; None for floats."""
+    """Store probabilities and back-off weights as codes of 8 or 16 bits. What that costs is
+    measured: see --measure. Default: 32-bit floats."""
     rounding: Rounding | None = no_option()
-    """How far values moved when they became codes; found by quantising."""
+    """How far values moved when they became codes; set by quantising."""
     loss: ReductionLoss | None = no_option()
-    """What pruning and quantising cost on a text; found by training, where it was measured."""
+    """What pruning and quantising cost on a text; set by training, where it was measured."""
 
     @field_validator("min_count")
     @classmethod

@@ -26,7 +26,6 @@ from treelm.models.interface.states import (
     Steps,
     check_state_model,
     damaged_state,
-    model_fingerprint,
     state_payload,
     unpack_numbers,
 )
@@ -100,10 +99,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others."""
-        return model_fingerprint(
-            (self.system, self._config.model_dump_json(), self._vocabulary.fingerprint),
-            self._tensors(),
-        )
+        return self._fingerprint(self._tensors())
 
     def __repr__(self) -> str:
         return f"NgramModel(order={self._config.order}, words={len(self._vocabulary)})"

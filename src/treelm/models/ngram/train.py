@@ -42,11 +42,11 @@ def train_ngram(
         corpus: The text, trees whose words are the text, or counts. Of counts the order is that of
             the model, unless another one is asked for, which is refused.
         config: Options.
-        vocabulary: Vocabulary file. Default: all words of the text are known.
+        vocabulary: Vocabulary file. Default: all words of the text.
         held_out: Text on which smoothing jm finds its weights.
         measure: With min_count or bits: text on which bits per word and perplexity of the whole
-            model and of the smaller one are measured. Default: the training text. The whole model
-            is estimated too for this.
+            model, which is estimated too for this, and of the smaller one are measured. Default:
+            the training text.
         no_measure: Do not measure what min_count and bits cost, which saves time and memory.
         run: How the training is run; the memory limit does not cover the words of the text, four
             bytes each.

@@ -30,21 +30,22 @@ class PcfgConfig(Config):
     """What the rules of a treebank grammar remember, and how its lexicon is smoothed."""
 
     binarization: Literal["left", "right", "head"] = "left"
-    """Way in which nodes of more than two children branch; head builds outward from the head."""
+    """How nodes with more than two children are binarized; head builds outward from the head."""
     horizontal_order: int | None = Field(default=0, ge=0)
-    """Sisters that an intermediate node remembers; None for all."""
+    """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=16)
-    """Ancestors that a label remembers, the node itself included; 2 is parent annotation."""
+    """Number of ancestors that a label remembers, the node itself included; 2 is parent
+    annotation."""
     merge_unary: bool = False
-    """Whether unary chains become one node."""
+    """Make every unary chain one node."""
     lexicon: Literal["berkeley", "closed"] = "berkeley"
-    """berkeley for parsing any text, closed for probabilities that add up to one."""
+    """berkeley for parsing any text, closed for probabilities that sum to one."""
     rare: int = Field(default=20, ge=0)
-    """Words seen so often or less teach what unknown words look like."""
+    """Words at or below this count train the unknown-word model."""
     beta: float = Field(default=0.01, gt=0, lt=1)
-    """Share of the unigram model in the closed lexicon."""
+    """Weight of the unigram model in the closed lexicon."""
     decoding: Decoding = "max_rule_product"
-    """What the best tree makes as large as it can."""
+    """What the parser maximizes when it chooses the best tree."""
 
     @model_validator(mode="after")
     def _fits(self) -> PcfgConfig:

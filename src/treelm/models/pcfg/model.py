@@ -24,7 +24,6 @@ from treelm.models.interface.states import (
     State,
     Step,
     damaged_state,
-    model_fingerprint,
     state_payload,
     unpack_numbers,
 )
@@ -96,19 +95,12 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others."""
-        return model_fingerprint(
-            (
-                self.system,
-                self._config.model_dump_json(),
-                self.vocabulary.fingerprint,
-                "\n".join(self.grammar.symbols),
-            ),
-            {
-                "unary": self.grammar.unary_weights,
-                "binary": self.grammar.binary_weights,
-                "words": self.lexicon.entry_scores,
-            },
-        )
+        weights = {
+            "unary": self.grammar.unary_weights,
+            "binary": self.grammar.binary_weights,
+            "words": self.lexicon.entry_scores,
+        }
+        return self._fingerprint(weights, "\n".join(self.grammar.symbols))
 
     def initial(self, context: Context | None = None) -> PrefixState:
         """Return the state before any word; documents do not matter."""

@@ -24,41 +24,41 @@ class PcfgLaConfig(Config):
     """
 
     cycles: int = Field(default=6, ge=0, le=MOST_CYCLES)
-    """Cycles of splitting and merging; 5 are enough for small treebanks."""
+    """Number of split-merge cycles; 5 are enough for small treebanks."""
     split_iterations: int = Field(default=50, ge=0, le=10_000)
-    """Iterations of expectation-maximization after a split."""
+    """EM iterations after a split."""
     merge_iterations: int = Field(default=20, ge=0, le=10_000)
-    """Iterations after a merge."""
+    """EM iterations after a merge."""
     smooth_iterations: int = Field(default=10, ge=0, le=10_000)
-    """Iterations with smoothing."""
+    """EM iterations with smoothing."""
     merge_fraction: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Share of the splits that is undone."""
+    """Share of the splits that is undone by merging."""
     noise: float = Field(default=0.01, ge=0.0, lt=1.0)
     """Largest relative change of a weight when it is split."""
     rule_smoothing: float = Field(default=0.01, ge=0.0, lt=1.0)
-    """How far rules are moved towards the mean over subcategories."""
+    """How far rule probabilities are moved towards their mean over subcategories."""
     lexical_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """The same for words under tags."""
     smoothing_scope: SmoothingScope = "all"
-    """all for the mean over all subcategories, branch for that over the others below the same first
-    split, which parses less well."""
+    """all for the mean over all subcategories, branch for the mean over those below the same
+    first split, which parses less well."""
     rule_filter: float = Field(default=1e-30, ge=0.0, lt=1e-3)
-    """Rules with smaller weights are dropped."""
+    """Rules with smaller probabilities are dropped."""
     lexicon: Literal["berkeley", "closed"] = "berkeley"
-    """berkeley for parsing any text, closed for probabilities that add up to one."""
+    """berkeley for parsing any text, closed for probabilities that sum to one."""
     beta: float = Field(default=0.01, gt=0.0, lt=1.0)
-    """Share of the unigram model in the closed lexicon."""
+    """Weight of the unigram model in the closed lexicon."""
     rare: int = Field(default=20, ge=0)
-    """Words seen so often or less teach what unknown words look like."""
+    """Words at or below this count train the unknown-word model."""
     tie_rare_words: bool = True
-    """Whether rare words of a tag share one division into subcategories already during training;
-    the closed lexicon always lets them learn their own."""
+    """Rare words of a tag share one distribution over subcategories already during training;
+    with the closed lexicon each learns its own."""
     unknown_smoothing: float = Field(default=0.5, ge=0.0)
-    """Weight of rare words in general against those of one signature."""
+    """Weight of rare words in general relative to those with the same signature."""
     known_smoothing: float = Field(default=0.1, ge=0.0)
-    """Weight of rare words in general against a word itself."""
+    """Weight of rare words in general relative to the word itself."""
     seed: int = Field(ge=0, lt=1 << 63)
-    """Seed of the noise."""
+    """Seed of the noise that breaks the symmetry of a split."""
 
     def training(self) -> SplitMergeOptions:
         """Return the constants of the training."""

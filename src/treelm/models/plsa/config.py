@@ -26,25 +26,25 @@ class PlsaConfig(Config):
     order: int = Field(default=1, ge=1, le=LARGEST_ORDER)
     """Words in an n-gram, the predicted one included; 1 for PLSA alone."""
     topics: int = Field(default=200, ge=0, le=MOST_TOPICS)
-    """Topics of all documents together; 0 for n-grams alone."""
+    """Number of topics; 0 for n-grams alone."""
     keep_topics: int | None = Field(default=None, ge=1)
-    """Topics that a training document keeps; None for 5, or for all where the order is 1."""
+    """Number of topics that a training document keeps. Default: 5, or all with order 1."""
     seed: int = Field(default=0, ge=0, lt=1 << 64)
-    """Seed of the topics that PLSA starts with."""
+    """Seed of the random topics that PLSA starts with."""
     plsa_iterations: int = Field(default=50, ge=1)
-    """Most iterations of PLSA."""
+    """Maximum number of PLSA iterations."""
     iterations: int = Field(default=10, ge=0)
-    """Most iterations of EM for the predictor."""
+    """Maximum number of EM iterations for the predictor."""
     tolerance: float = Field(default=1e-4, ge=0)
-    """A relative gain of the log likelihood below this ends PLSA and EM."""
+    """PLSA and EM stop when the relative gain of the log likelihood falls below this."""
     cutoff: float = Field(default=0.0, ge=0)
-    """Events with a smaller expected count are dropped, in every node of the lattice."""
+    """Events with a smaller expected count are dropped."""
     eta: float = Field(default=0.01, gt=0, lt=1)
-    """How much of a document's topics one more word replaces."""
+    """How much of a document's topic mixture one more word replaces."""
     adapt: bool = True
-    """Whether a document changes its topics at all; without, those of the corpus are used."""
+    """Adapt the topics to each document; otherwise those of the corpus are used."""
     test_topics: int = Field(default=KEPT_TOPICS, ge=0)
-    """Topics of a document that predict the next word; 0 for all."""
+    """Number of topics of a new document that predict its words; 0 for all."""
 
     kept_mass: float | None = no_option()
     """Mean share of the topics that documents keep, before the others were dropped; found by

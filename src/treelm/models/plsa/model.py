@@ -26,7 +26,6 @@ from treelm.models.interface.states import (
     State,
     Step,
     check_state_model,
-    model_fingerprint,
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
@@ -105,10 +104,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others."""
-        return model_fingerprint(
-            (self.system, self._config.model_dump_json(), self._vocabulary.fingerprint),
-            self._tensors(),
-        )
+        return self._fingerprint(self._tensors())
 
     @property
     def remembers_documents(self) -> bool:

@@ -29,7 +29,7 @@ def train_plsa(
     Args:
         corpus: The text in documents, or trees, whose words it is.
         config: Options.
-        vocabulary: Vocabulary file. Default: all words of the text are known.
+        vocabulary: Vocabulary file. Default: all words of the text.
         held_out: Documents on which interpolation weights are found. Default: every twentieth
             document of the text, which is then not counted.
         run: How the training is run; its checkpoint keeps every iteration.

@@ -21,18 +21,18 @@ class TreeFeaturesConfig(Config):
     features: FeatureSet = "rerank"
     """cfg: rules; tsg: fragments of trees; rerank: those of Charniak and Johnson (2005)."""
     min_sentences: int = Field(default=5, ge=1)
-    """Features in fewer training sentences are dropped."""
+    """Features of fewer training sentences are dropped."""
     regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Weight of the squared norm; None to choose it by accuracy."""
+    """Weight of the squared norm. Default: the best of a grid."""
     pruning: Pruning = "fast"
-    """How a grammar that parses prunes."""
+    """How a grammar prunes when it parses."""
     sweeps: int = Field(default=20, ge=0, le=10_000)
     """tsg: rounds of Gibbs sampling that find fragments."""
     min_fragment: int = Field(default=5, ge=1)
-    """tsg: larger fragments that were seen less often are dropped: they are learned by heart."""
+    """tsg: larger fragments that were seen less often are dropped, since they overfit."""
     concentration: float = Field(default=10.0, gt=0, allow_inf_nan=False)
-    """tsg: how readily the sampler makes new fragments."""
+    """tsg: how readily the sampler creates new fragments."""
     stop: float = Field(default=0.8, gt=0, lt=1)
-    """tsg: chance that a new fragment goes no further below a child."""
+    """tsg: probability that a new fragment stops at a child."""
     seed: int = Field(default=0, ge=0, lt=1 << 31)
-    """Seed of the sampler, of the solver, and of the sentences kept for tuning."""
+    """Seed of the sampler, the solver, and the choice of the tuning set."""

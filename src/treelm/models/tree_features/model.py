@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
@@ -118,10 +118,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         return self._holding(None)
 
     def _holding(self, parser: Parser | None) -> Self:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made._parser = parser
-        return made
+        return self._changed(parser=parser)
 
     def obstacle(self, task: Task) -> str | None:
         """Return what keeps this model from a task: perhaps that it has no parser."""
@@ -171,7 +168,11 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             UnsupportedTask: if it is not rules that are counted.
         """
         if self._config.features != "cfg":
-            return super().explain(sentence)
+            raise UnsupportedTask(
+                f"this {self.system} model counts {self._config.features} features, which are not "
+                "productions of a tree; those over rules (--features cfg) and latent machines "
+                "(lsvm) show the trees behind their decisions."
+            )
         tree = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config)).tree
         names = (self._ids.get(rule_of(node)) for node in tree.preorder())
         weights = (0.0 if name is None else float(self.weights[name]) for name in names)
@@ -232,15 +233,5 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         )
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "names": self.names,
-            "weights": self.weights,
-            "offset": self.offset,
-            "config": self._config,
-            "calibration": self._calibration,
-            "vocabulary": self._vocabulary,
-            "grammar": self.grammar,
-            "parser": self.parser,
-            "accuracy": self.accuracy,
-            "corpora": self._corpora,
-        }
+        names = ("names", "weights", "offset", "vocabulary", "grammar", "parser", "accuracy")
+        return {**super()._arguments(), **{name: getattr(self, name) for name in names}}

@@ -44,30 +44,32 @@ class TreeletConfig(PackedTreeConfig):
     variant: Variant = "full"
     """full, rule (no words before), trans (labels alone), or pcfg (labels of plain trees)."""
     transforms: tuple[str, ...] | None = None
-    """Transforms of the trees; None for all nine, and for none with the variant pcfg."""
+    """Transforms of the trees. Default: all nine, and none with the variant pcfg."""
     vp_label: VerbLabel = "lowest"
-    """Whether a flattened verb phrase keeps the annotation of the lowest or the highest."""
+    """Whether a flattened verb phrase keeps the annotation of its lowest or its highest node."""
     temporal: tuple[str, ...] = no_option(())
     """Temporal nouns of the first transform; found by training."""
     marked_tags: tuple[str, ...] = no_option(())
     """Tags that are written with ~T behind them, because phrases have the same label; found by
     training."""
     smoothing: Literal["kn", "mkn", "jm", "none"] = "kn"
-    """kn, mkn (modified), jm (Jelinek-Mercer), or none for relative frequencies."""
+    """kn (Kneser-Ney), mkn (modified Kneser-Ney), jm (Jelinek-Mercer), or none for relative
+    frequencies."""
     discount: float | None = Field(default=None, ge=0, le=1)
-    """Taken off every count at every level with kn; None to estimate it."""
+    """With kn: discount of every count at every level. Default: estimated."""
     yield_weight: float = Field(default=0.9, ge=0, le=1)
-    """Weight of the parent's own 4-grams below rules that were never seen."""
+    """Weight of the parent's own 4-grams below unseen rules."""
     base_counts: Literal["tokens", "types"] = "tokens"
-    """Whether those 4-grams count every rule as often as it was seen, or once."""
+    """Whether those 4-grams count a rule as often as it was seen (tokens), or once (types),
+    which lowers perplexity."""
     unknown_symbol: bool = True
-    """Whether labels never seen as a child have some probability."""
+    """Give labels never seen as a child some probability."""
     precision: Precision = "single"
     """How probabilities are stored."""
     min_count: int = Field(default=1, ge=1)
     """Smallest count of an event with three or more columns of context that is kept."""
     bits: CodeBits | None = None
-    """Bits of the codes that stand for probabilities and weights; None for floats."""
+    """Store probabilities and back-off weights as codes of 8 or 16 bits. Default: floats."""
 
     @model_validator(mode="after")
     def _fits(self) -> TreeletConfig:

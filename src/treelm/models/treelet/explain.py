@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -178,3 +178,13 @@ def _columns_used(table: BackoffTable, row: Ids, base: Floats | None) -> int:
         if weight <= 0 or own > lower + math.log(weight) + _SAME:
             return width
     return table.widths[-1]
+
+
+def factor_lines(factors: Iterable[tuple[int, Factor]]) -> Iterator[str]:
+    """Yield the lines of a table with a row for each factor, and the number of its tree."""
+    yield "tree\tkind\tlabel\toutcome\tlog_prob\tword_log_prob\tgiven"
+    for number, factor in factors:
+        alone = "" if factor.word_log_prob is None else f"{factor.word_log_prob:.6f}"
+        given = ", ".join(f"{name}={value}" for name, value in factor.given)
+        columns = (str(number), factor.kind, factor.label, factor.outcome)
+        yield "\t".join((*columns, f"{factor.log_prob:.6f}", alone, given))

@@ -17,7 +17,7 @@ from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
 from treelm.models.interface.parsed_text import with_parsed_text
-from treelm.models.interface.parser import Parser
+from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.counts import CountedTreelets
@@ -45,13 +45,13 @@ def train_treelet(
         corpus: Trees as a treebank has them, which are transformed here; or counts, whose variant
             and transforms are then those of the model; None if there is only text.
         config: Options; temporal nouns are found here unless they are given.
-        text: Files of tokenized text, which the parser gives trees; they are added to the trees.
+        text: Files of tokenized text; the trees that the parser finds for them are added.
         parser: Model folder of a parser, or a file of parses. A parser that is a model is saved
-            with this one, which scores sentences by it.
-        vocabulary: Vocabulary file. Default: all words of the trees are known.
+            with this model, which then scores sentences.
+        vocabulary: Vocabulary file. Default: all words of the trees.
         held_out: Trees on which smoothing jm finds its weights.
-        temporal: Lexicon of temporal nouns, or a treebank with function tags. Default: they are
-            collected from the trees.
+        temporal: Lexicon of temporal nouns, or a treebank with function tags. Default: collected
+            from the trees.
         report: Filled with what was read.
         run: How the training is run.
 
@@ -60,6 +60,8 @@ def train_treelet(
         CorpusFormatError: for malformed trees.
         EstimationError: ``E_NO_DATA`` without trees.
     """
+    if parser is not None:
+        check_parser(parser, config.k)  # before hours of counting
     if isinstance(corpus, CountedTreelets):
         others = (text, vocabulary, held_out, temporal)
         counts, config = corpus.counts, corpus.config_with(config)

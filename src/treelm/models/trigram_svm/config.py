@@ -13,10 +13,10 @@ class TrigramSvmConfig(Config):
     """The kernel and how it is fitted."""
 
     kernel: Literal["linear", "poly"] = "linear"
-    """linear, or the polynomial (1 + u.v)^3."""
+    """linear, or poly: (1 + u.v)^3 by Nystroem's approximation."""
     regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Weight of the squared norm; None to choose it by accuracy."""
+    """Weight of the squared norm. Default: the best of a grid."""
     components: int = Field(default=2000, ge=1, le=20_000)
-    """Landmarks of Nystroem's approximation of the polynomial."""
+    """Number of landmarks of the approximation."""
     seed: int = Field(default=0, ge=0, lt=1 << 31)
-    """Seed of landmarks, of the solver, and of the sentences kept for tuning."""
+    """Seed of the landmarks, the solver, and the choice of the tuning set."""

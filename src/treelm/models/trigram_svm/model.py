@@ -169,14 +169,8 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         )
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "vocabulary": self._vocabulary,
-            "ngrams": self.ngrams,
-            "tables": self.tables,
-            "config": self._config,
-            "calibration": self._calibration,
-            "corpora": self._corpora,
-        }
+        own = {"vocabulary": self._vocabulary, "ngrams": self.ngrams, "tables": self.tables}
+        return {**super()._arguments(), **own}
 
 
 def _schema(config: TrigramSvmConfig) -> list[Tensor]:

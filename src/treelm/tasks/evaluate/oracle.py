@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.files import Source, first_block
-from treelm.corpus.tree_lists import read_tree_lists
+from treelm.corpus.k_best_lists import read_k_best_lists
 from treelm.errors import CorpusFormatError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import MAGIC
 from treelm.grammar.k_best import KBest
-from treelm.grammar.list_arrays import list_of_trees
+from treelm.grammar.k_best_arrays import k_best_of_trees
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.signature import signature
 from treelm.tasks.evaluate.parse_accuracy import (
@@ -64,7 +64,7 @@ class OracleScores:
 
 def evaluate_oracle(
     gold: Iterable[Tree],
-    lists: Iterable[KBest | None],
+    k_best: Iterable[KBest | None],
     lengths: Sequence[int] = LENGTHS,
     profile: ProfileSource = "english",
 ) -> OracleScores:
@@ -74,7 +74,7 @@ def evaluate_oracle(
 
     Args:
         gold: The gold trees.
-        lists: The parser's trees of the same sentences, None or empty where it found none.
+        k_best: The parser's trees of the same sentences, None or empty where it found none.
         lengths: Numbers of trees of each list to consider.
         profile: Language profile.
 
@@ -85,11 +85,11 @@ def evaluate_oracle(
     rules = load_profile(profile)
     rows = []  # gold, and per length: matched, guessed, chosen, trees
     try:
-        for right, found in zip(gold, lists, strict=True):
+        for right, found in zip(gold, k_best, strict=True):
             rows.append(_best_of(right, found, lengths, rules))
     except ValueError as error:
         raise CorpusFormatError(
-            "there must be one list of trees for each gold tree, of the same sentences. "
+            "there must be one k-best list for each gold tree, of the same sentences. "
             "Parse the words of the gold trees, one sentence per line.",
             code="E_LENGTH_MISMATCH",
         ) from error
@@ -186,16 +186,16 @@ def _matches(
     return matched.astype(np.int64), guessed.astype(np.int64)
 
 
-def read_lists(source: Source) -> Iterator[KBest | None]:
-    """Yield the lists of trees in a file: a parse file (``.forest``), or as parsers print them."""
+def read_k_best(source: Source) -> Iterator[KBest | None]:
+    """Yield the k-best lists in a file: of parses (``.forest``), or as parsers print them."""
     if first_block(source)[: len(MAGIC) - 1] == MAGIC[:-1]:
         with ForestFile(source) as file:
             yield from file
         return
-    for best in read_tree_lists(source):
+    for best in read_k_best_lists(source):
         trees = [
             ScoredTree(each.tree, each.score if each.score is not None else np.nan, np.nan)
             for each in best.hypotheses
             if each.tree is not None
         ]
-        yield list_of_trees(trees[0].tree.words, trees) if trees else None
+        yield k_best_of_trees(trees[0].tree.words, trees) if trees else None

@@ -128,15 +128,26 @@ def score_text(
     model: LanguageModel,
     text: MeasuredText,
     *,
-    with_unigram: bool = False,
+    with_unigram: bool | None = False,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> ScoreTable:
     """Return the scores of the sentences of a file.
 
+    Args:
+        model: Any model that scores.
+        text: The sentences.
+        with_unigram: Whether the table has log probabilities of the words alone; None for yes where
+            the model knows how often words occur.
+        threads: Kernel threads; results do not depend on it.
+        progress: Told the number of sentences.
+
     Raises:
         CorpusFormatError: with file and line for a sentence that cannot be scored.
     """
+    if with_unigram is None:
+        counts = model.unigram_counts
+        with_unigram = counts is not None and bool(counts.any())
     try:
         return score_sentences(
             model,

@@ -1,0 +1,38 @@
+#include "backoff/table_quantizer.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "bindings/bindings.h"
+
+namespace treelm::bindings {
+
+namespace {
+
+// Number of values, sum of their changes, the largest of these.
+using Change = std::tuple<std::uint64_t, double, double>;
+
+Change numbers_of(const ValueChange& change) { return {change.values, change.sum, change.largest}; }
+
+std::tuple<std::shared_ptr<const BackoffTable>, Change, Change> quantize_table(
+    const BackoffTable& table, unsigned bits, std::size_t threads, const std::optional<nb::callable>& progress) {
+  check_threads(threads);
+  const ProgressCallback report = interruptible(progress);
+  const nb::gil_scoped_release release;
+  QuantizedTable made = quantize(table, bits, threads, report);
+  return {std::move(made.table), numbers_of(made.probabilities), numbers_of(made.weights)};
+}
+
+}  // namespace
+
+void bind_table_quantizer(nb::module_& module) {
+  module.def("quantize_table", &quantize_table, nb::arg("table"), nb::kw_only(), nb::arg("bits"), nb::arg("threads"),
+             nb::arg("progress").none());
+}
+
+}  // namespace treelm::bindings

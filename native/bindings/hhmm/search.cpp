@@ -1,0 +1,383 @@
+#include "hhmm/search.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "base/starts.h"
+#include "base/thread_pool.h"
+#include "base/workspace_pool.h"
+#include "bindings/bindings.h"
+#include "hhmm/cache.h"
+#include "hhmm/viterbi.h"
+
+namespace treelm::bindings {
+
+namespace {
+
+constexpr std::size_t sentences_at_once = 64;
+
+using Words = Array<std::uint32_t>;
+using Starts = Array<std::uint64_t>;
+
+struct GrammarHandle {
+  std::shared_ptr<const HhmmGrammar> grammar;
+};
+
+// A state and the grammar that is known to have made it, if any.
+struct StateHandle {
+  SharedBeam beam;
+  std::weak_ptr<const HhmmGrammar> grammar;
+};
+
+using StepTuple = std::tuple<double, double, double, bool, StateHandle>;
+
+// A search with its cache, and workspaces for as many threads as use it at once.
+class Searcher {
+ public:
+  Searcher(const GrammarHandle& grammar, const HhmmOptions& options, std::size_t cache_bytes)
+      : grammar_(grammar.grammar), search_(grammar_, options), cache_(cache_bytes) {}
+
+  const HhmmSearch& search() const { return search_; }
+  HhmmCache& cache() { return cache_; }
+  StateHandle handle(SharedBeam beam) const { return {std::move(beam), grammar_}; }
+  StepTuple tuple(const HhmmStep& step) const {
+    return {step.log_prob, step.log_mass, step.kept, step.restarted, handle(step.beam)};
+  }
+
+  const SharedBeam& checked(const StateHandle& state) const {
+    if (state.grammar.lock() != grammar_ && !state.beam->fits(*grammar_))
+      throw Error(ErrorCode::argument, "the state does not fit the grammar");
+    return state.beam;
+  }
+
+  auto borrow() { return workspaces_.borrow(search_.grammar()); }
+
+  // Words that the workspaces read, and those about which they knew everything.
+  std::pair<std::uint64_t, std::uint64_t> memo_counts() {
+    std::pair<std::uint64_t, std::uint64_t> found{0, 0};
+    workspaces_.for_each_idle([&](const HhmmWorkspace& work) {
+      found.first += work.words_asked();
+      found.second += work.words_found();
+    });
+    return found;
+  }
+  void reset_counts() {
+    cache_.reset_counters();
+    workspaces_.for_each_idle([](HhmmWorkspace& work) { work.reset_counts(); });
+  }
+
+  HhmmStep advance(const SharedBeam& beam, std::uint32_t word) {
+    if (auto known = cache_.find(beam, word)) return *known;
+    const auto began = std::chrono::steady_clock::now();
+    auto borrowed = borrow();
+    HhmmStep step = search_.advance(*beam, word, borrowed.work());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    return cache_.insert(beam, word, std::move(step), took.count());
+  }
+
+ private:
+  std::shared_ptr<const HhmmGrammar> grammar_;
+  HhmmSearch search_;
+  HhmmCache cache_;
+  WorkspacePool<HhmmWorkspace> workspaces_;
+};
+
+std::vector<Emission> emissions_of(const HhmmGrammar& grammar, const Array<std::uint32_t>& tags,
+                                   const Array<double>& values) {
+  if (tags.size() != values.size()) throw Error(ErrorCode::argument, "every tag needs one probability");
+  std::vector<Emission> found;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const std::uint32_t tag = tags.data()[i];
+    const bool ascending = i == 0 || tags.data()[i - 1] < tag;
+    if (!grammar.is_tag(tag) || tag >= grammar.symbols() || tag == grammar.end() || !ascending ||
+        !(values.data()[i] >= 0 && values.data()[i] <= 1))
+      throw Error(ErrorCode::argument, "the tags of a word must be tags in ascending order, with probabilities");
+    found.push_back({tag, values.data()[i]});
+  }
+  return found;
+}
+
+void check_sentences(const HhmmGrammar& grammar, const Words& words, const Starts& starts) {
+  check_starts(span_of(starts), words.size(), "the starts of sentences do not fit the words");
+  for (const std::uint32_t word : span_of(words))
+    if (word >= grammar.words()) throw Error(ErrorCode::argument, "a word id is out of range");
+}
+
+constexpr std::size_t measures = 5;
+
+nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool measured, std::size_t threads) {
+  check_threads(threads);
+  const HhmmSearch& search = self.search();
+  check_sentences(search.grammar(), words, starts);
+  const std::size_t count = starts.size() - 1;
+  std::vector<double> log_probs(words.size() + count), table(measured ? measures * log_probs.size() : 0, 0.0);
+  std::vector<std::uint64_t> restarts(count, 0);
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    for (std::size_t first = 0; first < count; first += sentences_at_once) {
+      pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t) {
+        auto borrowed = self.borrow();
+        const std::size_t sentence = first + index;
+        SharedBeam beam = search.initial();
+        std::size_t out = starts.data()[sentence] + sentence;
+        for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t, ++out) {
+          const HhmmStep step = search.advance(*beam, words.data()[t], borrowed.work());
+          log_probs[out] = step.log_prob;
+          restarts[sentence] += step.restarted;
+          beam = step.beam;
+          if (!measured) continue;
+          const BeamMeasures found = measure(*beam);
+          const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
+          std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
+        }
+        log_probs[out] = search.finish(*beam);
+      });
+      hear_signals();
+    }
+  }
+  std::uint64_t total = 0;
+  for (const std::uint64_t each : restarts) total += each;
+  const std::size_t rows = measured ? log_probs.size() : 0;
+  return nb::make_tuple(give(std::move(log_probs)), give_rows(std::move(table), measures, rows), total);
+}
+
+// Sentences as moves: for each tree its sentence, and rows (kind, parent, awaited, tag), one per word.
+nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::size_t threads) {
+  check_threads(threads);
+  const HhmmSearch& search = self.search();
+  check_sentences(search.grammar(), words, starts);
+  const std::size_t count = starts.size() - 1;
+  std::vector<StackParse> parses(count);
+  std::vector<double> log_probs;
+  std::vector<std::uint32_t> trees, moves;
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    std::vector<std::unique_ptr<StackViterbi>> workers(std::max<std::size_t>(1, pool.size()));
+    for (std::size_t first = 0; first < count; first += sentences_at_once) {
+      pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t worker) {
+        if (!workers[worker]) workers[worker] = std::make_unique<StackViterbi>(search.grammar(), search.options().beam);
+        const std::size_t sentence = first + index;
+        std::vector<std::vector<Emission>> emissions;
+        for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t) {
+          const auto found = search.grammar().emissions(words.data()[t]);
+          emissions.emplace_back(found.begin(), found.end());
+        }
+        parses[sentence] = workers[worker]->parse(emissions);
+      });
+      hear_signals();
+    }
+    for (std::size_t sentence = 0; sentence < count; ++sentence) {
+      log_probs.push_back(parses[sentence].log_prob);
+      for (const auto& derivation : parses[sentence].derivations) {
+        trees.push_back(static_cast<std::uint32_t>(sentence));
+        for (const StackMove& move : derivation)
+          moves.insert(moves.end(), {static_cast<std::uint32_t>(move.kind), move.parent, move.awaited, move.tag});
+      }
+    }
+  }
+  return nb::make_tuple(give(std::move(log_probs)), give(std::move(trees)), give_rows(std::move(moves), 4));
+}
+
+nb::tuple advance_many(Searcher& self, const std::vector<StateHandle>& states, const Words& words,
+                       std::size_t threads) {
+  check_threads(threads);
+  if (states.size() != words.size()) throw Error(ErrorCode::argument, "every state needs one word");
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    self.checked(states[i]);
+    if (words.data()[i] >= self.search().grammar().words())
+      throw Error(ErrorCode::argument, "a word id is out of range");
+  }
+  std::vector<HhmmStep> steps(states.size());
+  {
+    const nb::gil_scoped_release release;
+    ThreadPool pool(threads);
+    for (std::size_t first = 0; first < steps.size(); first += sentences_at_once) {
+      pool.map(std::min(sentences_at_once, steps.size() - first), [&](std::size_t index, std::size_t) {
+        steps[first + index] = self.advance(states[first + index].beam, words.data()[first + index]);
+      });
+      hear_signals();
+    }
+  }
+  std::vector<double> log_probs, log_masses;
+  nb::list after;
+  for (const HhmmStep& step : steps) {
+    log_probs.push_back(step.log_prob);
+    log_masses.push_back(step.log_mass);
+    after.append(nb::cast(self.handle(step.beam)));
+  }
+  return nb::make_tuple(give(std::move(log_probs)), give(std::move(log_masses)), after);
+}
+
+void make_grammar(GrammarHandle* self, std::uint32_t symbols, std::uint32_t phrasal, std::uint32_t end,
+                  std::uint32_t depth, const Matrix<std::int32_t>& rules, const Matrix<double>& left,
+                  const Matrix<double>& right, const Matrix<std::int32_t>& row_of, const Array<std::int64_t>& row_start,
+                  const Array<std::int32_t>& row_symbol, const Array<double>& row_value,
+                  const Array<std::int64_t>& word_start, const Array<std::int32_t>& word_tag,
+                  const Array<double>& word_value, const Array<double>& unigram, double end_share) {
+  check_columns(rules.shape(1), 3);
+  const HhmmArrays arrays{symbols,
+                          phrasal,
+                          end,
+                          depth,
+                          span_of(rules),
+                          span_of(left),
+                          span_of(right),
+                          span_of(row_of),
+                          span_of(row_start),
+                          span_of(row_symbol),
+                          span_of(row_value),
+                          span_of(word_start),
+                          span_of(word_tag),
+                          span_of(word_value),
+                          span_of(unigram),
+                          end_share};
+  new (self) GrammarHandle{std::make_shared<const HhmmGrammar>(arrays)};
+}
+
+nb::bytes key_of(const StateHandle& self, const std::string& kind, std::uint32_t best) {
+  const BeamKey key{kind == "exact"       ? BeamKey::Kind::exact
+                    : kind == "quantised" ? BeamKey::Kind::quantised
+                    : kind == "topk"      ? BeamKey::Kind::best
+                                          : BeamKey::Kind::ignore,
+                    best};
+  const auto found = beam_key(*self.beam, key);
+  return nb::bytes(reinterpret_cast<const char*>(found.data()), sizeof(found));
+}
+
+void bind_state(nb::module_& module) {
+  nb::class_<StateHandle>(module, "HhmmState")
+      .def(
+          "__init__",
+          [](StateHandle* self, const nb::bytes& data) {
+            auto beam = std::make_shared<HhmmBeam>(HhmmBeam::from_bytes({data.c_str(), data.size()}));
+            new (self) StateHandle{std::move(beam), {}};
+          },
+          nb::arg("data"))
+      .def("to_bytes",
+           [](const StateHandle& self) {
+             const std::string data = self.beam->to_bytes();
+             return nb::bytes(data.data(), data.size());
+           })
+      .def(
+          "same",
+          [](const StateHandle& self, const StateHandle& other) {
+            return self.beam == other.beam || self.beam->same(*other.beam);
+          },
+          nb::arg("other"))
+      .def("key", &key_of, nb::arg("kind"), nb::arg("best"))
+      .def(
+          "stacks",
+          [](const StateHandle& self, std::size_t count) {
+            std::vector<std::tuple<double, std::vector<std::uint32_t>>> found;
+            for (const std::uint32_t place : heaviest_stacks(*self.beam, count))
+              found.emplace_back(self.beam->weights[place], stack_symbols(*self.beam, self.beam->stacks[place]));
+            return found;
+          },
+          nb::arg("count"))
+      .def("measures",
+           [](const StateHandle& self) {
+             const BeamMeasures found = measure(*self.beam);
+             return std::make_tuple(found.entropy, found.mean_depth, found.best_depth, found.stacks);
+           })
+      .def_prop_ro("initial", [](const StateHandle& self) { return self.beam->initial; })
+      .def_prop_ro("hash", [](const StateHandle& self) { return self.beam->hash; })
+      .def("__len__", [](const StateHandle& self) { return self.beam->stacks.size(); });
+}
+
+void bind_grammar(nb::module_& module) {
+  nb::class_<GrammarHandle>(module, "HhmmGrammar")
+      .def("__init__", &make_grammar, nb::kw_only(), nb::arg("symbols"), nb::arg("phrasal"), nb::arg("end"),
+           nb::arg("depth"), nb::arg("rules"), nb::arg("left"), nb::arg("right"), nb::arg("row_of"),
+           nb::arg("row_start"), nb::arg("row_symbol"), nb::arg("row_value"), nb::arg("word_start"),
+           nb::arg("word_tag"), nb::arg("word_value"), nb::arg("unigram"), nb::arg("end_share"));
+}
+
+void bind_search(nb::module_& module) {
+  nb::class_<Searcher>(module, "HhmmSearch")
+      .def(
+          "__init__",
+          [](Searcher* self, const GrammarHandle& grammar, std::size_t beam, double ratio, double epsilon, bool single,
+             std::size_t cache_bytes) {
+            new (self) Searcher(grammar, HhmmOptions{beam, ratio, epsilon, single}, cache_bytes);
+          },
+          nb::arg("grammar"), nb::kw_only(), nb::arg("beam"), nb::arg("ratio"), nb::arg("epsilon"), nb::arg("single"),
+          nb::arg("cache_bytes"))
+      .def("initial", [](const Searcher& self) { return self.handle(self.search().initial()); })
+      .def(
+          "advance",
+          [](Searcher& self, const StateHandle& state, std::uint32_t word) {
+            const SharedBeam& beam = self.checked(state);
+            HhmmStep step;
+            {
+              const nb::gil_scoped_release release;
+              step = self.advance(beam, word);
+            }
+            return self.tuple(step);
+          },
+          nb::arg("state"), nb::arg("word"))
+      .def(
+          "advance_tags",
+          [](Searcher& self, const StateHandle& state, const Array<std::uint32_t>& tags, const Array<double>& values,
+             double unigram) {
+            const SharedBeam& beam = self.checked(state);
+            const std::vector<Emission> emissions = emissions_of(self.search().grammar(), tags, values);
+            HhmmStep step;
+            {
+              const nb::gil_scoped_release release;
+              auto borrowed = self.borrow();
+              step = self.search().advance(*beam, emissions, unigram, borrowed.work());
+            }
+            return self.tuple(step);
+          },
+          nb::arg("state"), nb::arg("tags"), nb::arg("values"), nb::arg("unigram"))
+      .def("advance_many", &advance_many, nb::arg("states"), nb::arg("words"), nb::kw_only(), nb::arg("threads"))
+      .def(
+          "finish",
+          [](const Searcher& self, const StateHandle& state) { return self.search().finish(*self.checked(state)); },
+          nb::arg("state"))
+      .def(
+          "next_tags",
+          [](const Searcher& self, const StateHandle& state) {
+            const SharedBeam& beam = self.checked(state);
+            return give(released([&] { return self.search().next_tags(*beam); }));
+          },
+          nb::arg("state"))
+      .def("score", &score, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("measured"), nb::arg("threads"))
+      .def("parse", &parse, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("threads"))
+      .def("stats",
+           [](Searcher& self) {
+             const HhmmCounters found = self.cache().counters();
+             nb::dict stats;
+             stats["advances"] = found.advances;
+             stats["cache_hits"] = found.cache_hits;
+             stats["unique_states"] = found.unique_states;
+             stats["bytes_states"] = found.bytes_states;
+             stats["dead_restarts"] = found.restarts;
+             stats["stacks"] = found.stacks;
+             stats["seconds"] = found.seconds;
+             const auto [asked, known] = self.memo_counts();
+             stats["words_read"] = asked;
+             stats["words_known"] = known;
+             return stats;
+           })
+      .def("reset_stats", [](Searcher& self) { self.reset_counts(); })
+      .def("forget", [](Searcher& self) { self.cache().clear(); });
+}
+
+}  // namespace
+
+void bind_hhmm(nb::module_& module) {
+  bind_state(module);
+  bind_grammar(module);
+  bind_search(module);
+}
+
+}  // namespace treelm::bindings

@@ -1,0 +1,158 @@
+#include "backoff/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace treelm {
+
+BackoffTable::BackoffTable(TableShape shape, TableArrays arrays)
+    : shape_(std::move(shape)), layout_(shape_), arrays_(std::move(arrays)) {}
+
+std::uint64_t BackoffTable::find(const Region& region, std::uint64_t context, std::uint32_t last) const {
+  if (region.direct()) return last < region.rows ? last : no_position;
+  if (!region.fits(context, last)) return no_position;
+  const std::uint64_t hash = region.mixer.mix(region.key(context, last)), wanted = region.check(hash);
+  const auto [from, to] = bucket_rows(region, region.bucket(hash));
+  for (std::uint64_t at = from; at < to; ++at)
+    if (region.check_of(region.head(slot(region, at))) == wanted) return at;
+  return no_position;
+}
+
+double BackoffTable::backoff(std::uint32_t context) const {
+  return with_value_bits(shape_.value_bits,
+                         [&]<unsigned Bits>() { return weight_of<Bits>(context, depth_of(context)); });
+}
+
+// What reading a word after a context gives: the context that comes next, and the probability.
+template <unsigned Bits>
+std::uint32_t BackoffTable::read(std::uint32_t context, std::uint32_t word, double* p) const {
+  double weight = 1;
+  std::uint32_t depth = depth_of(context);
+  for (;;) {
+    const Region& region = layout_.entries[shape_.widths.front() - depth];
+    const std::uint64_t at = find(region, context - layout_.starts[depth], word);
+    const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
+    if (at != no_position && (depth > 0 || stored != absent)) {
+      *p = weight * usable_probability(stored);
+      return follow(region, at, region.has_weight ? weight_at<Bits>(region, at) : not_a_context);
+    }
+    weight *= usable_weight(weight_of<Bits>(context, depth));
+    if (depth == 0) {
+      *p = weight * uniform_base(word);
+      return empty_context;
+    }
+    context = shorter(context, depth);
+    depth = depth_of(context);
+  }
+}
+
+template <unsigned Bits>
+void BackoffTable::contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const {
+  std::fill(found + from, found + shape_.levels(), none);
+  if (shape_.sequence) {
+    // Read the words from the oldest on, then fall back.
+    std::uint32_t context = empty_context;
+    double ignored = 0;
+    for (std::uint32_t c = shape_.widths[from]; c-- > 0;)
+      context = columns[c] < shape_.outcomes ? read<Bits>(context, columns[c], &ignored) : empty_context;
+    for (std::uint32_t depth = depth_of(context);; depth = depth_of(context)) {
+      const std::size_t level = shape_.widths.front() - depth;
+      if (level >= from) found[level] = context;
+      if (depth == 0) return;
+      context = shorter(context, depth);
+    }
+  }
+  std::uint32_t context = empty_context;
+  std::size_t level = shape_.levels();
+  for (std::uint32_t depth = 0;; ++depth) {
+    if (level > from && shape_.widths[level - 1] == depth) found[--level] = context;
+    if (level == from) return;
+    const Region& region = layout_.contexts[depth];
+    const std::uint64_t at = find(region, context - layout_.starts[depth], columns[depth]);
+    if (at == no_position || std::signbit(weight_at<Bits>(region, at))) return;
+    context = static_cast<std::uint32_t>(region.first_own + at);
+  }
+}
+
+void BackoffTable::find_contexts(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const {
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { contexts_in<Bits>(from, columns, found); });
+}
+
+template <unsigned Bits>
+double BackoffTable::probability_in(std::size_t from, const std::uint32_t* row, double base) const {
+  std::uint32_t contexts[max_columns + 1];
+  contexts_in<Bits>(from, row + 1, contexts);
+  double weight = 1;
+  for (std::size_t j = from; j < shape_.levels(); ++j) {
+    if (contexts[j] == none) continue;
+    const Region& region = layout_.entries[j];
+    const std::uint32_t width = shape_.widths[j];
+    const std::uint64_t at = find(region, contexts[j] - layout_.starts[width], row[0]);
+    const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
+    if (at != no_position && (!region.direct() || stored != absent)) return weight * usable_probability(stored);
+    weight *= usable_weight(weight_of<Bits>(contexts[j], width));
+  }
+  return weight * base;
+}
+
+double BackoffTable::probability_from(std::size_t from, const std::uint32_t* row, double base) const {
+  return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { return probability_in<Bits>(from, row, base); });
+}
+
+double BackoffTable::backoff_of(std::size_t j, const std::uint32_t* columns) const {
+  std::uint32_t contexts[max_columns + 1];
+  find_contexts(j, columns, contexts);
+  return contexts[j] == none ? 1.0 : usable_weight(backoff(contexts[j]));
+}
+
+BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::uint32_t length,
+                                            std::uint32_t word) const {
+  return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    std::uint32_t state = empty_context;
+    double p = 0;
+    for (std::uint32_t c = std::min(length, shape_.widths.front()); c-- > 0;) state = read<Bits>(state, context[c], &p);
+    state = read<Bits>(state, word, &p);
+    return Advance{std::log(p), depth_of(state)};
+  });
+}
+
+template std::uint32_t BackoffTable::read<8>(std::uint32_t, std::uint32_t, double*) const;
+template std::uint32_t BackoffTable::read<16>(std::uint32_t, std::uint32_t, double*) const;
+template std::uint32_t BackoffTable::read<32>(std::uint32_t, std::uint32_t, double*) const;
+template std::uint32_t BackoffTable::read<64>(std::uint32_t, std::uint32_t, double*) const;
+
+ContextColumns::ContextColumns(const BackoffTable& table)
+    : table_(table), shorter_(table.contexts(), none), column_(table.contexts(), none) {
+  const auto note = [&](std::uint32_t context, std::uint32_t shorter, std::uint32_t column) {
+    if (table.depth_of(context) != table.depth_of(shorter) + 1) return;
+    shorter_[context] = shorter;
+    column_[context] = column;
+  };
+  if (table.shape().sequence) {
+    // An entry leads to the context that begins with its outcome.
+    for (std::size_t j = 0; j < table.shape().levels(); ++j)
+      table.each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t next) {
+        note(next, context, outcome);
+      });
+    return;
+  }
+  for (const Region& region : table.layout().contexts)
+    table.each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t last, const std::uint8_t*) {
+      note(static_cast<std::uint32_t>(region.first_own + i), context, last);
+    });
+}
+
+std::uint32_t ContextColumns::columns(std::uint32_t context, std::uint32_t* out) const {
+  if (context >= shorter_.size()) return none;
+  const std::uint32_t depth = table_.depth_of(context);
+  for (std::uint32_t c = 0; c < depth; ++c) {
+    // A sequence grows at the front, another context at the end.
+    out[table_.shape().sequence ? c : depth - 1 - c] = column_[context];
+    context = shorter_[context];
+    if (context == none) return none;
+  }
+  return depth;
+}
+
+}  // namespace treelm

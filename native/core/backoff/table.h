@@ -1,0 +1,221 @@
+// An immutable back-off table: contexts by number, entries by (context, outcome), all of it used
+// where it lies in memory (see table_layout.h).
+//
+// An entry has its probability (negative, -p, where it was not estimated and only leads on). In a
+// sequence chain (n-grams) entries of all levels but the longest are contexts themselves, with a
+// back-off weight, negative if nothing stored follows; the link of an entry is the longest context
+// that remains when its oldest word is dropped: an automaton that reads words. In other chains contexts
+// have regions of their own. Whatever the arrays contain, nothing outside them is read and every
+// search ends.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backoff/table_layout.h"
+#include "base/error.h"
+#include "base/symbols.h"
+
+namespace treelm {
+
+// Weights and probabilities as they are used, whatever a file says.
+inline double usable_weight(double stored) { return stored >= 0 && stored <= 1e30 ? stored : 1.0; }
+
+inline double usable_probability(double stored) {
+  const double size = stored < 0 ? -stored : stored;
+  return size <= 1 ? size : (size > 1 ? 1.0 : 0.0);
+}
+
+// A stored value; codes have theirs in a book.
+template <unsigned Bits>
+double load_value(const std::uint8_t* place, const float* codebook) {
+  if constexpr (Bits == 8) {
+    return static_cast<double>(codebook[*place]);
+  } else if constexpr (Bits == 16) {
+    std::uint16_t code;
+    std::memcpy(&code, place, sizeof code);
+    return static_cast<double>(codebook[code]);
+  } else if constexpr (Bits == 32) {
+    float value;
+    std::memcpy(&value, place, sizeof value);
+    return static_cast<double>(value);
+  } else {
+    double value;
+    std::memcpy(&value, place, sizeof value);
+    return value;
+  }
+}
+
+// Calls body.template operator()<Bits>() for the bits of a value.
+template <class Body>
+decltype(auto) with_value_bits(unsigned bits, Body&& body) {
+  switch (bits) {
+    case 8: return body.template operator()<8>();
+    case 16: return body.template operator()<16>();
+    case 32: return body.template operator()<32>();
+    default: return body.template operator()<64>();
+  }
+}
+
+// The arrays of a table; they live as long as `owner`.
+struct TableArrays {
+  const std::uint8_t* slots = nullptr;
+  const std::uint32_t* index = nullptr;
+  const float* codebooks = nullptr;
+  std::shared_ptr<const void> owner;
+  std::function<void()> forget = nullptr;  // lets what was read leave the memory, if it can come back from a file
+};
+
+class BackoffTable {
+ public:
+  // The arrays are as long as TableLayout says.
+  BackoffTable(TableShape shape, TableArrays arrays);
+
+  const TableShape& shape() const { return shape_; }
+  const TableLayout& layout() const { return layout_; }
+  const TableArrays& arrays() const { return arrays_; }
+  std::uint64_t contexts() const { return layout_.context_count(); }
+  std::uint32_t depth_of(std::uint32_t context) const { return layout_.depth_of(context); }
+
+  // p(x | context) by the levels `from` and below, for a row (x, e1..em); `base` is the base
+  // probability of the row.
+  double probability_from(std::size_t from, const std::uint32_t* row, double base) const;
+  // Weight of the context of level j, 1 where it has no counts.
+  double backoff_of(std::size_t j, const std::uint32_t* columns) const;
+  double uniform_base(std::uint32_t outcome) const {
+    return outcome < shape_.base_size ? 1.0 / static_cast<double>(shape_.base_size) : 0.0;
+  }
+  // The stored contexts of every level from `from` on, `none` where there is none.
+  void find_contexts(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
+
+  // Sequence chains. ln p of a word after `context` (most recent first, `length` words), and the
+  // number of words of (word, context...) that matter from now on.
+  struct Advance {
+    double log_probability;
+    std::uint32_t kept;
+  };
+  Advance advance(const std::uint32_t* context, std::uint32_t length, std::uint32_t word) const;
+  // ln p of every word of the sequences, and of `end` after each unless it is `none`.
+  void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
+                       std::uint32_t end, double* out) const;
+
+  // Calls visit(position, context, last, slot) for every row of a region, by position, once.
+  template <class Visit>
+  void each_row(const Region& region, const Visit& visit) const;
+  // Calls visit(position, context, outcome, probability, next) for every entry of a level; `next` is
+  // the context that a sequence chain goes on with.
+  template <class Visit>
+  void each_entry(std::size_t level, const Visit& visit) const;
+  double backoff(std::uint32_t context) const;
+
+ private:
+  // Where the rows of a bucket lie; none if the index is nonsense.
+  std::pair<std::uint64_t, std::uint64_t> bucket_rows(const Region& region, std::uint64_t bucket) const {
+    const std::uint64_t from = arrays_.index[region.index + bucket], to = arrays_.index[region.index + bucket + 1];
+    if (from > to || to > region.rows) return {0, 0};
+    return {from, std::min(to, from + longest_bucket)};
+  }
+  const std::uint8_t* slot(const Region& region, std::uint64_t position) const {
+    return arrays_.slots + region.slot(position);
+  }
+  // The position of a row, or no_position.
+  std::uint64_t find(const Region& region, std::uint64_t context, std::uint32_t last) const;
+  // The region that holds the contexts of so many columns, at least one.
+  const Region& contexts_of(std::uint32_t depth) const {
+    return shape_.sequence ? layout_.entries[shape_.widths.front() + 1 - depth] : layout_.contexts[depth - 1];
+  }
+  template <unsigned Bits>
+  double probability_at(const Region& region, std::uint64_t position) const {
+    return load_value<Bits>(slot(region, position) + region.head_bytes, arrays_.codebooks + region.codebook);
+  }
+  template <unsigned Bits>
+  double weight_at(const Region& region, std::uint64_t position) const {
+    const std::uint64_t skipped = Bits < 32 && region.has_probability ? std::uint64_t{1} << Bits : 0;
+    return load_value<Bits>(slot(region, position) + region.weight_at(), arrays_.codebooks + region.codebook + skipped);
+  }
+  template <unsigned Bits>
+  double weight_of(std::uint32_t context, std::uint32_t depth) const {
+    if (depth == 0) return shape_.empty_weight;
+    return weight_at<Bits>(contexts_of(depth), context - layout_.starts[depth]);
+  }
+  // What an entry of a sequence chain leads to.
+  std::uint32_t follow(const Region& region, std::uint64_t position, double weight) const {
+    if (region.has_weight && !std::signbit(weight)) return static_cast<std::uint32_t>(region.first_own + position);
+    const std::uint64_t link = region.link_of(region.head(slot(region, position)));
+    return link < region.first_own ? static_cast<std::uint32_t>(link) : empty_context;
+  }
+  // The context to fall back to from one of `depth` words.
+  std::uint32_t shorter(std::uint32_t context, std::uint32_t depth) const {
+    const Region& region = contexts_of(depth);
+    const std::uint64_t link = region.link_of(region.head(slot(region, context - layout_.starts[depth])));
+    return link < layout_.starts[depth] ? static_cast<std::uint32_t>(link) : empty_context;
+  }
+  template <unsigned Bits>
+  double probability_in(std::size_t from, const std::uint32_t* row, double base) const;
+  template <unsigned Bits>
+  void contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
+  template <unsigned Bits>
+  std::uint32_t read(std::uint32_t context, std::uint32_t word, double* p) const;
+  template <unsigned Bits>
+  class SequenceScorer;
+
+  TableShape shape_;
+  TableLayout layout_;
+  TableArrays arrays_;
+};
+
+// The columns of every context, most important first; filled in once for those who list a table.
+class ContextColumns {
+ public:
+  explicit ContextColumns(const BackoffTable& table);
+  // Writes the columns of a context and returns their number, or `none` if it leads nowhere.
+  std::uint32_t columns(std::uint32_t context, std::uint32_t* out) const;
+
+ private:
+  const BackoffTable& table_;
+  std::vector<std::uint32_t> shorter_, column_;
+};
+
+template <class Visit>
+void BackoffTable::each_row(const Region& region, const Visit& visit) const {
+  if (region.direct()) {
+    for (std::uint64_t i = 0; i < region.rows; ++i)
+      visit(i, static_cast<std::uint32_t>(region.first_context), static_cast<std::uint32_t>(i), slot(region, i));
+    return;
+  }
+  std::uint64_t i = 0;  // buckets that overlap would list a row many times
+  for (std::uint64_t bucket = 0; bucket < region.buckets; ++bucket) {
+    const auto [from, to] = bucket_rows(region, bucket);
+    const std::uint64_t lowest = region.lowest(bucket);
+    for (i = std::max(i, from); i < to; ++i) {
+      const std::uint8_t* at = slot(region, i);
+      const std::uint64_t hash = lowest + region.check(region.check_of(region.head(at)) - lowest);
+      if (hash > Region::low_bits(region.key_bits())) continue;
+      const std::uint64_t key = region.mixer.unmix(hash), context = key >> region.last_bits;
+      if (region.last_bits == 64 || context >= region.contexts) continue;
+      visit(i, static_cast<std::uint32_t>(region.first_context + context),
+            static_cast<std::uint32_t>(key & Region::low_bits(region.last_bits)), at);
+    }
+  }
+}
+
+template <class Visit>
+void BackoffTable::each_entry(std::size_t level, const Visit& visit) const {
+  const Region& region = layout_.entries[level];
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t outcome, const std::uint8_t*) {
+      const double p = probability_at<Bits>(region, i);
+      if (outcome >= shape_.outcomes || (region.direct() && p == absent)) return;
+      visit(i, context, outcome, p,
+            shape_.sequence ? follow(region, i, region.has_weight ? weight_at<Bits>(region, i) : not_a_context)
+                            : empty_context);
+    });
+  });
+}
+
+}  // namespace treelm

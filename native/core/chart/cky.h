@@ -1,0 +1,84 @@
+// The chart of a grammar without subcategories: inside and outside scores of every symbol on every span.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "chart/grammar.h"
+#include "chart/lexicon.h"
+
+namespace treelm {
+
+// Cells lie by columns: all spans that end at the same word are neighbours.
+constexpr std::size_t cell_of(std::size_t first, std::size_t last) { return last * (last - 1) / 2 + first; }
+constexpr std::size_t cells_of(std::size_t words) { return words * (words + 1) / 2; }
+
+// Scores are kept as numbers times a power of two, one power a cell; the largest of a cell is about
+// 2^40, so that products of two stay far from overflow and small ones have room below.
+inline constexpr int top_exponent = 40;
+
+// What a chart may cost at most, so that no sentence takes a minute.
+struct ChartLimits {
+  std::uint64_t work = std::uint64_t{20} << 30;  // multiplications
+  std::uint64_t items = std::uint64_t{48} << 20;
+};
+
+// Why a chart has no result.
+enum class ChartOutcome : std::uint8_t { parsed, no_parse, too_much_work };
+
+// All arrays live as long as the chart, which one thread uses for one sentence after the other.
+template <class Real>
+class PlainChart {
+ public:
+  // Words are given by their tags and scores.
+  // Items whose inside score times how often their symbol occurs is below `beam` of the largest such
+  // number of their cell are dropped; 0 drops none.
+  ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words, const ChartLimits& limits,
+                      Real beam = 0);
+  // Natural logarithm of the probability of the words, after `inside`.
+  double log_prob() const;
+  // Fills outside scores such that inside times outside is the expected number of an item; items whose
+  // expected number is below `floor` hand nothing down.
+  void outside(const ChartGrammar<Real>& grammar, Real floor);
+
+  struct Item {
+    std::uint32_t symbol;
+    Real inside, outside;
+  };
+  std::size_t words() const { return words_; }
+  // The items of a cell, by symbol.
+  std::span<const Item> items(std::size_t cell) const {
+    return std::span(items_).subspan(first_[cell], last_[cell] - first_[cell]);
+  }
+  int exponent(std::size_t cell) const { return exponent_[cell]; }
+  std::uint64_t work() const { return work_; }
+
+ private:
+  void reset(const ChartGrammar<Real>& grammar, std::size_t words);
+  void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
+  void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam);
+  void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor);
+
+  void list_pairs(const ChartGrammar<Real>& grammar);
+
+  std::size_t words_ = 0;
+  std::uint64_t work_ = 0;
+  std::vector<Item> items_;
+  std::vector<std::size_t> first_, last_;
+  std::vector<int> exponent_;
+  // Scratch: values by symbol (before and after unary rules), by pair of children, and by symbol for
+  // every cell of the current column.
+  std::vector<Real> below_, above_, pair_, column_, column_outside_;
+  std::vector<std::uint32_t> lefts_;
+  std::vector<char> left_seen_;
+  // Pairs of children that outside scores of a cell reach: by left child, its first; right child, weight.
+  std::vector<std::uint32_t> listed_, listed_right_;
+  std::vector<Real> listed_weight_;
+  int reference_ = 0;
+};
+
+extern template class PlainChart<float>;
+extern template class PlainChart<double>;
+
+}  // namespace treelm

@@ -1,0 +1,135 @@
+// The depth-bounded grammar of a right-corner HHMM, as tables for the beam search: rules by left
+// child, rules by parent and left child, expected left progeny, and the words each tag emits.
+// Schwartz et al. 2011; the equations are those of docs/systems/hhmm.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace treelm {
+
+inline constexpr std::uint32_t no_symbol = 0xFFFFFFFFu;
+inline constexpr std::uint32_t largest_stack_depth = 16;
+
+// Symbols: 0 is the top, then phrases, then tags; one of the tags is the end of the sentence. Levels of the
+// stack count from 1; `left` has a row of rule probabilities for each of 0..depth (row 0 unused), `right` too.
+struct HhmmArrays {
+  std::uint32_t symbols = 0, phrasal = 0, end = 0, depth = 0;
+  std::span<const std::int32_t> rules;  // parent, left, right
+  std::span<const double> left, right;
+  // Expected left progeny: for levels 0..depth+1 (0 unused) and each symbol awaited above, a row or -1.
+  std::span<const std::int32_t> row_of;
+  std::span<const std::int64_t> row_start;
+  std::span<const std::int32_t> row_symbol;  // ascending in a row
+  std::span<const double> row_value;
+  std::span<const std::int64_t> word_start;
+  std::span<const std::int32_t> word_tag;  // ascending in a word
+  std::span<const double> word_value;
+  std::span<const double> unigram;  // one per word
+  double end_share = 0;
+};
+
+struct Emission {
+  std::uint32_t tag;
+  double value;
+};
+
+class HhmmGrammar {
+ public:
+  // Checks everything. Throws Error(table).
+  explicit HhmmGrammar(const HhmmArrays& arrays);
+
+  std::uint32_t symbols() const { return symbols_; }
+  std::uint32_t phrasal() const { return phrasal_; }
+  std::uint32_t end() const { return end_; }
+  std::uint32_t depth() const { return depth_; }
+  std::size_t words() const { return word_start_.size() - 1; }
+  std::size_t pairs() const { return pair_parent_.size(); }
+  std::size_t rows() const { return row_start_.size() - 1; }
+  bool is_tag(std::uint32_t symbol) const { return symbol >= phrasal_; }
+
+  std::span<const Emission> emissions(std::uint32_t word) const {
+    return {emissions_.data() + word_start_[word], emissions_.data() + word_start_[word + 1]};
+  }
+  double unigram(std::uint32_t word) const { return unigram_[word]; }
+  double end_share() const { return end_share_; }
+
+  // The row of expected left progeny at `level` below an awaited symbol, or -1.
+  std::int32_t row(std::uint32_t level, std::uint32_t awaited) const {
+    return row_of_[std::size_t{level} * symbols_ + awaited];
+  }
+  struct RowView {
+    std::span<const std::uint32_t> symbols;
+    std::span<const double> values;
+  };
+  RowView row_view(std::int32_t row) const {
+    const auto first = row_start_[static_cast<std::size_t>(row)];
+    const auto size = row_start_[static_cast<std::size_t>(row) + 1] - first;
+    return {{row_symbol_.data() + first, size}, {row_value_.data() + first, size}};
+  }
+  // The rows that hold a tag, and its expected number in each.
+  struct ColumnView {
+    std::span<const std::uint32_t> rows;
+    std::span<const double> values;
+  };
+  ColumnView tag_column(std::uint32_t tag) const {
+    const std::size_t first = column_start_[tag - phrasal_], size = column_start_[tag - phrasal_ + 1] - first;
+    return {{column_row_.data() + first, size}, {column_value_.data() + first, size}};
+  }
+  // Expected number of `symbol` in a row; 0 for no row.
+  double progeny(std::int32_t row, std::uint32_t symbol) const;
+
+  // Rules by left child: pairs (parent, right) and their probabilities at a level of the stack.
+  struct RuleRange {
+    std::size_t first, last;
+  };
+  RuleRange by_left(std::uint32_t left) const { return {left_start_[left], left_start_[left + 1]}; }
+  std::uint32_t left_pair(std::size_t place) const { return left_pair_[place]; }
+  // By the place of a rule: the row below its right child at one level further, or a tag as -2 - symbol; -1 where
+  // there is neither.
+  const std::int32_t* left_rights(std::uint32_t level) const { return left_right_.data() + level * left_pair_.size(); }
+  // The place of the rule with a left child and a pair, or no_rule.
+  static constexpr std::size_t no_rule = ~std::size_t{0};
+  std::size_t find_left(std::uint32_t left, std::uint32_t pair) const;
+  const double* left_values(std::uint32_t level) const { return left_value_.data() + level * left_pair_.size(); }
+  // A pair is a parent and a right child that stand together in some rule.
+  std::uint32_t pair_parent(std::uint32_t pair) const { return pair_parent_[pair]; }
+  std::uint32_t pair_right(std::uint32_t pair) const { return pair_right_[pair]; }
+  std::uint32_t find_pair(std::uint32_t parent, std::uint32_t right) const;
+
+  // Rules by parent and left child: right children and their probabilities below an awaited parent.
+  RuleRange by_parent(std::uint32_t parent, std::uint32_t left) const;
+  std::uint32_t cross_right(std::size_t place) const { return cross_right_[place]; }
+  const double* cross_values(std::uint32_t level) const { return cross_value_.data() + level * cross_right_.size(); }
+
+ private:
+  void copy_rows(const HhmmArrays& arrays);
+  void copy_words(const HhmmArrays& arrays);
+  void index_rules(const HhmmArrays& arrays);
+
+  std::uint32_t symbols_, phrasal_, end_, depth_;
+  double end_share_;
+  std::vector<std::int32_t> row_of_;
+  std::vector<std::size_t> row_start_;
+  std::vector<std::uint32_t> row_symbol_;
+  std::vector<double> row_value_;
+  std::vector<std::size_t> column_start_;  // by tag
+  std::vector<std::uint32_t> column_row_;
+  std::vector<double> column_value_;
+  std::vector<std::size_t> word_start_;
+  std::vector<Emission> emissions_;
+  std::vector<double> unigram_;
+  std::vector<std::size_t> left_start_;
+  std::vector<std::uint32_t> left_pair_;
+  std::vector<std::int32_t> left_right_;
+  std::vector<double> left_value_;
+  std::vector<std::uint32_t> pair_parent_, pair_right_;
+  std::vector<std::uint32_t> pair_start_;  // by parent
+  std::vector<std::size_t> cross_start_;   // by parent
+  std::vector<std::uint32_t> cross_left_, cross_right_;
+  std::vector<double> cross_value_;
+};
+
+}  // namespace treelm

@@ -1,0 +1,177 @@
+#include "hhmm/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace treelm {
+
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+double log_or_none(double value) { return value > 0 ? std::log(value) : minus_infinity; }
+
+}  // namespace
+
+HhmmSearch::HhmmSearch(std::shared_ptr<const HhmmGrammar> grammar, HhmmOptions options)
+    : grammar_(std::move(grammar)), options_(options) {
+  if (!(options.ratio >= 0 && options.ratio < 1) || !(options.epsilon >= 0 && options.epsilon < 1))
+    throw Error(ErrorCode::argument, "the ratio of a beam and the share of unigrams must lie in [0, 1)");
+  if (options.beam == 0) options_.beam = std::numeric_limits<std::size_t>::max() / 8;
+}
+
+SharedBeam HhmmSearch::initial() const {
+  auto beam = std::make_shared<HhmmBeam>();
+  beam->initial = true;
+  beam->single = options_.single;
+  beam->set_hash();
+  return beam;
+}
+
+HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
+  if (word >= grammar_->words()) throw Error(ErrorCode::argument, "a word id is out of range");
+  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo().turn_to(word), work);
+}
+
+HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
+                             Workspace& work) const {
+  return advance(beam, emissions, unigram, work.memo().turn_to(emissions), work);
+}
+
+HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
+                             WordPlans& plans, Workspace& work) const {
+  StackExpansion expansion(*grammar_, options_, beam, emissions, plans, work);
+  const double total = expansion.run();
+  double before = 0;
+  for (const double weight : beam.weights) before += weight;
+  if (beam.initial) before = 1;
+  const double unseen = options_.epsilon * (1 - grammar_->end_share()) * unigram;
+  if (!(total > 0) || !(before > 0)) return restart(emissions, log_or_none(unseen));
+  HhmmStep step;
+  step.log_prob = std::min(0.0, log_or_none((1 - options_.epsilon) * (total / before) + unseen));
+  const auto [made, kept] = expansion.new_beam();
+  step.log_mass = std::log(kept) - std::log(before);
+  step.kept = std::min(1.0, kept / total);
+  step.beam = made;
+  return step;
+}
+
+HhmmStep HhmmSearch::restart(std::span<const Emission> emissions, double log_prob) const {
+  auto made = std::make_shared<HhmmBeam>();
+  made->single = options_.single;
+  HhmmStep step;
+  step.log_prob = step.log_mass = log_prob;
+  if (options_.epsilon > 0) {
+    step.restarted = true;
+    const std::int32_t row = grammar_->row(1, 0);
+    double sum = 0;
+    const auto add = [&](std::uint32_t tag, double value) {
+      if (!(value > 0) || tag == grammar_->end()) return;
+      made->stacks.push_back({0, tag});
+      made->weights.push_back(value);
+      sum += value;
+    };
+    for (const auto& [tag, value] : emissions) add(tag, grammar_->progeny(row, tag) * value);
+    if (sum == 0 && row >= 0) {
+      const auto [symbols, values] = grammar_->row_view(row);
+      for (std::size_t i = 0; i < symbols.size(); ++i)
+        if (grammar_->is_tag(symbols[i])) add(symbols[i], values[i]);
+    }
+    for (double& weight : made->weights) {
+      weight /= sum;
+      if (options_.single) weight = static_cast<float>(weight);
+    }
+    step.kept = 1;
+  }
+  made->set_hash();
+  step.beam = made;
+  return step;
+}
+
+double HhmmSearch::finish(const HhmmBeam& beam) const {
+  double sum = 0, before = 0;
+  const std::int32_t row = grammar_->row(1, 0);
+  const double* values = grammar_->cross_values(0);
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
+    before += beam.weights[i];
+    if (beam.stacks[i].node != 0) continue;
+    const double expected = grammar_->progeny(row, beam.stacks[i].active);
+    if (!(expected > 0)) continue;
+    const auto [first, last] = grammar_->by_parent(0, beam.stacks[i].active);
+    for (std::size_t place = first; place < last; ++place) sum += beam.weights[i] * values[place] / expected;
+  }
+  const double share = before > 0 ? sum / before : 0.0;
+  return std::min(0.0, log_or_none((1 - options_.epsilon) * share + options_.epsilon * grammar_->end_share()));
+}
+
+std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam) const {
+  const HhmmGrammar& grammar = *grammar_;
+  std::vector<double> tags(grammar.symbols(), 0.0);
+  const auto add_row = [&](std::int32_t row, double mass) {
+    if (row < 0) return;
+    const auto [symbols, values] = grammar.row_view(row);
+    for (std::size_t i = 0; i < symbols.size(); ++i)
+      if (grammar.is_tag(symbols[i])) tags[symbols[i]] += mass * values[i];
+  };
+  if (beam.initial) {
+    add_row(grammar.row(1, 0), 1.0);
+    return tags;
+  }
+  // Mass that awaits a symbol at a level; stacks that look the same from below are taken together.
+  std::vector<double> awaited(std::size_t{grammar.symbols()} * (grammar.depth() + 1), 0.0);
+  const std::vector<std::uint8_t> depths = beam.node_depths();
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, double>> keys;
+  double before = 0;
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
+    const auto [node, active] = beam.stacks[i];
+    keys.emplace_back(depths[node] + 1u, beam.nodes[node].awaited, active, beam.weights[i]);
+    before += beam.weights[i];
+  }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i < keys.size();) {
+    const auto [level, above, active, unused] = keys[i];
+    double mass = 0;
+    for (; i < keys.size() && std::get<0>(keys[i]) == level && std::get<1>(keys[i]) == above &&
+           std::get<2>(keys[i]) == active;
+         ++i)
+      mass += std::get<3>(keys[i]);
+    const std::int32_t row = grammar.row(level, above);
+    const double expected = grammar.progeny(row, active);
+    if (!(expected > 0)) continue;
+    const double share = mass / before / expected;
+    const auto cross = grammar.by_parent(above, active);
+    double* up = awaited.data() + std::size_t{level - 1} * grammar.symbols();
+    for (std::size_t place = cross.first; place < cross.last; ++place)
+      up[grammar.cross_right(place)] += share * grammar.cross_values(level - 1)[place];
+    if (level > grammar.depth()) continue;
+    const auto in = grammar.by_left(active);
+    double* here = awaited.data() + std::size_t{level} * grammar.symbols();
+    const double* values = grammar.left_values(level);
+    std::uint32_t parent = no_symbol;
+    double parents = 0;
+    for (std::size_t place = in.first; place < in.last; ++place) {
+      const std::uint32_t pair = grammar.left_pair(place);
+      if (grammar.pair_parent(pair) != parent) {
+        parent = grammar.pair_parent(pair);
+        parents = grammar.progeny(row, parent);
+      }
+      here[grammar.pair_right(pair)] += share * parents * values[place];
+    }
+  }
+  for (std::uint32_t level = 0; level <= grammar.depth(); ++level)
+    for (std::uint32_t symbol = 0; symbol < grammar.symbols(); ++symbol) {
+      const double mass = awaited[std::size_t{level} * grammar.symbols() + symbol];
+      if (mass == 0) continue;
+      if (grammar.is_tag(symbol))
+        tags[symbol] += mass;
+      else
+        add_row(grammar.row(level + 1, symbol), mass);
+    }
+  return tags;
+}
+
+}  // namespace treelm
