@@ -165,7 +165,7 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "treelet",
         "train.mrg",
-        "--trees train.mrg --parser grammar --k-best 3",
+        "--trees train.mrg --parser grammar --k 3",
         {"parser": "grammar", "k": 3},
     ),
     Recipe("treelet", "train.mrg", "--trees train.mrg --memory 64M", {"memory": "64M"}, "temporal"),

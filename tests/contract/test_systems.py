@@ -66,8 +66,7 @@ def test_training_command_explains_itself(
     shown = " ".join(assert_fine(done).decode().split())
     assert SYSTEMS[system].summary.split(" (")[0].split()[0] in shown
     for option in options_of(SYSTEMS[system].config_class):
-        name = "k-best" if option.name == "k" else option.name.replace("_", "-")
-        assert f"--{name}" in shown
+        assert f"--{option.name.replace('_', '-')}" in shown
     for wanted in SYSTEMS[system].inputs:
         if wanted.name not in ("corpus", "data", "models", "tuning"):
             assert f"--{wanted.name.replace('_', '-')}" in shown

@@ -82,7 +82,7 @@ SENTENCES = [["rain", "fell"], ["it", "rained"]]
         ("slm", "x.mrg", {"order": 3}, "a structured language model predicts from heads alone"),
         ("lsvm", ("a", "b"), {}, "lsvm: tuning, trees must be given"),
         ("tree_features", ("a", "b"), {}, "tree_features: parser must be given"),
-        ("treelet", None, {}, "give trees, or text with a parser, or both"),
+        ("treelet", None, {}, "give trees .* or text with a parser .* or both"),
         ("headlex", None, {"text": SENTENCES}, "text has no trees: give a parser"),
     ],
 )

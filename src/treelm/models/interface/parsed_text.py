@@ -37,7 +37,7 @@ def with_parsed_text(
         UsageError: without trees and text, or if there is a text and no parser.
     """
     if corpus is None and text is None:
-        raise UsageError("give trees, or text with a parser, or both.")
+        raise UsageError("give trees (--trees), or text with a parser (--text, --parser), or both.")
     trees = TreeCorpus(()) if corpus is None else corpus
     if text is None:
         yield trees
