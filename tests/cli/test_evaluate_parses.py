@@ -135,7 +135,7 @@ def test_evaluate_parses_different_lengths_are_named(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text(f"{GOLD}\n{GOLD}\n")
     (tmp_path / "system").write_text(f"{GOLD}\n")
     done = treelm("evaluate", "parses", "gold", "system", cwd=tmp_path)
-    assert_refused(done, 3, "gold holds 2 trees", "system 1", "empty line")
+    assert_refused(done, 3, "gold has 2 trees", "system 1", "empty line")
     assert done.stdout == b""
 
 

@@ -211,7 +211,7 @@ def test_options_reach_the_model(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("train", "treelet", "-o", "m"), "--trees"),
+        (("train", "treelet", "-o", "m"), "give trees"),
         (("train", "treelet", "--trees", "train.mrg", "--without", "t10", "-o", "m"), "t10"),
         (("train", "treelet", "--trees", "a.mrg", "--counts", "c", "-o", "m"), "--counts"),
         (("train", "treelet", "--trees", "a.mrg", "--smoothing", "jm", "-o", "m"), "--held-out"),

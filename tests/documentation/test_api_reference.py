@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from treelm.models.registry import SYSTEMS, system_class
+from treelm.models.registry import SYSTEMS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REFERENCE = REPOSITORY / "docs" / "reference"
@@ -43,7 +43,7 @@ def test_no_page_is_left_of_a_package_that_is_gone() -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_has_its_model_and_its_configuration_on_the_page(name: str) -> None:
-    model = system_class(name)
+    model = SYSTEMS[name].model_class
     page = PAGES[Path("api/systems.md")]
     assert f"## {model.__module__}\n" in page
     assert f"### {model.__name__}\n" in page

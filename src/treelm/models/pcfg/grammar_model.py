@@ -98,6 +98,14 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             return "E_NOT_NORMALIZED"
         return found
 
+    def unable(self, task: Task) -> UnsupportedTask:
+        """Return the error for a task that it does not do, with the lexicon that would help."""
+        error = super().unable(task)
+        if error.code != "E_NOT_NORMALIZED":
+            return error
+        advice = "The words of a closed lexicon sum to one: train with --lexicon closed."
+        return UnsupportedTask(f"{error} {advice}", code=error.code)
+
     # -- trees ------------------------------------------------------------------------------
 
     def _parser(self, options: ParserOptions) -> ChartParser:
