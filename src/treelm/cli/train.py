@@ -16,7 +16,7 @@ def add_command(system: System) -> None:
     """Add the command of a system; its options are read off when it is first used."""
     name = system.name.replace("_", "-")
     train.command(
-        f"treelm.cli.train_command:{system.name}",
+        f"treelm.cli.train_command:train_{system.name}",
         name=name,
         help=system.summary,
         help_epilogue=example_line(f"treelm train {name} {system.example} -o model"),

@@ -1,7 +1,7 @@
 """The command that trains a system: options from its configuration and its training function.
 
-`treelm.cli.train` names these commands as attributes of this module, which makes them when they
-are first used.
+`treelm.cli.train` names these commands as attributes of this module, such as ``train_ngram``, which
+makes them when they are first used.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ Command = Callable[..., None]
 
 
 def __getattr__(name: str) -> Command:
-    if name.startswith("_"):
+    if not name.startswith("train_"):
         raise AttributeError(name)
     try:
-        return command_of(find_system(name))
+        return command_of(find_system(name.removeprefix("train_")))
     except UsageError as error:
         raise AttributeError(str(error)) from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -130,14 +130,15 @@ class SlmConfig(CompositeConfig):
     adapt: bool = no_option(default=True)
     seed: int = no_option(0)
 
-    @model_validator(mode="after")
-    def _heads_alone(self) -> SlmConfig:
-        if self.order != 1 or self.topics:
+    @model_validator(mode="before")
+    @classmethod
+    def _heads_alone(cls, options: Any) -> Any:
+        if isinstance(options, dict) and (options.get("order", 1) != 1 or options.get("topics")):
             raise ValueError(
                 "a structured language model predicts from heads alone; for words before or topics "
                 "train a composite model"
             )
-        return self
+        return options
 
     def composite(self) -> CompositeConfig:
         """Return the same options as those of a composite model."""
