@@ -83,6 +83,7 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 reference: install ## Write the pages that are made from the program
 	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md
 	$(BIN)/python docs/make_api_reference.py
+	$(BIN)/python docs/make_option_tables.py
 
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs
