@@ -22,11 +22,11 @@ import numpy.typing as npt
 from syntax_corpus import ParsedCorpus, read_corpus
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.models.composite.checkpoint import Checkpoint
+from treelm.models.composite.checkpoint import Checkpoint, EmStep
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import PreparedTrees
-from treelm.models.composite.train import EmStep, train_on_parses
+from treelm.models.composite.train import train_on_parses
 from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
