@@ -13,7 +13,9 @@ from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import UsageError
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
+from treelm.models.interface.trained_model import corpus_record
 from treelm.models.run import Run
+from treelm.store.manifest import TrainingCorpus
 
 #: Lines that are parsed at once.
 _LINES_AT_ONCE = 512
@@ -51,6 +53,12 @@ def with_parsed_text(
             _parse(source, parser, parsed, run)
             paths.append(parsed)
         yield replace(trees, paths=tuple(paths))
+
+
+def parsed_text_records(corpus: TreeCorpus | None, text: TextCorpus) -> tuple[TrainingCorpus, ...]:
+    """Return what a manifest says about trees and a text that was parsed: the user's own files."""
+    trees = () if corpus is None or not corpus.paths else (corpus_record(corpus),)
+    return (*trees, corpus_record(text))
 
 
 def _parse(source: Source, parser: Parser, target: Path, run: Run) -> None:
