@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.temporary import temporary_folder
 from treelm.errors import UsageError
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
@@ -46,10 +46,10 @@ def with_parsed_text(
         return
     if parser is None:
         raise UsageError("text has no trees: give a parser with --parser to find them.")
-    with tempfile.TemporaryDirectory(dir=run.temporary) as folder:
+    with temporary_folder(run.temporary) as folder:
         paths: list[Source] = list(trees.paths)
         for number, source in enumerate(text.paths):
-            parsed = Path(folder) / f"{number}.{Path(source_name(source)).name}.parsed.mrg"
+            parsed = folder / f"{number}.{Path(source_name(source)).name}.parsed.mrg"
             _parse(source, parser, parsed, run)
             paths.append(parsed)
         yield replace(trees, paths=tuple(paths))
