@@ -16,9 +16,13 @@ import treelm.store.checkpoint as checkpoints
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.sample_treebank import sample_path
+from treelm.grammar.forest_writer import ForestWriter
+from treelm.models.pcfg.config import PcfgConfig
+from treelm.models.pcfg.train import train_pcfg
 from treelm.models.registry import SYSTEMS
 from treelm.models.run import Event, Run
 from treelm.store.manifest import MANIFEST, README
+from treelm.tasks.parse_file import parse_into_file
 from treelm.tasks.train import Trained, train_and_save
 
 #: Small trainings, each with several checkpoints of every kind that the system has.
@@ -245,3 +249,39 @@ def test_stopped_while_checkpoints_move_up_the_composite_model_is_the_same(
     resumed = train("slm", target, resume=True)
     assert contents(target) == contents(tmp_path / "whole")
     assert resumed.record() == expected.record()
+
+
+@pytest.mark.parametrize("forests", [False, True])
+def test_stopped_after_any_batch_a_parse_file_is_the_same(
+    forests: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = list(TreeCorpus((sample_path(),)))[:12]
+    model = train_pcfg(TreeCorpus.of_trees(trees), PcfgConfig())
+    lines = [" ".join(tree.words) for tree in trees]
+
+    def parse(path: Path) -> None:
+        # Files are batched apart: several of them make several batches of few sentences.
+        sources = [(f"{first}", lines[first : first + 3]) for first in range(0, len(lines), 3)]
+        parse_into_file(model, sources, path, fingerprint="p", k=2, forests=forests)
+
+    parse(tmp_path / "whole.forest")
+    whole = (tmp_path / "whole.forest").read_bytes()
+    write = ForestWriter._write
+    left = 0
+
+    def write_and_stop(self: ForestWriter, data: bytes) -> None:
+        nonlocal left
+        write(self, data)
+        left -= 1
+        if not left:
+            raise Stopped
+
+    path = tmp_path / "part.forest"
+    for stop in range(1, 7):  # the header, four batches, the end
+        left = stop
+        path.unlink(missing_ok=True)
+        with monkeypatch.context() as patch, pytest.raises(Stopped):
+            patch.setattr(ForestWriter, "_write", write_and_stop)
+            parse(path)
+        parse(path)
+        assert path.read_bytes() == whole
