@@ -17,6 +17,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.sample_treebank import sample_path
 from treelm.grammar.forest_writer import ForestWriter
+from treelm.models.interface import parsed_text
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.train import train_pcfg
 from treelm.models.registry import SYSTEMS
@@ -285,3 +286,46 @@ def test_stopped_after_any_batch_a_parse_file_is_the_same(
             parse(path)
         parse(path)
         assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("system", ["treelet", "headlex"])
+def test_stopped_after_any_parsed_file_a_model_of_text_is_the_same(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a training begins again; nothing that the stopped one did changes what comes out."""
+    trees = list(TreeCorpus((sample_path(),)))[:30]
+    texts = []
+    for number in range(3):
+        own = trees[9 * number : 9 * number + 9]
+        texts.append(tmp_path / f"text{number}")
+        texts[-1].write_text("".join(" ".join(tree.words) + "\n" for tree in own))
+    corpus = TreeCorpus.of_trees(trees)
+    parser = train_pcfg(corpus, PcfgConfig())
+    inputs = {"corpus": corpus, "text": TextCorpus(tuple(texts)), "parser": parser}
+    (tmp_path / "models").mkdir()
+    target = tmp_path / "models" / "model"
+    parse = parsed_text._parse
+    left = 0
+
+    def parse_and_stop(*arguments: Any) -> None:
+        nonlocal left
+        parse(*arguments)
+        left -= 1
+        if not left:
+            raise Stopped
+
+    def train_once() -> dict[str, bytes]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            train_and_save(SYSTEMS[system], inputs, target, {}, run=Run())
+        return contents(target)
+
+    expected = train_once()
+    for stop in (1, 2, 3):
+        left = stop
+        with monkeypatch.context() as patch, pytest.raises(Stopped):
+            patch.setattr(parsed_text, "_parse", parse_and_stop)
+            train_once()
+        assert contents(target) == expected
+        assert train_once() == expected
+        assert [path.name for path in target.parent.iterdir()] == ["model"]

@@ -14,7 +14,7 @@ from treelm import _native
 from treelm.corpus.brackets import ReadReport, read_packed
 from treelm.corpus.corpus import Fingerprint, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import open_encoder, vocabulary_of_all_words
-from treelm.corpus.files import size_if_known, source_name
+from treelm.corpus.files import Source, size_if_known, source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.events.counts import EventCounts, Places
 from treelm.models.interface.trained_model import corpus_record
@@ -47,8 +47,8 @@ class TreePass:
                 f"reading {source_name(path)}", total=size_if_known(path), unit="B"
             ) as step:
 
-                def blocks(path: object = path) -> Iterator[bytes]:
-                    for block in hashed_blocks(str(path), self._digest):
+                def blocks(path: Source = path) -> Iterator[bytes]:
+                    for block in hashed_blocks(path, self._digest):
                         yield block
                         step.advance(len(block))
 
