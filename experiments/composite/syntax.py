@@ -22,11 +22,12 @@ import numpy.typing as npt
 from syntax_corpus import ParsedCorpus, read_corpus
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.models.composite.checkpoint import Checkpoint
+from treelm.corpus.files import write_atomically
+from treelm.models.composite.checkpoint import Checkpoint, EmStep
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import PreparedTrees
-from treelm.models.composite.train import EmStep, train_on_parses
+from treelm.models.composite.train import train_on_parses
 from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
@@ -132,7 +133,6 @@ class Study:
                     event=steps.append,
                 ),
             )
-            checkpoint.remove()
             tables = made.parts.models["predictor"].tables
             facts = {
                 "types": tables.types(),
@@ -161,9 +161,17 @@ class Study:
             record["test_without_adaptation"] = perplexity(
                 model.with_search(adapt=False).score_documents(self.corpus.test).log_probs
             )
-        np.savez(self.file(name, ".npz"), **scores)  # type: ignore[arg-type]
-        self.file(name, ".json").write_text(json.dumps(record, indent=1) + "\n")
+        self.write(name, record)
+        # The scores come last: where they are, a model is done.
+        with write_atomically(self.file(name, ".npz")) as out:
+            np.savez(out, **scores)  # type: ignore[arg-type]
+        Checkpoint(self.file(name, ".training")).remove()
         print(json.dumps(record), flush=True)
+
+    def write(self, name: str, record: dict[str, object]) -> None:
+        """Write what there is to say about a model; the file appears only when it is complete."""
+        with write_atomically(self.file(name, ".json")) as out:
+            out.write((json.dumps(record, indent=1) + "\n").encode())
 
     def repeat(self, name: str) -> None:
         """Print the results of an earlier run for a model."""
@@ -208,7 +216,7 @@ class Study:
                 "test": perplexity(mixed),
                 "test_new_sentences": perplexity(mixed[self.corpus.is_new]),
             }
-            self.file(" + ".join(parts), ".json").write_text(json.dumps(record, indent=1) + "\n")
+            self.write(" + ".join(parts), record)
             print(json.dumps(record), flush=True)
 
 

@@ -20,6 +20,7 @@ from topic_corpus import SIZES, TopicCorpus, read_corpus
 from topic_measures import Floats, cache_scores, mixtures, perplexity
 
 from treelm.corpus.encoder import EncodedText
+from treelm.corpus.files import write_atomically
 from treelm.models.mixture.weights import fit_weights
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.counts import NgramCounts
@@ -113,9 +114,13 @@ class Experiment:
 
     def write(self, name: str, record: dict[str, object]) -> None:
         """Write the results of a model."""
-        target = self.work / f"{name}.json"
-        target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        self._write_record(name, record)
         print(name, record["test_perplexity"], flush=True)
+
+    def _write_record(self, name: str, record: dict[str, object]) -> None:
+        """Write a record; where its file is, it is complete, and a model is not trained again."""
+        with write_atomically(self.work / f"{name}.json") as out:
+            out.write((json.dumps(record, indent=1) + "\n").encode())
 
     def kneser_ney(self, name: str, size: int) -> dict[str, object]:
         """Return the perplexity of the n-gram with modified Kneser-Ney smoothing."""
@@ -187,8 +192,7 @@ class Experiment:
     def write_start(self, trainer: PlsaTrainer, name: str, record: dict[str, object]) -> None:
         """Write the results of the model before its first EM iteration."""
         found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
-        target = self.work / f"start-{name}.json"
-        target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        self._write_record(f"start-{name}", found)
         print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
         self.check_time()
 

@@ -45,6 +45,7 @@ def perplexity(
     *,
     oov_mode: OovMode = "include",
     strict_docs: bool = False,
+    allow_overlap: bool = False,
     threads: int = 1,
 ) -> Perplexity:
     """Return how surprised a model is by a text; see `LanguageModel.perplexity`.
@@ -54,12 +55,19 @@ def perplexity(
         text: The text; files are read in documents.
         oov_mode: ``include`` unknown words, or ``skip`` them.
         strict_docs: Refuse a text without marks between documents, if the model remembers these.
+        allow_overlap: Go on if the model was trained on one of the files.
         threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        UsageError: ``E_TEST_IN_TRAINING`` if the model was trained on a file.
     """
+    from treelm.tasks.evaluate.measured_text import check_files_not_trained_on
+
     sentences = TextCorpus((text,)) if isinstance(text, (str, os.PathLike)) else text
-    return loaded(model).perplexity(
-        sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads
-    )
+    opened = loaded(model)
+    if isinstance(sentences, TextCorpus) and not allow_overlap:
+        check_files_not_trained_on(opened, sentences.paths)
+    return opened.perplexity(sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads)
 
 
 def parses(

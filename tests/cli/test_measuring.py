@@ -179,3 +179,14 @@ def test_results_do_not_depend_on_threads(files: Path) -> None:
     command = ("evaluate", "pairs", "-m", files / "model", files / "test.good", files / "test.bad")
     one, two = (treelm(*command, "--json", "--threads", number) for number in ("1", "2"))
     assert assert_fine(one) == assert_fine(two)
+
+
+def test_perplexity_refuses_the_training_text(tmp_path: Path, capfdbinary: Capture) -> None:
+    model, trained = tmp_path / "model", tmp_path / "trained.txt"
+    small_ngram(["the boat left"], order=1).save(model)
+    trained.write_text("the boat left\n")
+    command = ("evaluate", "perplexity", "-m", model, trained)
+    refused = treelm_inside(capfdbinary, *command)
+    assert_refused(refused, 2, "trained on this very text")
+    fine = treelm_inside(capfdbinary, *command, "--allow-overlap", "--json")
+    assert json.loads(assert_fine(fine))["sentences"] == 1

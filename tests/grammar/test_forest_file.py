@@ -12,7 +12,8 @@ import pytest
 
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
-from treelm.errors import CorpusFormatError, InputFileError, UsageError
+from treelm.errors import CorpusFormatError, InputFileError, TreelmWarning, UsageError
+from treelm.grammar import forest_writer
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import ForestHeader, pack_frame
 from treelm.grammar.forest_writer import open_forest
@@ -285,3 +286,117 @@ def test_what_is_no_file_of_parses_is_refused(tmp_path: Path) -> None:
         with pytest.raises(CorpusFormatError), open_forest(other, HEADER):
             pass
         assert other.read_bytes() == content
+
+
+def frame_starts(path: Path) -> list[int]:
+    """Where batches begin, and where the mark of the end does."""
+    with ForestFile(path) as file:
+        return [file.start, *(batch.end for batch in file.batches)]
+
+
+def test_zeros_after_any_batch_are_cut_off_with_a_warning(
+    path: Path, tmp_path: Path, sentences: Sentences, lists: list[KBest | None]
+) -> None:
+    """What a loss of power leaves: a longer file, of which the last blocks never came to the disk."""
+    whole = path.read_bytes()
+    other = tmp_path / "b.forest"
+    for done, place in enumerate(frame_starts(path)):
+        for more in (52, 4096, (1 << 20) + 100):
+            other.write_bytes(whole[:place] + bytes(more))
+            with ForestFile(other) as file:  # reading takes what is whole
+                assert (len(file.batches), file.is_complete) == (done, False)
+                assert file.end == place
+                file.verify()
+            with pytest.warns(TreelmWarning, match=f"first {done} batches"):
+                write(other, sentences, lists)
+            assert other.read_bytes() == whole
+    other.write_bytes(whole + bytes(4096))
+    with ForestFile(other) as file:
+        assert file.is_complete
+    with pytest.warns(TreelmWarning, match="damaged"):
+        write(other, sentences, lists)
+    assert other.read_bytes() == whole
+
+
+def test_zeros_from_anywhere_in_the_last_batch_are_cut_off(
+    path: Path, tmp_path: Path, sentences: Sentences, lists: list[KBest | None]
+) -> None:
+    whole = path.read_bytes()
+    other = tmp_path / "b.forest"
+    *_, last, end = frame_starts(path)
+    random_places = random.Random(1).sample(range(last + 52, end), 40)
+    for place in (*range(last, last + 52), *random_places, end - 1):
+        other.write_bytes(whole[:place] + bytes(end - place))
+        with pytest.warns(TreelmWarning, match="parsed again"):
+            write(other, sentences, lists)
+        assert other.read_bytes() == whole
+
+
+def test_zeros_in_the_header_of_a_new_file_begin_it_anew(
+    path: Path, tmp_path: Path, sentences: Sentences, lists: list[KBest | None]
+) -> None:
+    whole = path.read_bytes()
+    other = tmp_path / "b.forest"
+    header = len(HEADER.to_bytes())
+    for place in (0, 1, 8, 12, 16, header - 1):
+        other.write_bytes(whole[:place] + bytes(5000 - place))
+        write(other, sentences, lists)
+        assert other.read_bytes() == whole
+    other.write_bytes(whole[:20] + bytes(header - 20) + whole[header:])
+    with pytest.raises(CorpusFormatError):  # batches follow: nothing is thrown away
+        write(other, sentences, lists)
+
+
+def test_damage_before_whole_batches_is_refused_and_nothing_is_thrown_away(
+    path: Path, tmp_path: Path, sentences: Sentences, lists: list[KBest | None]
+) -> None:
+    whole = path.read_bytes()
+    other = tmp_path / "b.forest"
+    first, second, *_ = frame_starts(path)
+    damaged = whole[:first] + bytes(second - first) + whole[second:]
+    other.write_bytes(damaged)
+    with pytest.raises(CorpusFormatError) as caught:
+        write(other, sentences, lists)
+    assert caught.value.code == "E_FOREST_FILE"
+    assert other.read_bytes() == damaged
+
+
+def test_a_frame_that_claims_more_than_its_content_can_have_is_refused(
+    path: Path, tmp_path: Path
+) -> None:
+    whole = path.read_bytes()
+    with ForestFile(path) as file:
+        frame = file.batches[0].frame
+        start = file.start
+    other = tmp_path / "b.forest"
+    for changed in (
+        frame._replace(stored=frame.raw * 2 + 5000),
+        frame._replace(raw=1 << 33),
+        frame._replace(stored=1 << 63, raw=1 << 63),
+    ):
+        other.write_bytes(whole[:start] + changed.to_bytes() + whole[start + 52 :])
+        os.truncate(other, 1 << 30)  # no file is too short for the claim
+        with pytest.raises(CorpusFormatError, match="no batch at byte"):
+            ForestFile(other)
+
+
+def test_the_end_is_marked_when_everything_else_is_on_the_disk(
+    tmp_path: Path,
+    sentences: Sentences,
+    lists: list[KBest | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        sizes.append(os.fstat(descriptor).st_size)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    path = tmp_path / "a.forest"
+    write(path, sentences, lists)
+    assert sizes == [frame_starts(path)[-1], path.stat().st_size]
+    monkeypatch.setattr(forest_writer, "_SECONDS_AT_RISK", -1.0)
+    write(tmp_path / "b.forest", sentences, lists)
+    assert set(frame_starts(path)) < set(sizes)

@@ -9,11 +9,11 @@ from typing import Any
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
-from treelm.models.composite.checkpoint import Checkpoint
+from treelm.models.composite.checkpoint import Checkpoint, EmStep
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
-from treelm.models.composite.train import EmStep, train_on_parses
+from treelm.models.composite.train import train_on_parses
 from treelm.models.run import Event, Run
 
 #: Sentences of the packaged treebank that are trained on; the rest is held out.

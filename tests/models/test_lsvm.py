@@ -182,7 +182,12 @@ def test_training_tells_sentences_apart(tmp_path: Path, options: dict[str, objec
 @pytest.mark.parametrize("parts", [1, 3])
 def test_resumed_training_gives_the_same_weights(tmp_path: Path, parts: int) -> None:
     data, tuning, trees = toy(tmp_path)
-    options = {"start": "zero", "regularization": 0.1, "parts": parts}
+    options = {
+        "grammar": "uninformed",
+        "start": "zero",
+        "regularization": 0.1,
+        "parts": parts,
+    }
     whole = LatentSvmConfig.model_validate({**options, "rounds": 3})
     part = LatentSvmConfig.model_validate({**options, "rounds": 1})
     checkpoint = LatentCheckpoint.beside(tmp_path / "model")
@@ -191,6 +196,7 @@ def test_resumed_training_gives_the_same_weights(tmp_path: Path, parts: int) -> 
     train_lsvm(data, part, tuning=tuning, trees=trees, run=kept)
     resumed = train_lsvm(data, whole, tuning=tuning, trees=trees, run=again)
     expected = train_lsvm(data, whole, tuning=tuning, trees=trees)
+    assert len(expected.accuracies) == 3
     assert resumed.weights.tolist() == expected.weights.tolist()
     other = LatentSvmConfig.model_validate({**options, "seed": 1})
     with pytest.raises(UsageError) as caught:

@@ -35,7 +35,11 @@ from treelm.tasks.evaluate.classify_texts import (
     evaluate_scored_classification,
 )
 from treelm.tasks.evaluate.comparison import compare_parses
-from treelm.tasks.evaluate.measured_text import MeasuredText, read_measured_text
+from treelm.tasks.evaluate.measured_text import (
+    MeasuredText,
+    check_files_not_trained_on,
+    read_measured_text,
+)
 from treelm.tasks.evaluate.pair_accuracy import (
     PairResults,
     evaluate_pairs,
@@ -134,6 +138,7 @@ def perplexity(
     model: ModelPath,
     oov_mode: Literal["include", "skip"] = "include",
     strict_docs: bool = False,
+    allow_overlap: bool = False,
     json: AsJson = False,
     search: SearchOptions = SearchOptions(),
     scoring: ScoringOptions = ScoringOptions(),
@@ -152,9 +157,13 @@ def perplexity(
         oov_mode: Unknown words: include them with the probability of the unknown word, or skip
             them.
         strict_docs: Refuse a text without blank lines if the model remembers documents.
+        allow_overlap: Continue even if the model was trained on a file it is measured on.
     """
     corpus = TextCorpus(tuple(files or ["-"]))
-    found = search.apply(scoring.model(model)).perplexity(
+    loaded = search.apply(scoring.model(model))
+    if not allow_overlap:
+        check_files_not_trained_on(loaded, corpus.paths)
+    found = loaded.perplexity(
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         strict_docs=strict_docs,

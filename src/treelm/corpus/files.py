@@ -8,7 +8,6 @@ import gzip
 import lzma
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from treelm.characters import visible
+from treelm.corpus.temporary import synchronize, synchronize_folder, temporary_file
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
 #: Suffixes of compressed files.
@@ -251,8 +251,12 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a temporary file in the same folder, which is renamed at the end and removed on
-    any error; compression by suffix. ``-`` is standard output. Anything but a regular file (a pipe,
-    a device) cannot be replaced and is written to directly.
+    any error; compression by suffix. They are on the disk before the file gets its name, so that
+    after a crash of the machine the file is the old or the new one. ``-`` is standard output.
+    Anything but a regular file (a pipe, a device) cannot be replaced and is written to directly.
+
+    Raises:
+        OutputFileError: if it cannot be written; what stood there is unchanged.
     """
     name = os.fspath(target)
     if name == "-":
@@ -264,17 +268,20 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
     path = Path(os.path.realpath(name))
     shown = visible(name)
     try:
-        with contextlib.ExitStack() as cleanup:
-            if path.exists() and not path.is_file() and not path.is_dir():
-                place = str(path)
-            else:
-                place = _temporary_beside(path, shown)
-                cleanup.callback(Path(place).unlink, missing_ok=True)
-            with _open(place, path.suffix, "wb") as file:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with _open(str(path), path.suffix, "wb") as file:
                 yield file
-            if place != str(path):
-                Path(place).chmod(_permissions(path))
-                Path(place).replace(path)
+            return
+        with contextlib.ExitStack() as cleanup:
+            old_mode = path.stat().st_mode & 0o777 if path.exists() else None
+            place, descriptor = cleanup.enter_context(_temporary_beside(path, shown, old_mode))
+            with _open(str(place), path.suffix, "wb") as file:
+                yield file
+            if old_mode is not None:
+                os.fchmod(descriptor, old_mode)
+            synchronize(descriptor)
+            place.replace(path)
+        synchronize_folder(path.parent)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -283,21 +290,16 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
         ) from error
 
 
-def _temporary_beside(path: Path, shown: str) -> str:
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=".treelm-", dir=path.parent)
-    except OSError as error:
-        raise OutputFileError(
-            f"{shown}: cannot be written ({error.strerror}). Does its folder exist?"
-        ) from error
-    os.close(handle)
-    return temporary
-
-
-def _permissions(path: Path) -> int:
-    """Return the permissions a new file at `path` gets: those of the old one, or the usual ones."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return 0o666 & ~mask
+@contextlib.contextmanager
+def _temporary_beside(path: Path, shown: str, old_mode: int | None) -> Iterator[tuple[Path, int]]:
+    """Give a file beside another; it is private until it gets the permissions of the old one."""
+    with contextlib.ExitStack() as cleanup:
+        try:
+            # Without an old file the system gives the usual permissions, by the umask.
+            mode = 0o666 if old_mode is None else 0o600
+            made = cleanup.enter_context(temporary_file(path.parent, mode))
+        except OSError as error:
+            raise OutputFileError(
+                f"{shown}: cannot be written ({error.strerror}). Does its folder exist?"
+            ) from error
+        yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from treelm.corpus.files import Source, input_error
 from treelm.errors import EstimationError, UsageError
 from treelm.grammar.forest_format import (
     FRAME_BYTES,
+    FRAME_MAGIC,
     KEY_BYTES,
     MAX_HEADER_BYTES,
     ForestHeader,
@@ -37,6 +39,8 @@ from treelm.trees.packed import PackedTrees
 
 #: Number of unpacked batches that are kept.
 _KEPT_BATCHES = 4
+#: Bytes that are looked at together where there is no batch.
+_SCAN_BYTES = 1 << 20
 
 
 class Batch(NamedTuple):
@@ -46,6 +50,11 @@ class Batch(NamedTuple):
     place: int
     """Place of its keys, after its frame."""
     frame: Frame
+
+    @property
+    def end(self) -> int:
+        """Where the next one begins."""
+        return self.place + self.frame.following
 
 
 class ForestFile(Sequence[KBest | None]):
@@ -57,15 +66,18 @@ class ForestFile(Sequence[KBest | None]):
 
     Args:
         path: The file.
+        is_resumed: Whether what follows the last whole batch is ignored, whatever it is, as long as
+            nothing whole follows it.
 
     Raises:
         InputFileError: if it cannot be read.
         CorpusFormatError: ``E_FOREST_FILE`` if it is not a parse file, or damaged.
     """
 
-    def __init__(self, path: Source) -> None:
+    def __init__(self, path: Source, *, is_resumed: bool = False) -> None:
         self.path = Path(path)
         self.name = visible(os.fspath(path))
+        self._is_resumed = is_resumed
         try:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
@@ -73,8 +85,8 @@ class ForestFile(Sequence[KBest | None]):
         try:
             self._size = os.fstat(self._descriptor).st_size
             start = self._bytes(0, MAX_HEADER_BYTES + 64)
-            self.header, first = read_header(start, self.name)
-            self.batches, self.end, self.is_complete = self._scan(first)
+            self.header, self.start = read_header(start, self.name)
+            self.batches, self.end, self.is_complete = self._scan(self.start)
         except BaseException:
             self.close()
             raise
@@ -83,8 +95,12 @@ class ForestFile(Sequence[KBest | None]):
 
     header: ForestHeader
     batches: list[Batch]
+    start: int
+    """Where the first batch begins."""
     end: int
     """Where the last complete batch ends."""
+    has_damaged_end: bool
+    """Whether something follows the last whole batch that no program was just writing."""
     is_complete: bool
     """Whether the whole text was parsed."""
 
@@ -106,10 +122,12 @@ class ForestFile(Sequence[KBest | None]):
     def _scan(self, place: int) -> tuple[list[Batch], int, bool]:
         """Return all batches, where the last ends, and whether the end is marked.
 
-        What a killed program left half-written at the end is ignored.
+        What a killed program left half-written at the end is ignored, and so are the zeros with
+        which a crash of the machine fills what was not yet on the disk.
         """
         batches: list[Batch] = []
         sentences = 0
+        self.has_damaged_end = False
         while place < self._size:
             data = self._bytes(place, FRAME_BYTES)
             if len(data) < FRAME_BYTES:
@@ -117,17 +135,50 @@ class ForestFile(Sequence[KBest | None]):
             frame = read_frame(data)
             behind = place + FRAME_BYTES
             if frame is None:
+                if self._is_zero_from(place) or (
+                    self._is_resumed and not self._has_frame_after(place)
+                ):
+                    self.has_damaged_end = True
+                    break
                 raise damaged(self.name, f"there is no batch at byte {place}")
             if frame.is_end:
-                if behind != self._size or frame.following:
+                if frame.following or not self._is_zero_from(behind):
                     raise damaged(self.name, f"something follows the end at byte {place}")
+                self.has_damaged_end = behind != self._size
                 return batches, place, True
             if behind + frame.following > self._size:
                 break
             batches.append(Batch(sentences, behind, frame))
             sentences += frame.sentences
-            place = behind + frame.following
+            place = batches[-1].end
         return batches, place, False
+
+    def _is_zero_from(self, place: int) -> bool:
+        """Return whether there is nothing but zeros from here to the end."""
+        while data := self._bytes(place, _SCAN_BYTES):
+            if data.count(0) != len(data):
+                return False
+            place += len(data)
+        return True
+
+    def _has_frame_after(self, place: int) -> bool:
+        """Return whether something further on can be a batch, or the mark of the end."""
+        while data := self._bytes(place, _SCAN_BYTES + FRAME_BYTES):
+            found = data.find(FRAME_MAGIC)
+            while found >= 0:
+                if read_frame(data[found : found + FRAME_BYTES]) is not None:
+                    return True
+                found = data.find(FRAME_MAGIC, found + 1)
+            place += _SCAN_BYTES
+        return False
+
+    def is_whole(self, number: int) -> bool:
+        """Return whether the bytes of a batch are those that were written."""
+        batch = self.batches[number]
+        crc = 0
+        for place in range(batch.place, batch.end, _SCAN_BYTES):
+            crc = zlib.crc32(self._bytes(place, min(_SCAN_BYTES, batch.end - place)), crc)
+        return crc == batch.frame.crc
 
     def close(self) -> None:
         """Close the file."""

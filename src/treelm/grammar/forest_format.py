@@ -30,10 +30,12 @@ DIGEST_BYTES, KEY_BYTES = 16, 8
 
 _LENGTHS = struct.Struct("<II")
 _FRAME = struct.Struct("<4sB3xIQQI16sI")
-_FRAME_MAGIC = b"TFB1"
+FRAME_MAGIC = b"TFB1"
 FRAME_BYTES = _FRAME.size
 #: Far faster than the default, and hardly worse on trees.
 _LEVEL = 1
+#: Compressed, content is never longer than this and a thousandth more than it was.
+_LARGEST_OVERHEAD = 1 << 10
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -79,7 +81,7 @@ class Frame(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the frame without keys and content."""
-        fields = (_FRAME_MAGIC, self.is_end, self.sentences, self.stored, self.raw, self.crc)
+        fields = (FRAME_MAGIC, self.is_end, self.sentences, self.stored, self.raw, self.crc)
         head = _FRAME.pack(*fields, self.digest, 0)[:-4]
         return head + zlib.crc32(head).to_bytes(4, "little")
 
@@ -135,7 +137,9 @@ def read_frame(data: bytes) -> Frame | None:
     if len(data) != _FRAME.size:
         return None
     magic, is_end, sentences, stored, raw, crc, digest, own_crc = _FRAME.unpack(data)
-    if magic != _FRAME_MAGIC or own_crc != zlib.crc32(data[:-4]):
+    if magic != FRAME_MAGIC or own_crc != zlib.crc32(data[:-4]):
+        return None
+    if raw > MAX_FRAME_BYTES or stored > raw + raw // 1000 + _LARGEST_OVERHEAD:
         return None
     return Frame(bool(is_end), sentences, stored, raw, crc, digest)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,7 +13,8 @@ from pathlib import Path
 from treelm.characters import visible
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
-from treelm.errors import OutputFileError, UsageError
+from treelm.corpus.temporary import synchronize
+from treelm.errors import OutputFileError, TreelmWarning, UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import (
     Arrays,
@@ -25,6 +28,11 @@ from treelm.grammar.k_best_arrays import joined_k_best, k_best_of_trees
 from treelm.grammar.packed_forest import PackedForest
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.stored_forests import joined_forests
+
+#: Seconds of work that a crash of the machine may undo.
+_SECONDS_AT_RISK = 10.0
+#: Bytes that are looked at together in a file that holds no batch.
+_SCAN_BYTES = 1 << 20
 
 
 class ForestWriter:
@@ -41,6 +49,7 @@ class ForestWriter:
         self._before = list(batches)
         self._digest = batches[-1][1] if batches else b""
         self.sentences = sum(count for count, _ in batches)
+        self._synchronized = time.monotonic()
 
     def skip(self, sentences: Iterator[Sequence[str]]) -> None:
         """Skip the sentences that the file already has, and check that they are the same.
@@ -97,9 +106,26 @@ class ForestWriter:
         self._digest = digest_after(self._digest, sentences)
         self.sentences += len(sentences)
 
+    def begin(self, header: ForestHeader) -> None:
+        """Write what a file begins with."""
+        self._write(header.to_bytes())
+
     def finish(self) -> None:
-        """Mark the end of the file."""
+        """Mark the end of the file, once everything before it is on the disk."""
+        self.synchronize()
         self._write(end_frame(self._digest))
+
+    def synchronize(self) -> None:
+        """Wait until everything is on the disk.
+
+        Raises:
+            OutputFileError: if it cannot be written there.
+        """
+        try:
+            synchronize(self._descriptor)
+        except OSError as error:
+            raise self._failed(error) from error
+        self._synchronized = time.monotonic()
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -113,11 +139,16 @@ class ForestWriter:
                 os.ftruncate(self._descriptor, place)
                 os.lseek(self._descriptor, place, os.SEEK_SET)
             if isinstance(error, OSError):
-                raise OutputFileError(
-                    f"{self._name}: writing failed ({error.strerror}); the earlier batches are "
-                    "complete, and the same command resumes from there."
-                ) from error
+                raise self._failed(error) from error
             raise
+        if time.monotonic() - self._synchronized > _SECONDS_AT_RISK:
+            self.synchronize()
+
+    def _failed(self, error: OSError) -> OutputFileError:
+        return OutputFileError(
+            f"{self._name}: writing failed ({error.strerror}); the earlier batches are complete, "
+            "and the same command resumes from there."
+        )
 
 
 @contextlib.contextmanager
@@ -148,25 +179,62 @@ def open_forest(
     try:
         _lock(descriptor, name)
         batches: list[tuple[int, bytes]] = []
-        start = header.to_bytes()
-        size = os.fstat(descriptor).st_size
-        begun = os.pread(descriptor, len(start), 0)
-        if restart or (size < len(start) and start.startswith(begun)):  # killed at the first write
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, start)
+        if restart or _is_barely_begun(descriptor, header.to_bytes()):
+            end = 0
         else:
-            with ForestFile(path) as file:
+            with ForestFile(path, is_resumed=True) as file:
                 _check_header(file.header, header, name)
-                end = file.end
-                batches = [(batch.frame.sentences, batch.frame.digest) for batch in file.batches]
-                if file.batches:  # the last is the one that a crash of the machine may have damaged
-                    file.arrays(len(file.batches) - 1)
+                batches, end = _whole_batches(file)
+        try:
             os.ftruncate(descriptor, end)
             os.lseek(descriptor, end, os.SEEK_SET)
-        yield ForestWriter(descriptor, name, batches)
-        os.fsync(descriptor)
+        except OSError as error:
+            raise OutputFileError(f"{name}: cannot be written ({error.strerror}).") from error
+        writer = ForestWriter(descriptor, name, batches)
+        if not end:
+            writer.begin(header)
+        yield writer
+        writer.synchronize()
     finally:
         os.close(descriptor)
+
+
+def _is_barely_begun(descriptor: int, start: bytes) -> bool:
+    """Return whether a file has nothing but the first bytes of a header, and perhaps zeros.
+
+    That is what a program leaves that was killed at the first write, or a machine that crashed.
+    """
+    begun = os.pread(descriptor, len(start), 0)
+    if begun == start:
+        return False
+    if not start.startswith(begun.rstrip(b"\0")):
+        return False
+    place = len(begun)
+    while data := os.pread(descriptor, _SCAN_BYTES, place):
+        if data.strip(b"\0"):
+            return False
+        place += len(data)
+    return True
+
+
+def _whole_batches(file: ForestFile) -> tuple[list[tuple[int, bytes]], int]:
+    """Return the sentences and digests of the batches to resume after, and where the last ends.
+
+    The last ones are those that a crash of the machine may have damaged; they are left out.
+    """
+    whole = len(file.batches)
+    while whole and not file.is_whole(whole - 1):
+        whole -= 1
+    end = file.batches[whole - 1].end if whole else file.start
+    if whole < len(file.batches) or file.has_damaged_end:
+        warnings.warn(
+            f"{file.name}: the end of the file is damaged, as after a crash of the machine. What "
+            f"follows the first {whole} batches is left out and parsed again.",
+            TreelmWarning,
+            stacklevel=5,
+        )
+    batches = [(batch.frame.sentences, batch.frame.digest) for batch in file.batches[:whole]]
+    return batches, end
 
 
 def _lock(descriptor: int, name: str) -> None:

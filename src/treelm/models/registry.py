@@ -274,9 +274,9 @@ def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageMod
     """
     from pathlib import Path
 
-    from treelm.store.folder import open_folder
+    from treelm.store.folder import read_folder
 
-    return from_folder(open_folder(Path(folder), verify=verify))
+    return read_folder(Path(folder), from_folder, verify=verify)
 
 
 def from_folder(folder: ModelFolder) -> LanguageModel:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy.typing as npt
 
 from treelm.characters import visible
+from treelm.corpus.temporary import remove_leftovers
 from treelm.errors import ModelFileError, OutputFileError, UsageError
 from treelm.store.schema import Tensor, Tensors, read_tensors
 from treelm.store.tables import Tables, open_tables, write_tables
@@ -28,6 +29,7 @@ def remove_training_files(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for path in folder.glob("*.safetensors"):
             path.unlink(missing_ok=True)
+        remove_leftovers(folder)
         folder.rmdir()
 
 
@@ -119,4 +121,5 @@ class CheckpointFolder:
         """Remove the file, and the folder if nothing else is in it."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
+            remove_leftovers(self.folder)
             self.folder.rmdir()

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from treelm.characters import visible
 from treelm.corpus.files import read_lines
-from treelm.errors import ModelFileError, OutputFileError
+from treelm.errors import InputFileError, ModelFileError, OutputFileError
 from treelm.store.contents import check_entries, check_file, incomplete
 from treelm.store.manifest import (
     MANIFEST,
@@ -51,7 +51,9 @@ TABLES = "tables.safetensors"
 
 _BLOCK_BYTES = 1 << 20
 #: So often is opening tried anew when the folder is replaced meanwhile.
-_ATTEMPTS = 5
+_ATTEMPTS = 10
+
+Result = TypeVar("Result")
 
 _Identity = tuple[int, int, int, int]
 
@@ -216,7 +218,13 @@ class ModelFolder:
         Raises:
             ModelFileError: if the manifest lists none of that name, or the folder was changed.
         """
-        return tuple(read_lines(self.file(name)))
+        try:
+            lines = tuple(read_lines(self.file(name)))
+        except InputFileError:  # gone since it was looked at
+            self.check_unchanged()
+            raise
+        self.check_unchanged()
+        return lines
 
     def file(self, name: str) -> Path:
         """Return the path of a file that the manifest lists.
@@ -270,8 +278,16 @@ class ModelFolder:
         Raises:
             ModelFileError: ``E_MODEL_FILE`` if there was.
         """
-        if _identity(self.path) != self._identity:
+        if not self.is_unchanged:
             raise incomplete(self.path, "another folder was put in its place since it was opened")
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the folder that was opened is still in its place."""
+        try:
+            return _identity(self.path) == self._identity
+        except ModelFileError:
+            return False
 
 
 def open_folder(path: Path, *, verify: bool = False) -> ModelFolder:
@@ -306,6 +322,35 @@ def open_folder(path: Path, *, verify: bool = False) -> ModelFolder:
         if _identity(path) == before:
             return folder
     raise incomplete(path, "it is replaced again and again while it is opened")
+
+
+def read_folder(
+    path: Path, read: Callable[[ModelFolder], Result], *, verify: bool = False
+) -> Result:
+    """Return what is read from a model folder, all of it from the same model.
+
+    A model that is replaced while it is read is read anew.
+
+    Args:
+        path: The folder.
+        read: Reads the opened folder.
+        verify: Whether to compare the checksums of all files first.
+
+    Raises:
+        ModelFileError: as `open_folder`, and ``E_MODEL_FILE`` if the model is replaced again and
+            again.
+    """
+    for _ in range(_ATTEMPTS):
+        folder = open_folder(path, verify=verify)
+        try:
+            found = read(folder)
+        except Exception:
+            if folder.is_unchanged:
+                raise
+            continue  # half of it was read from another model
+        if folder.is_unchanged:
+            return found
+    raise incomplete(path, "it is replaced again and again while it is read")
 
 
 def _open(path: Path, level: int) -> ModelFolder:

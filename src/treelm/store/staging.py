@@ -23,6 +23,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from treelm.corpus.temporary import synchronize_folder
+
 _OLD = "old"
 _MARK = ".treelm-save-"
 _AT_CURRENT_FOLDER = -100
@@ -55,7 +57,7 @@ class Staging:
             check(self.target)
             if not exchange(self.folder, self.target):
                 self._replace()
-        _synchronize_folder(self.target.parent)
+        synchronize_folder(self.target.parent)
 
     def _replace(self) -> None:
         """Do it in two steps; if the second fails, `clear` undoes the first."""
@@ -145,16 +147,7 @@ def synchronize(folder: Path) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        _synchronize_folder(Path(path))
-
-
-def _synchronize_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not all systems let folders be synchronized
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        synchronize_folder(Path(path))
 
 
 class _Terminated(BaseException):

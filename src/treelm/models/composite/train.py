@@ -12,13 +12,19 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
-from treelm.models.composite.checkpoint import Checkpoint, TrainingState, training_key
+from treelm.estimation.lattice import Floats
+from treelm.models.composite.checkpoint import (
+    Checkpoint,
+    EmStep,
+    TrainingState,
+    training_key,
+)
 from treelm.models.composite.config import CompositeConfig, SlmConfig
 from treelm.models.composite.em import Data, first_parts, n_best_step
 from treelm.models.composite.follow_up import fit_predictor, follow_up_step, frontiers
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
-from treelm.models.composite.parts import CompositeShape, Counts
+from treelm.models.composite.parts import CompositeParts, CompositeShape, Counts
 from treelm.models.composite.sentence_topics import (
     TrainingTopics,
     first_topics,
@@ -30,33 +36,6 @@ from treelm.models.interface.trained_model import corpus_record
 from treelm.models.plsa.check_text import check_overlap
 from treelm.models.run import QUIET, Event, Run
 from treelm.store.manifest import TrainingCorpus
-
-
-@dataclass(frozen=True)
-class EmStep:
-    """What one round of EM has seen.
-
-    Args:
-        kind: ``n-best`` or ``follow-up``.
-        number: Of the round, from 1.
-        log_likelihood: Of the training text, before the round.
-        perplexity: The same, by word and sentence end.
-        fell: Whether the likelihood is lower than before; then training ends with the model of the
-            round before, and the likelihood of all rounds that count never falls.
-    """
-
-    kind: str
-    number: int
-    log_likelihood: float
-    perplexity: float
-    fell: bool = False
-
-    def __str__(self) -> str:
-        fell = ": it fell, so the model of the round before is kept" if self.fell else ""
-        return (
-            f"{self.kind} {self.number}: log likelihood {self.log_likelihood:.1f}, perplexity "
-            f"{self.perplexity:.2f} before{fell}"
-        )
 
 
 def train_composite(
@@ -161,6 +140,8 @@ class _Training:
         if self.checkpoint is not None and self.run.resume:
             kept = self.checkpoint.load(self.shape, self.key)
             if kept is not None:
+                for step in kept.steps:  # so that the report is that of the whole training
+                    self._tell(step)
                 return kept
         train, check, topics = Data(self.text), None, None
         if self.held_out is not None:
@@ -184,17 +165,20 @@ class _Training:
         parts, _ = first_parts(self.shape, train, check, threads=self.run.threads)
         return self._kept(TrainingState(parts, topics=topics))
 
-    def data(self, state: TrainingState) -> tuple[Data, Data | None]:
-        """Return the texts with their topics now."""
+    def train_data(self, state: TrainingState) -> Data:
+        """Return the training text with its topics now."""
         if state.topics is None:
-            return Data(self.text), None if self.held_out is None else Data(self.held_out)
-        train = Data(self.text, state.topics.mixtures(self.text))
+            return Data(self.text)
+        return Data(self.text, state.topics.mixtures(self.text))
+
+    def check_data(self, parts: CompositeParts, prior: Floats | None) -> Data | None:
+        """Return the held-out text with the topics that it has for a model."""
         if self.held_out is None:
-            return train, None
-        mixtures = model_topics(
-            state.parts, self.held_out, state.topics.prior, threads=self.run.threads
-        )
-        return train, Data(self.held_out, mixtures)
+            return None
+        if prior is None:
+            return Data(self.held_out)
+        mixtures = model_topics(parts, self.held_out, prior, threads=self.run.threads)
+        return Data(self.held_out, mixtures)
 
     def counted(self, state: TrainingState, counts: Counts) -> TrainingTopics | None:
         """Return topics of training documents by how many words each had."""
@@ -206,24 +190,26 @@ class _Training:
         if state.stage != "n-best":
             return state
         previous = self._before(state)
-        while state.rounds < config.iterations and (config.heads or config.topics):
-            train, check = self.data(state)
+        while (
+            state.rounds < config.iterations
+            and (config.heads or config.topics)
+            and not state.gained_less_than(config.tolerance)
+        ):
+            prior = None if state.topics is None else state.topics.prior
             found = n_best_step(
                 state.parts,
-                train,
-                check,
+                self.train_data(state),
+                self.check_data(state.parts, prior),
                 state.lists,
                 threads=self.run.threads,
                 progress=self.run.progress,
             )
-            before = state.history[-1] if state.history else None
-            if self._enter("n-best", state, found.log_likelihood, before).fell:
-                return previous.ended()
+            step = self._seen(state, found.log_likelihood)
+            if step.fell:
+                return replace(previous, steps=(*state.steps, step)).ended()
             previous = state
             topics = self.counted(state, found.topic_counts)
-            state = self._kept(state.after(found.parts, found.log_likelihood, found.lists, topics))
-            if before is not None and _gains_little(before, found.log_likelihood, config):
-                break
+            state = self._kept(state.after(step, found.parts, found.lists, topics))
         return state.ended()
 
     def follow_up_rounds(self, state: TrainingState) -> TrainingState:
@@ -232,7 +218,8 @@ class _Training:
         frozen = state.frozen or state.parts
         if not config.heads and not config.topics:
             return state
-        train, check = self.data(replace(state, parts=frozen))
+        # Held-out contexts are those of the end of N-best EM, in every round and after resuming.
+        check = self.check_data(frozen, state.held_out_prior)
         seen = None
         if check is not None:
             seen = frontiers(frozen, check, threads=self.run.threads), check.mixtures
@@ -243,40 +230,37 @@ class _Training:
         if most and not state.rounds:
             self._kept(state)
         previous = self._before(state)
-        while state.rounds < most:
+        while state.rounds < most and not state.gained_less_than(config.tolerance):
             made, log_likelihood, counts = follow_up_step(
                 frozen,
                 state.parts.models["predictor"],
-                train,
+                self.train_data(state),
                 seen,
                 threads=self.run.threads,
                 progress=self.run.progress,
             )
-            before = state.history[-1] if state.history else None
-            if self._enter("follow-up", state, log_likelihood, before).fell:
+            step = self._seen(state, log_likelihood)
+            if step.fell:
                 return previous
             previous = state
             parts = state.parts.with_model("predictor", made)
-            topics = self.counted(state, counts)
-            state = self._kept(state.after(parts, log_likelihood, None, topics))
-            if topics is not None:
-                train = Data(self.text, topics.mixtures(self.text))
-            if before is not None and _gains_little(before, log_likelihood, config):
-                break
+            state = self._kept(state.after(step, parts, None, self.counted(state, counts)))
         return state
 
-    def _enter(
-        self, kind: str, state: TrainingState, log_likelihood: float, before: float | None
-    ) -> EmStep:
+    def _seen(self, state: TrainingState, log_likelihood: float) -> EmStep:
+        """Return what the next round of a state has seen, and tell it."""
         step = EmStep(
-            kind,
+            state.stage,
             state.rounds + 1,
             log_likelihood,
             float(np.exp(-log_likelihood / max(self.text.tokens, 1))),
-            before is not None and log_likelihood < before,
+            bool(state.history) and log_likelihood < state.history[-1],
         )
-        self.run.event(Event(step, str(step), is_recorded=True))
+        self._tell(step)
         return step
+
+    def _tell(self, step: EmStep) -> None:
+        self.run.event(Event(step, str(step), is_recorded=True))
 
     def _kept(self, state: TrainingState) -> TrainingState:
         """Return a state that training can go on from."""
@@ -288,11 +272,7 @@ class _Training:
         """Return the state of the round before, to which a fall of the likelihood leads back."""
         if self.checkpoint is None or not state.rounds:
             return state
-        return self.checkpoint.before.load(self.shape, self.key) or state
-
-
-def _gains_little(before: float, after: float, config: CompositeConfig) -> bool:
-    return after - before < config.tolerance * abs(before)
+        return self.checkpoint.load_before(self.shape, self.key) or state
 
 
 def unigram_counts(text: ParsedText, words: int) -> npt.NDArray[np.uint64]:

@@ -13,7 +13,7 @@ from treelm.estimation.estimate import GivenBase, estimate
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import HeadlexCounts, count_headlex, headlex_chain
 from treelm.models.headlex.model import HeadlexModel
-from treelm.models.interface.parsed_text import with_parsed_text
+from treelm.models.interface.parsed_text import parsed_text_records, with_parsed_text
 from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 
@@ -56,6 +56,7 @@ def train_headlex(
             progress=run.progress,
         )
         profile = everything.options.profile
+    corpora = counts.corpora if text is None else parsed_text_records(corpus, text)
     tables = {kind: _table(kind, counts, config, run) for kind in counts.events}
     model = HeadlexModel(
         tables,
@@ -66,7 +67,7 @@ def train_headlex(
         is_child=counts.is_child,
         tags=counts.tags,
         profile=profile,
-        corpora=counts.corpora,
+        corpora=corpora,
     )
     return model if parser is None else model.with_parser(parser)
 

@@ -24,7 +24,7 @@ from treelm.models.interface.scores import Decision, Sample, SentenceScore, Word
 from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.variants import ModelVariants
 from treelm.models.interface.words import Word, Words
-from treelm.store.folder import FolderWriter, ModelFolder, open_folder, save_folder
+from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
 if TYPE_CHECKING:
@@ -456,10 +456,13 @@ class LanguageModel(ModelVariants, ABC):
         Raises:
             ModelFileError: if there is no such model, or it is damaged or of another system.
         """
-        opened = open_folder(Path(folder), verify=verify)
+        return read_folder(Path(folder), cls._from_own_folder, verify=verify)
+
+    @classmethod
+    def _from_own_folder(cls, opened: ModelFolder) -> Self:
         if opened.manifest.system != cls.system:
             raise ModelFileError(
-                f"{folder} holds a model of {opened.manifest.system}, not of {cls.system}. "
+                f"{opened.path} holds a model of {opened.manifest.system}, not of {cls.system}. "
                 "`treelm.load` finds the right class.",
                 code="E_MODEL_SYSTEM",
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,10 +9,13 @@ from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import NamedFile, Source, read_lines, source_name
+from treelm.corpus.temporary import temporary_folder
 from treelm.errors import UsageError
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
+from treelm.models.interface.trained_model import corpus_record
 from treelm.models.run import Run
+from treelm.store.manifest import TrainingCorpus
 
 #: Lines that are parsed at once.
 _LINES_AT_ONCE = 512
@@ -44,14 +46,20 @@ def with_parsed_text(
         return
     if parser is None:
         raise UsageError("text has no trees: give a parser with --parser to find them.")
-    with tempfile.TemporaryDirectory(dir=run.temporary) as folder:
+    with temporary_folder(run.temporary) as folder:
         paths: list[Source] = list(trees.paths)
         for number, source in enumerate(text.paths):
-            parsed = Path(folder) / f"{number}.mrg"
+            parsed = folder / f"{number}.mrg"
             _parse(source, parser, parsed, run)
-            # The model records what was read, and a temporary name says nothing about that.
+            # Messages about these trees name the text; a temporary name says nothing.
             paths.append(NamedFile(parsed, f"{source_name(source)}, parsed"))
         yield replace(trees, paths=tuple(paths))
+
+
+def parsed_text_records(corpus: TreeCorpus | None, text: TextCorpus) -> tuple[TrainingCorpus, ...]:
+    """Return what a manifest says about trees and a text that was parsed: the user's own files."""
+    trees = () if corpus is None or not corpus.paths else (corpus_record(corpus),)
+    return (*trees, corpus_record(text))
 
 
 def _parse(source: Source, parser: Parser, target: Path, run: Run) -> None:

@@ -27,7 +27,7 @@ from treelm.models.ngram.events import WordSpace, count_ngrams
 from treelm.models.run import Run
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.folder import TABLES, FolderWriter, open_folder, save_folder
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description, TrainingCorpus
 from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
 
@@ -119,7 +119,10 @@ class NgramCounts:
         Raises:
             ModelFileError: if the folder has no counts, or they were changed.
         """
-        opened = open_folder(Path(folder))
+        return read_folder(Path(folder), cls._read)
+
+    @classmethod
+    def _read(cls, opened: ModelFolder) -> NgramCounts:
         order = opened.manifest.config.get("order")
         if (
             opened.manifest.system != SYSTEM

@@ -23,7 +23,7 @@ from treelm.models.run import Run
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.models.treelet.events import TreeletCounts
 from treelm.parallel.memory import MemoryLimit
-from treelm.store.folder import TABLES, FolderWriter, open_folder, save_folder
+from treelm.store.folder import TABLES, FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description
 from treelm.store.schema import (
     Tensor,
@@ -88,7 +88,10 @@ def load_treelet_counts(folder: Source) -> tuple[TreeletCounts, TreeletConfig]:
     Raises:
         ModelFileError: if the folder has no treelet counts, or they were changed.
     """
-    opened = open_folder(Path(folder))
+    return read_folder(Path(folder), _read_counts)
+
+
+def _read_counts(opened: ModelFolder) -> tuple[TreeletCounts, TreeletConfig]:
     manifest = opened.manifest
     sentences = manifest.config.get("sentences")
     if manifest.system != SYSTEM or not isinstance(sentences, int) or sentences < 0:

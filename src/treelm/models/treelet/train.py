@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from treelm.corpus.brackets import ReadReport
@@ -16,7 +18,7 @@ from treelm.estimation.jelinek_mercer import BaseOf, Floats, jelinek_mercer_weig
 from treelm.estimation.smoothing import Smoothing
 from treelm.estimation.yields import YieldBase
 from treelm.events.counts import EventCounts, Ids
-from treelm.models.interface.parsed_text import with_parsed_text
+from treelm.models.interface.parsed_text import parsed_text_records, with_parsed_text
 from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.run import QUIET, Run
 from treelm.models.treelet.config import TreeletConfig
@@ -83,6 +85,8 @@ def train_treelet(
                 report=report,
                 progress=run.progress,
             )
+        if text is not None:
+            counts = replace(counts, corpora=parsed_text_records(corpus, text))
     model = _train_on_counts(counts, config, held_out=held_out, run=run)
     return model if parser is None else model.with_parser(parser)
 

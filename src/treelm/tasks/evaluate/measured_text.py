@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import hashed_blocks, split_words
-from treelm.corpus.files import Source, lines_of, source_name
+from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.model import LanguageModel
 
@@ -86,14 +86,49 @@ def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) ->
     Raises:
         UsageError: ``E_TEST_IN_TRAINING``, naming the file.
     """
-    seen = {record.sha256 for record in model.corpora}
-    for text in texts:
-        if text.sha256 in seen:
+    _check_not_among(
+        {record.sha256 for record in model.corpora}, [(text.name, text.sha256) for text in texts]
+    )
+
+
+def _check_not_among(seen: Collection[str], texts: Iterable[tuple[str, str | None]]) -> None:
+    for name, sha256 in texts:
+        if sha256 in seen:
             raise UsageError(
-                f"{text.name}: the model was trained on this very text, so it says nothing about "
+                f"{name}: the model was trained on this very text, so it says nothing about "
                 "how good the model is. Evaluate it on other text, or use --allow-overlap.",
                 code="E_TEST_IN_TRAINING",
             )
+
+
+def check_files_not_trained_on(model: LanguageModel, files: Sequence[Source]) -> None:
+    """Refuse to evaluate a model on files that it was trained on: all of them, or one.
+
+    Standard input and pipes can be read only once, so they are not looked at.
+
+    Raises:
+        UsageError: ``E_TEST_IN_TRAINING``, naming the file.
+        InputFileError: if a file cannot be read.
+    """
+    if not model.corpora:
+        return
+    known = [file for file in files if can_be_read_twice(file)]
+    groups: list[Sequence[Source]] = [[file] for file in known]
+    if 1 < len(known) == len(files):  # several files of one training have one checksum
+        groups.append(known)
+    _check_not_among(
+        {record.sha256 for record in model.corpora},
+        ((" ".join(map(source_name, group)), _sha256_of(group)) for group in groups),
+    )
+
+
+def _sha256_of(files: Sequence[Source]) -> str:
+    """Return the checksum of some files, as the fingerprint of a corpus has it."""
+    digest = hashlib.sha256()
+    for file in files:
+        for _ in hashed_blocks(file, digest):
+            pass
+    return digest.hexdigest()
 
 
 def check_apart(

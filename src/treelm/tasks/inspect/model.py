@@ -6,7 +6,7 @@ from pathlib import Path
 
 from treelm.corpus.files import Source
 from treelm.models.registry import from_folder
-from treelm.store.folder import ModelFolder, open_folder
+from treelm.store.folder import ModelFolder, read_folder
 from treelm.store.manifest import MANIFEST
 
 
@@ -28,9 +28,8 @@ def inspect_model(path: Source, *, verify: bool = False) -> dict[str, object]:
     Raises:
         ModelFileError: if it is damaged.
     """
-    folder = open_folder(Path(path), verify=verify)
     checked = "manifest, sizes, tables" + (", checksums" if verify else "")
-    return {**_describe(folder), "checked": checked}
+    return {**read_folder(Path(path), _describe, verify=verify), "checked": checked}
 
 
 def _describe(folder: ModelFolder) -> dict[str, object]:
