@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treelm.corpus.brackets import read_trees
+from treelm.corpus.brackets import EVALUATION_OPTIONS, read_trees
 from treelm.grammar.k_best import KBest, text_of
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.pcfg.grammar_model import GrammarModel
@@ -142,7 +142,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.core is not None:
         os.sched_setaffinity(0, {arguments.core})
-    gold = list(islice(read_trees(arguments.gold), arguments.limit))
+    gold = list(islice(read_trees(arguments.gold, EVALUATION_OPTIONS), arguments.limit))
     model = load(arguments.model)
     assert isinstance(model, GrammarModel)
     with tempfile.TemporaryDirectory() as name:

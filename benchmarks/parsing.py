@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from treelm.corpus.brackets import read_trees
+from treelm.corpus.brackets import EVALUATION_OPTIONS, read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.grammar.binary_trees import build_binary_trees
 from treelm.grammar.latent_trees import LatentTrees
@@ -94,7 +94,8 @@ def train_berkeley(jar: Path, train: Path, work: Path, cycles: int) -> float | N
 
 def accuracy(gold: Path, guess: Path) -> float:
     """Return labelled F1 in per cent."""
-    return 100 * evaluate_parses(read_trees(gold), read_trees(guess)).labelled_f1
+    right, found = (read_trees(file, EVALUATION_OPTIONS) for file in (gold, guess))
+    return 100 * evaluate_parses(right, found).labelled_f1
 
 
 def parse_ours(

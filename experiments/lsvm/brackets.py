@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from systems import Systems
 
 from published import GT, GX, LATENT_MLE, MLE, TABLE_3
+from treelm.corpus.brackets import EVALUATION_OPTIONS
 from treelm.corpus.corpus import TreeCorpus
 from treelm.models.interface.calibration import Calibration
 from treelm.models.lsvm.config import LatentSvmConfig
@@ -49,8 +50,9 @@ def right_branching(words: Sequence[str]) -> Tree:
     return Tree("ROOT", [tree])
 
 
-def _gold(corpora: Iterable[TreeCorpus]) -> list[Tree]:
-    return [tree for corpus in corpora for tree in corpus if tree.words]
+def _gold(corpus: TreeCorpus) -> list[Tree]:
+    """Return the trees as evalb reads them, with every phrase that has words."""
+    return [tree for tree in replace(corpus, options=EVALUATION_OPTIONS) if tree.words]
 
 
 def measure_brackets(systems: Systems, names: Sequence[str]) -> list[Brackets]:
@@ -59,7 +61,7 @@ def measure_brackets(systems: Systems, names: Sequence[str]) -> list[Brackets]:
     The short sentences are those of the whole treebank, the others those of its test part.
     """
     profile = load_profile("english")
-    parts = {part: _gold([systems.treebank(part)]) for part in ("train", "dev", "test")}
+    parts = {part: _gold(systems.treebank(part)) for part in ("train", "dev", "test")}
     short = [
         tree
         for part in parts.values()

@@ -112,6 +112,7 @@ const Recipes& recipes() {
       recipe.lowest_verb_label = false;
     });
     add([](TreeRecipe& recipe) { recipe.strip = recipe.unescape = false; });
+    add([](TreeRecipe& recipe) { recipe.simplify = false; });
     add([](TreeRecipe& recipe) { recipe.max_depth = 4; });
     add([](TreeRecipe& recipe) { recipe.normalize_root = false; });
     return made;

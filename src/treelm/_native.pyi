@@ -507,6 +507,7 @@ class TreeRecipe:
         profile: Profile,
         *,
         strip: bool,
+        simplify: bool,
         unescape: bool,
         normalize_root: bool,
         max_depth: int,

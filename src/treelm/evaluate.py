@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from treelm.corpus.brackets import ReadOptions, read_trees
+from treelm.corpus.brackets import EVALUATION_OPTIONS, read_trees
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import Source
 from treelm.errors import CorpusFormatError
@@ -88,9 +88,13 @@ def parses(
     from treelm.tasks.evaluate.parse_files import evaluate_parse_files
 
     if isinstance(gold, (str, os.PathLike)) and isinstance(test, (str, os.PathLike)):
-        return evaluate_parse_files(gold, test, ReadOptions(), threads=threads).accuracy
-    right = list(read_trees(gold) if isinstance(gold, (str, os.PathLike)) else gold)
-    found = list(read_trees(test) if isinstance(test, (str, os.PathLike)) else test)
+        return evaluate_parse_files(gold, test, EVALUATION_OPTIONS, threads=threads).accuracy
+    right = list(
+        read_trees(gold, EVALUATION_OPTIONS) if isinstance(gold, (str, os.PathLike)) else gold
+    )
+    found = list(
+        read_trees(test, EVALUATION_OPTIONS) if isinstance(test, (str, os.PathLike)) else test
+    )
     _check_pairs("trees", len(right), len(found))
     return evaluate_parses(right, found)
 

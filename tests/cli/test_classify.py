@@ -49,7 +49,7 @@ def test_labels_margins_and_probabilities(folder: Path) -> None:
     assert len(rows) == 10
     for label, margin, probability in rows:
         assert label == ("good" if float(margin) > 0 else "bad")
-        assert 0 <= float(probability) <= 1
+        assert (float(probability) > 0.5) == (label == "good")
 
 
 def test_decisions_are_drawn(folder: Path, tmp_path: Path) -> None:

@@ -296,3 +296,67 @@ def test_evaluate_parses_rounds_must_be_positive(tmp_path: Path) -> None:
     for option in (("--intervals",), ("--against", "gold")):
         done = treelm("evaluate", "parses", "gold", "gold", *option, "--rounds", "0", cwd=tmp_path)
         assert_refused(done, 2, "rounds")
+
+
+EVALB_TABLE = """\
+  Sent.                        Matched  Bracket   Cross        Correct Tag
+ ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy
+============================================================================
+   1    2    0   75.00 100.00     3      4    3      0      2     2   100.00
+   2    4    0   50.00  50.00     1      2    2      1      3     2    66.67
+   3    1    1    0.00   0.00     0      0    0      0      0     0     0.00
+   4    1    2    0.00   0.00     0      0    0      0      0     0     0.00
+============================================================================
+                 66.67  80.00      4     6     5      1      5     4    80.00
+=== Summary ===
+
+-- All --
+Number of sentence        =      4
+Number of Error sentence  =      1
+Number of Skip  sentence  =      1
+Number of Valid sentence  =      2
+Bracketing Recall         =  66.67
+Bracketing Precision      =  80.00
+Bracketing FMeasure       =  72.73
+Complete match            =   0.00
+Average crossing          =   0.50
+No crossing               =  50.00
+2 or less crossing        = 100.00
+Tagging accuracy          =  80.00
+
+-- len<=40 --
+"""
+
+
+def test_evaluate_parses_evalb_table(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(
+        "(TOP (S (NP (NP (NN rain)) (SBAR (-NONE- 0))) (VP (VBD fell))))\n"
+        "(TOP (S (A (X a) (X b)) (X c) (. .)))\n"
+        "(TOP (S (X a)))\n(TOP (S (X a)))\n"
+    )
+    (tmp_path / "system").write_text(
+        "(TOP (S (NP (NN rain)) (VP (VBD fell))))\n"
+        "(TOP (S (X a) (A (Y b) (X c) (. .))))\n"
+        "(TOP (S (X b)))\n\n"
+    )
+    arguments = ("evaluate", "parses", "gold", "system", "--evalb")
+    done = treelm(*arguments, cwd=tmp_path)
+    shown = assert_fine(done, None).decode()
+    assert shown.startswith(EVALB_TABLE)
+    # All sentences are short, so that both summaries are the same.
+    head, short = shown.split("-- len<=40 --\n")
+    assert head.split("-- All --\n")[1].strip() == short.strip()
+    assert b"sentence 3 left out" in done.stderr
+    record = json.loads(assert_fine(treelm(*arguments, "--json", cwd=tmp_path), None))
+    assert record["all"] == record["at_most_40"]
+    assert (record["all"]["errors"], record["all"]["average_crossing"]) == (1, 0.5)
+    assert [row["status"] for row in record["per_sentence"]] == [
+        *("valid", "valid", "error", "skipped")
+    ]
+
+
+def test_evaluate_parses_evalb_stands_alone(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text(GOLD)
+    for other in (("--by-label",), ("--intervals",), ("--against", "gold")):
+        done = treelm("evaluate", "parses", "gold", "gold", "--evalb", *other, cwd=tmp_path)
+        assert_refused(done, 2, "--evalb cannot be combined")

@@ -31,7 +31,10 @@ def test_parse_writes_one_tree_a_line(folder: Path) -> None:
 def test_parse_writes_blocks_of_the_best_trees(folder: Path) -> None:
     text = b"The old ferry left .\n\nfrumious\n"
     best = assert_fine(treelm("parse", "-m", folder, stdin=text)).decode().splitlines()
-    out = assert_fine(treelm("parse", "-m", folder, "-k", "20", stdin=text)).decode()
+    done = treelm("parse", "-m", folder, "-k", "20", stdin=text)
+    out = assert_fine(done, None).decode()
+    assert done.stderr.count(b"\n") == 1
+    assert b"the score of a tree is the natural logarithm of the product of the exp" in done.stderr
     blocks = out.split("\n\n")
     assert len(blocks) == 3
     assert blocks[1].startswith("\n")
@@ -42,7 +45,7 @@ def test_parse_writes_blocks_of_the_best_trees(folder: Path) -> None:
         scores = [float(row[0]) for row in rows]
         assert scores == sorted(scores, reverse=True)
     for option in ("--line-buffered", "--threads=2"):
-        again = treelm("parse", "-m", folder, "-k", "20", option, stdin=text)
+        again = treelm("parse", "-m", folder, "-k", "20", "-q", option, stdin=text)
         assert assert_fine(again).decode() == out
 
 

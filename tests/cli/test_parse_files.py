@@ -36,7 +36,7 @@ def test_files_of_parses_are_written_as_text_again(
     done = treelm("parse", "-m", folder, "-k", "20", "-o", path, text, "--limit", "60")
     assert_fine(done, None)
     assert b"parses of 60 sentences" in done.stderr
-    blocks = treelm("parse", "-m", folder, "-k", "20", text, "--limit", "60")
+    blocks = treelm("parse", "-m", folder, "-k", "20", "-q", text, "--limit", "60")
     assert assert_fine(treelm("parse", "--from", path, "-k", "20")) == assert_fine(blocks)
     best = treelm("parse", "-m", folder, text, "--limit", "50")
     assert assert_fine(treelm("parse", "--from", path, "--limit", "50")) == assert_fine(best)

@@ -51,6 +51,13 @@ def test_sentences_are_scored_exactly_or_by_bounds(latent: Path) -> None:
     assert float(done.stdout.split()[0]) > exact[0] + math.log(0.5) - 0.1
 
 
+def test_scores_of_a_lexicon_that_does_not_sum_to_one_are_named(tmp_path: Path) -> None:
+    train("pcfg", sample_corpus(), lexicon="berkeley").save(tmp_path / "model")
+    done = treelm("score", "-m", tmp_path / "model", stdin=SENTENCES)
+    assert b"these scores are not probabilities that sum to 1" in done.stderr
+    assert float(assert_fine(done, None).split()[0]) < 0
+
+
 def test_trees_are_scored(pcfg: Path, sample_file: Path, tmp_path: Path) -> None:
     model = load(pcfg)
     assert isinstance(model, PcfgModel)
@@ -67,7 +74,7 @@ def test_trees_are_scored(pcfg: Path, sample_file: Path, tmp_path: Path) -> None
 
 def test_k_best_lists_are_summed(pcfg: Path, tmp_path: Path) -> None:
     lists = tmp_path / "lists.gz"
-    done = treelm("parse", "-m", pcfg, "-k", "5", "-o", lists, stdin=SENTENCES)
+    done = treelm("parse", "-m", pcfg, "-k", "5", "-q", "-o", lists, stdin=SENTENCES)
     assert assert_fine(done) == b""
     model = load(pcfg)
     assert isinstance(model, PcfgModel)

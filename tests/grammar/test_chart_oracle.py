@@ -92,7 +92,7 @@ def test_max_rule_trees_are_the_best(decoding: str, pair: Pair, words: list[str]
     assert parse is not None
     assert parse.score == pytest.approx(best, rel=1e-4, abs=1e-4)
     total = math.log(math.fsum(weight for weight, _ in found))
-    assert parse.log_prob == pytest.approx(total, rel=1e-5, abs=1e-5)
+    assert parse.sentence_log_prob == pytest.approx(total, rel=1e-5, abs=1e-5)
     assert str(parse.tree) in {str(tree_of(pair[0], tree, words)) for tree in trees}
 
 
@@ -106,4 +106,4 @@ def test_pruning_never_raises_a_probability(pair: Pair, words: list[str]) -> Non
         assert parse.tree.words == tuple(words)
         assert parse.is_fallback == bool(np.isneginf(exact))
         if not parse.is_fallback:
-            assert parse.log_prob <= exact + 1e-5 * max(1.0, abs(exact))
+            assert parse.sentence_log_prob <= exact + 1e-5 * max(1.0, abs(exact))

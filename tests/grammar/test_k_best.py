@@ -103,7 +103,7 @@ def test_the_first_tree_is_the_best(decoding: str, pair: Pair, words: list[str])
     best, found = parser.parse([words])[0], KBestParser(parser).parse([words], 10)[0]
     assert best is not None
     assert found is not None
-    assert (best.status, best.score, best.log_prob) == (
+    assert (best.status, best.score, best.sentence_log_prob) == (
         found.status,
         found[0].score,
         found.log_prob,

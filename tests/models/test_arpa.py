@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError, TreelmWarning
-from treelm.models.ngram.arpa import read_arpa, write_arpa
+from treelm.models.interface.model import Task
+from treelm.models.ngram.arpa import probability_sums, read_arpa, write_arpa
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
+from treelm.models.registry import load
 
 TEXT = "the dog barks\nthe cat sleeps\na dog sleeps\nthe dog sleeps\n"
 
@@ -121,6 +124,41 @@ def test_a_model_without_unknown_word_gives_it_no_probability(tmp_path: Path) ->
     model = read_arpa(path)
     assert model.vocabulary.symbols == ("<unk>", "the", "dog", "barks")
     assert model.score("the cat").log_prob == -math.inf
+
+
+def test_probabilities_that_do_not_sum_to_one_are_marked(model: NgramModel, tmp_path: Path) -> None:
+    path = tmp_path / "model.arpa"
+    write_arpa(model, path)
+    again = read_arpa(path)
+    assert again.info.normalized
+    assert again.config.sums == pytest.approx((1, 1), abs=1e-5)
+    assert again.notes() == ()
+    assert again.perplexity(["the dog barks"]).perplexity > 1
+    # After "dog" the words and the end have 10^-0.5 + 10^-0.7 + 10^-0.9 + 10^-0.6, times 10^-0.1.
+    path.write_text(PRUNED)
+    pruned = read_arpa(path)
+    after_dog = sum(10 ** -(place / 10 + 0.1) for place in (5, 7, 9, 6))
+    assert pruned.config.sums is not None
+    assert pruned.config.sums[0] <= after_dog <= pruned.config.sums[1]
+    pruned.save(tmp_path / "model")
+    for each in (pruned, load(tmp_path / "model")):
+        assert not each.info.normalized
+        assert each.can(Task.PERPLEXITY)
+        (note,) = each.notes()
+        assert "not to 1" in note
+        with pytest.warns(TreelmWarning, match="do not sum to 1"):
+            assert each.perplexity(["the dog barks"]).perplexity > 1
+
+
+def test_sums_are_checked_in_a_bounded_number_of_contexts(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"w{n} w{n % 7} w{n % 11}\n" for n in range(1500)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        large = train_ngram(TextCorpus((text,)), NgramConfig(order=3))
+    sums = probability_sums(large)
+    assert 150 <= len(sums) <= 200
+    assert sums == pytest.approx([1.0] * len(sums), abs=1e-5)
 
 
 def test_signatures_are_lost_with_a_warning(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_hhmm_score_of_a_tree_is_that_of_the_grammar() -> None:
     (parse,) = model.parse("the dog near the cat saw the cat")
     probability = 0.25 * 0.75**3 * 0.75 * 0.5**3  # NP -> NP PP, three D N, VP -> V NP, three nouns
     assert parse.score == pytest.approx(math.log(probability / model.tables.fitting_share))
-    assert parse.score == pytest.approx(parse.log_prob)
+    assert parse.score == pytest.approx(parse.sentence_log_prob)
 
 
 def test_hhmm_unknown_words_have_a_count_of_open_tags() -> None:

@@ -121,6 +121,25 @@ def test_threads_do_not_matter(model: PcfgModel, sample_file: Path) -> None:
     assert [score.log_prob for score in model.score_many(sentences, threads=3)] == scores
 
 
+@pytest.mark.parametrize("decoding", ["max_rule_product", "viterbi"])
+def test_each_tree_has_its_own_probability_beside_that_of_the_words(
+    sample_file: Path, decoding: str
+) -> None:
+    model = trained(sample_file, decoding=decoding, vertical_order=2)
+    words = next(tree.words for tree in read_trees(sample_file) if 6 <= len(tree.words) <= 8)
+    found = model.parse(words, 10)
+    assert len(found) > 3
+    own = [each.tree_log_prob for each in found]
+    assert own == model.tree_log_probs([each.tree for each in found]).tolist()
+    assert len(set(own)) > 1
+    assert len({each.sentence_log_prob for each in found}) == 1
+    # The trees are some of those that the probability of the sentence sums over.
+    assert np.logaddexp.reduce(own) <= model.score(words).log_prob + 1e-9
+    if decoding == "viterbi":
+        assert own == pytest.approx([each.score for each in found], abs=1e-4)
+        assert own == sorted(own, reverse=True)
+
+
 def test_pruning_is_a_matter_of_speed(model: PcfgModel, sample_file: Path) -> None:
     sentences = [tree.words for tree in read_trees(sample_file)][:40]
     everything = model.parse_many(sentences, options=ParserOptions(pruning="none"))
@@ -131,8 +150,8 @@ def test_pruning_is_a_matter_of_speed(model: PcfgModel, sample_file: Path) -> No
         for parse, whole, log_prob in zip(parses, everything, exact, strict=True):
             assert parse is not None
             assert whole is not None
-            assert whole.log_prob == pytest.approx(log_prob, rel=1e-6)
-            assert parse.log_prob <= log_prob + 1e-4
+            assert whole.sentence_log_prob == pytest.approx(log_prob, rel=1e-6)
+            assert parse.sentence_log_prob <= log_prob + 1e-4
             same += parse.tree == whole.tree
         assert same >= 38
 

@@ -25,6 +25,7 @@ from treelm.tasks.evaluate.pair_accuracy import (
     pair_accuracy,
 )
 from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.significance import sign_test
 from treelm.tasks.evaluate.slr import score_sentences, score_text, slr_scores
 
 INF = math.inf
@@ -126,7 +127,25 @@ def test_accuracy_counts_pairs(scores: list[tuple[float, float]]) -> None:
     assert half.accuracy == pytest.approx((wins + ties / 2) / len(scores))
     turned = pair_accuracy(bad, good, seed=1, rounds=100)
     assert turned.accuracy == pytest.approx(1 - (wins + ties) / len(scores))
-    assert turned.p_value == found.p_value
+    assert pair_accuracy(bad, good, seed=1, half_ties=True, rounds=100).p_value == half.p_value
+    losses = len(scores) - wins - ties
+    assert found.p_value == sign_test(wins, losses + ties, alternative="two-sided")
+    assert turned.p_value == sign_test(losses, wins + ties, alternative="two-sided")
+
+
+def test_interval_and_p_value_count_ties_alike() -> None:
+    """60 of 110 pairs are decided for the good sentence, 30 for the bad one, 20 are ties."""
+    good, bad = np.repeat([1.0, 0.0, 0.0], [60, 30, 20]), np.repeat([0.0, 1.0, 0.0], [60, 30, 20])
+    wrong = pair_accuracy(good, bad, seed=1)
+    assert (wrong.accuracy, wrong.ties, wrong.ties_count) == (60 / 110, 20, "wrong")
+    # An interval that contains one half goes with a p-value above .05, and the other way round.
+    assert wrong.interval.low < 0.5 < wrong.interval.high
+    assert wrong.p_value == pytest.approx(0.390927, abs=1e-6)  # 2 P(X <= 50), X of 110 tosses
+    half = pair_accuracy(good, bad, seed=1, half_ties=True)
+    assert (half.accuracy, half.ties_count) == (70 / 110, "half")
+    assert half.interval.low > 0.5
+    assert half.p_value == pytest.approx(0.005447, abs=1e-6)  # 2 P(X <= 40)
+    assert half.to_record()["ties_count"] == "half"
 
 
 def test_impossible_sentences_lose_and_tie() -> None:

@@ -124,12 +124,13 @@ void bind_recipe(nb::module_& module) {
   nb::class_<TreeRecipe>(module, "TreeRecipe")
       .def(
           "__init__",
-          [](TreeRecipe* self, std::shared_ptr<Profile> profile, bool strip, bool unescape, bool normalize_root,
-             std::uint32_t max_depth, std::uint32_t treelet, bool lowest_verb_label,
+          [](TreeRecipe* self, std::shared_ptr<Profile> profile, bool strip, bool simplify, bool unescape,
+             bool normalize_root, std::uint32_t max_depth, std::uint32_t treelet, bool lowest_verb_label,
              const std::vector<std::string>& temporal_words) {
             TreeRecipe made;
             made.profile = std::move(profile);
             made.strip = strip;
+            made.simplify = simplify;
             made.unescape = unescape;
             made.normalize_root = normalize_root;
             made.max_depth = max_depth;
@@ -138,8 +139,9 @@ void bind_recipe(nb::module_& module) {
             for (const std::string& word : temporal_words) made.temporal_words.intern(word);
             new (self) TreeRecipe(std::move(made));
           },
-          nb::arg("profile"), nb::kw_only(), nb::arg("strip"), nb::arg("unescape"), nb::arg("normalize_root"),
-          nb::arg("max_depth"), nb::arg("treelet"), nb::arg("lowest_verb_label"), nb::arg("temporal_words"))
+          nb::arg("profile"), nb::kw_only(), nb::arg("strip"), nb::arg("simplify"), nb::arg("unescape"),
+          nb::arg("normalize_root"), nb::arg("max_depth"), nb::arg("treelet"), nb::arg("lowest_verb_label"),
+          nb::arg("temporal_words"))
       .def(
           "apply",
           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {

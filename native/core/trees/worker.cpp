@@ -136,7 +136,7 @@ PackedTrees TreeWorker::process(const PackedTrees& trees) {
 // Cleans, transforms and packs the scratch tree; false if nothing is left of it.
 bool TreeWorker::finish_tree(PackedTrees& out) {
   if (recipe_->strip) {
-    clean(true);
+    clean(recipe_->simplify, recipe_->simplify);
     if (tree_.nodes[root_].dead) {
       ++out.dropped;
       return false;

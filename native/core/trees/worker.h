@@ -21,7 +21,8 @@ struct TreeRecipe {
   std::shared_ptr<const Profile> profile;
 
   // reading
-  bool strip = true;           // cut labels, drop empty elements and drop_tags, flatten, collapse X -> X
+  bool strip = true;           // cut labels, drop empty elements and drop_tags
+  bool simplify = true;        // with strip: flatten, collapse X -> X
   bool unescape = true;        // \/ and \* in words
   bool normalize_root = true;  // one node ROOT on top
   std::uint32_t max_depth = 1000;
@@ -93,7 +94,7 @@ class TreeWorker {
   void settle_root(bool labelled);
 
   // worker_cleaning.cpp
-  void clean(bool collapse);
+  void clean(bool flatten, bool collapse);
 
   // worker_heads.cpp
   std::uint32_t head_of(std::uint32_t node);

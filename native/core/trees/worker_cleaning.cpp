@@ -3,9 +3,9 @@
 
 namespace treelm {
 
-void TreeWorker::clean(bool collapse) {
+void TreeWorker::clean(bool flatten, bool collapse) {
   auto& nodes = tree_.nodes;
-  const bool rooted = nodes[root_].base == profile_.root();
+  const bool rooted = flatten && nodes[root_].base == profile_.root();
   for (std::uint32_t child = rooted ? nodes[root_].first : none; child != none; child = nodes[child].next)
     if ((nodes[child].flags & is_flattened) && tree_.is_phrase(child))
       set_base(nodes[child], profile_.name_below_root(nodes[child].base));
@@ -19,7 +19,7 @@ void TreeWorker::clean(bool collapse) {
     rewritten_.clear();
     for (std::uint32_t child = node.first; child != none; child = nodes[child].next) {
       if (nodes[child].dead) continue;
-      if ((nodes[child].flags & is_flattened) && tree_.is_phrase(child)) {
+      if (flatten && (nodes[child].flags & is_flattened) && tree_.is_phrase(child)) {
         splice_children_of(child);
       } else {
         rewritten_.push_back(child);

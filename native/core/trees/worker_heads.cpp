@@ -30,7 +30,7 @@ std::vector<TreeWorker::TemporalCount> TreeWorker::count_temporal_heads(const Pa
   loaded_atoms_.assign(trees.atoms.size(), none);
   for (std::size_t tree = 0; tree < trees.tree_count(); ++tree) {
     load(trees, tree);
-    clean(false);
+    clean(true, false);
     if (tree_.nodes[root_].dead) continue;
     find_lexical_heads();
     counts.resize(words_.size());

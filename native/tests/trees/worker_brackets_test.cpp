@@ -189,6 +189,17 @@ TEST("reader: a tree of nothing but empty elements is dropped and counted") {
   CHECK_EQ(trees.line[1], 3);
 }
 
+TEST("reader: without simplify empty elements go and every other node is kept") {
+  TreeRecipe recipe = default_recipe();
+  recipe.simplify = false;
+  const Example examples[] = {
+      {"(S (X (X x)))", "(ROOT (S (X (X x))))\n"},
+      {"(S (NP-SBJ (NP (NN a)) (SBAR (-NONE- 0))))", "(ROOT (S (NP (NP (NN a)))))\n"},
+      {"( (NML (NML-1 (A a)) (CODE c)) )", "(ROOT (NML (NML (A a))))\n"},
+  };
+  for (const Example& e : examples) CHECK_EQ(echo(recipe, e.in), e.out);
+}
+
 TEST("reader: without strip every label and node is kept") {
   const char* const text = "(ROOT (S (NP-SBJ=1 (-NONE- *)) (NML (X (X|y x))) (CODE c)))\n";
   CHECK_EQ(echo(verbatim_recipe(), text), text);

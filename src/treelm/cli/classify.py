@@ -20,6 +20,7 @@ from treelm.cli.options import (
 )
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
+from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.scores import Decision
 from treelm.models.registry import load
 from treelm.tasks.classify import as_classifier, classify_lines, draw_decisions
@@ -45,16 +46,20 @@ def classify(
 ) -> None:
     """Tell good sentences from bad ones: label, margin and probability of good, tab-separated.
 
-    A blank line gives a blank line. A sentence that the model cannot analyse is bad, with the
-    margin -inf.
+    The label is good for a margin above 0, where the probability is above 0.5. A blank line gives a
+    blank line. A sentence that the model cannot analyse is bad, with the margin -inf.
 
     Args:
         parser: Classifiers by features of trees: a model folder that parses, or a file of parses.
         explain: SVG file to write: the trees behind the first 50 decisions, each production with
             its weight in colour. For latent SVMs and classifiers by rules.
     """
-    del common
     loaded = as_classifier(load(model), parser)
+    if isinstance(loaded, Classifier) and not loaded.calibration.is_calibrated:
+        common.note(
+            f"{model}: the model could not be calibrated; its probabilities are all 0.5. Only "
+            "labels and margins say something."
+        )
     shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:

@@ -10,6 +10,7 @@ from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
 from treelm.cli.model_options import ModelPath, OptionalModelPath, ScoringOptions, SearchOptions
 from treelm.cli.options import (
+    SHOWN_PROBLEMS,
     AsJson,
     CommonOptions,
     File,
@@ -25,7 +26,7 @@ from treelm.cli.options import (
     note_problems,
 )
 from treelm.cli.oracle_scores import oracle
-from treelm.cli.parse_scores import write_parse_accuracy
+from treelm.cli.parse_scores import write_evalb, write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.score_files import read_scores, write_outcomes
@@ -48,7 +49,7 @@ from treelm.tasks.evaluate.pair_accuracy import (
 from treelm.tasks.evaluate.pair_files import Tokenizing, read_json_pairs, read_pair_files
 from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
 from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
-from treelm.tasks.evaluate.parse_files import evaluate_systems
+from treelm.tasks.evaluate.parse_files import evaluate_evalb, evaluate_systems
 from treelm.tasks.evaluate.parse_intervals import parse_intervals
 from treelm.tasks.evaluate.resampling import ROUNDS
 from treelm.tasks.evaluate.slr import Measure
@@ -85,6 +86,7 @@ def parses(
     by_length: bool = False,
     intervals: bool = False,
     against: File | None = None,
+    evalb: bool = False,
     rounds: Rounds = ROUNDS,
     seed: Seed = 0,
     json: AsJson = False,
@@ -104,8 +106,28 @@ def parses(
             words.
         intervals: Also write 95 % confidence intervals, by bootstrap over sentences.
         against: File of another parser's trees: also test the difference in F1 (paired bootstrap).
+        evalb: Write the table and the summaries of the program evalb instead, crossing brackets
+            included. Sentences whose words differ are counted as errors and left out, those without
+            a parse as skipped.
         seed: Seed of the random numbers for --intervals and --against.
     """
+    if evalb:
+        if by_label or by_length or intervals or against is not None:
+            raise UsageError(
+                "--evalb cannot be combined with --by-label, --by-length, --intervals or --against."
+            )
+        scores = evaluate_evalb(
+            gold,
+            system,
+            trees.read_options(),
+            on_error=trees.on_error,
+            threads=trees.thread_count,
+        )
+        errors = [row for row in scores.sentences if row.reason]
+        for row in errors if common.verbose else errors[:SHOWN_PROBLEMS]:
+            common.note(f"sentence {row.number} left out: {row.reason}")
+        write_evalb(scores, as_json=json)
+        return
     found = evaluate_systems(
         gold,
         [system] if against is None else [system, against],
@@ -196,14 +218,15 @@ def pairs(
 ) -> None:
     """Measure how often a model prefers the good sentence of a pair.
 
-    Without a model the two files are score files. Ties count as wrong.
+    Without a model the two files are score files. Ties count as wrong in accuracy, interval and
+    p value.
 
     Args:
         files: File of the good sentences, and file of the bad ones in the same order.
         blimp: File of JSON lines with the keys of BLiMP, instead of two files.
         slr: Compare syntactic log-odds ratios instead of log probabilities.
         tokenize: Whether sentences are raw text; auto: those of --blimp are.
-        half_ties: Count a tie as half right.
+        half_ties: Count a tie as half right, in accuracy, interval and p value.
         drop_identical: Leave out pairs whose sentences are the same.
     """
     del common

@@ -34,7 +34,7 @@ T = TypeVar("T")
 #: Malformed trees are left out and reported; above this share the command fails.
 TOLERATED_FAILURES = 0.01
 
-_SHOWN_PROBLEMS = 5
+SHOWN_PROBLEMS = 5
 
 
 def _refuse_options(_: object, value: object) -> None:
@@ -253,7 +253,7 @@ class MeasureOptions(ThreadOptions):
 
 def note_problems(problems: Sequence[Problem], what: str, common: CommonOptions) -> None:
     """Say what is wrong with some trees: a few of them, or with --verbose all."""
-    shown = len(problems) if common.verbose else _SHOWN_PROBLEMS
+    shown = len(problems) if common.verbose else SHOWN_PROBLEMS
     for problem in problems[:shown]:
         common.note(f"{what}: {problem.message}" if what else problem.message)
     if len(problems) > shown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -43,9 +44,9 @@ def oracle(
     """
     lengths = sorted(set(k or LENGTHS))
     report = ReadReport()
-    options = reading.read_options()
+    options = replace(reading.read_options(), simplify=False)
     right = read_trees(gold, options, on_error="raise", report=report, threads=reading.thread_count)
-    scores = evaluate_oracle(right, read_k_best(k_best), lengths, reading.profile)
+    scores = evaluate_oracle(right, read_k_best(k_best, options), lengths, reading.profile)
     settle_reading(report, common, gold)
     record = {
         "sentences": scores.sentences,

@@ -15,7 +15,7 @@ from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import text_of
-from treelm.grammar.parser_options import Pruning
+from treelm.grammar.parser_options import SCORES_OF_TREES, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.registry import load
 from treelm.tasks.parse import ParsedBatch, parse_batches, parser_options
@@ -92,7 +92,9 @@ def parse(
 
     A blank line gives a blank line. A sentence for which the grammar has no tree gets a flat one,
     and a warning with its line. With -k, each sentence gives a block: lines of a score, a tab and a
-    tree, the best first, all different; a blank line ends the block.
+    tree, the best first, all different; a blank line ends the block. The score is what the grammar
+    maximizes (--decoding when it was trained), which standard error names, not the probability of
+    the tree; `treelm score --trees` gives that.
 
     With `-o FILE.forest`, trees and scores go into a compressed file, a batch of sentences at a
     time. If the program is interrupted, the same command resumes where it stopped. `--from
@@ -132,6 +134,8 @@ def parse(
         )
         _note_done(done, source_name(output), common)
         return
+    if k > 1:
+        common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:
         for file, lines in sources:

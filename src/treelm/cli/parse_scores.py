@@ -7,13 +7,81 @@ from collections.abc import Mapping, Sequence
 
 from treelm.cli.terminal import write_record, write_table
 from treelm.tasks.evaluate.comparison import Comparison
+from treelm.tasks.evaluate.evalb import CUTOFF, EvalbSentence, EvalbSummary, percent
 from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy
 from treelm.tasks.evaluate.parse_breakdown import LabelScore, LengthScore
+from treelm.tasks.evaluate.parse_files import EvalbFileScores
 from treelm.tasks.evaluate.parse_intervals import SHARES
 from treelm.tasks.evaluate.resampling import Interval
 
 _LABEL_COLUMNS = ("label", "gold", "guessed", "matched", "precision", "recall", "f1")
 _LENGTH_COLUMNS = ("words", "sentences", "precision", "recall", "f1", "exact_match")
+_EVALB_HEAD = """\
+  Sent.                        Matched  Bracket   Cross        Correct Tag
+ ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy
+"""
+_EVALB_RULE = "=" * 76 + "\n"
+
+
+def write_evalb(scores: EvalbFileScores, *, as_json: bool) -> None:
+    """Write evalb's table and summaries, character by character as evalb does; or JSON."""
+    if as_json:
+        record = {
+            "all": scores.all.to_record(),
+            f"at_most_{CUTOFF}": scores.short.to_record(),
+            "per_sentence": [row.to_record() for row in scores.sentences],
+            "signature": scores.signature,
+        }
+        write_record(record, as_json=True)
+        return
+    write = sys.stdout.write
+    write(_EVALB_HEAD + _EVALB_RULE)
+    for row in scores.sentences:
+        write(_evalb_row(row))
+    write(_EVALB_RULE + _evalb_total(scores) + "=== Summary ===\n")
+    write(_evalb_summary("All", scores.all) + _evalb_summary(f"len<={CUTOFF}", scores.short))
+
+
+def _evalb_row(row: EvalbSentence) -> str:
+    return (
+        f"{row.number:4d}  {row.length:3d}    {row.status:d}  "
+        f"{percent(row.matched, row.gold):6.2f} {percent(row.matched, row.guessed):6.2f}   "
+        f"{row.matched:3d}    {row.gold:3d}  {row.guessed:3d}    {row.crossing:3d}   "
+        f"{row.words:4d}  {row.correct_tags:4d}   {percent(row.correct_tags, row.words):6.2f}\n"
+    )
+
+
+def _evalb_total(scores: EvalbFileScores) -> str:
+    rows = scores.sentences
+    matched, gold, guessed, crossing, words, tags = (
+        sum(getattr(row, name) for row in rows)
+        for name in ("matched", "gold", "guessed", "crossing", "words", "correct_tags")
+    )
+    brackets = (
+        f"{'':16}{scores.all.recall:6.2f} {scores.all.precision:6.2f} "
+        f"{matched:6d} {gold:5d} {guessed:5d}  {crossing:5d}"
+        if gold and guessed
+        else ""
+    )
+    return f"{brackets}  {words:5d} {tags:5d}   {scores.all.tagging_accuracy:6.2f}\n"
+
+
+def _evalb_summary(name: str, found: EvalbSummary) -> str:
+    return (
+        f"\n-- {name} --\n"
+        f"Number of sentence        = {found.sentences:6d}\n"
+        f"Number of Error sentence  = {found.errors:6d}\n"
+        f"Number of Skip  sentence  = {found.skipped:6d}\n"
+        f"Number of Valid sentence  = {found.valid:6d}\n"
+        f"Bracketing Recall         = {found.recall:6.2f}\n"
+        f"Bracketing Precision      = {found.precision:6.2f}\n"
+        f"Bracketing FMeasure       = {found.f1:6.2f}\n"
+        f"Complete match            = {found.complete_match:6.2f}\n"
+        f"Average crossing          = {found.average_crossing:6.2f}\n"
+        f"No crossing               = {found.no_crossing:6.2f}\n"
+        f"2 or less crossing        = {found.two_or_less_crossing:6.2f}\n"
+        f"Tagging accuracy          = {found.tagging_accuracy:6.2f}\n"
+    )
 
 
 def write_parse_accuracy(

@@ -114,6 +114,11 @@ def score(
     loaded = search.apply(scoring.model(model))
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
+    elif not loaded.info.normalized:
+        common.note(
+            "these scores are not probabilities that sum to 1; compare them only with others of "
+            "this model."
+        )
     sources = files or ["-"]
     if sentences.is_whole_file:
         if sentences.no_eos or line_buffered or text.limit is not None or len(sources) > 1:

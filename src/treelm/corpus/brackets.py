@@ -109,8 +109,10 @@ class ReadOptions:
 
     Args:
         profile: Language profile: which tags are empty or dropped, which labels are flattened.
-        strip: Cut labels at function tags, remove empty elements and dropped tags, flatten,
-            collapse ``X -> X``; False keeps every label whole and every node.
+        strip: Cut labels at function tags, remove empty elements and dropped tags; False keeps
+            every label whole and every node.
+        simplify: With `strip`, also splice in the phrases that the profile flattens and collapse
+            ``X -> X``; False keeps these phrases, which evalb counts.
         unescape: Read ``\/`` as ``/`` and ``\*`` as ``*``.
         normalize_root: Put one node ``ROOT`` on top of every tree.
         max_depth: Deepest nesting accepted.
@@ -118,6 +120,7 @@ class ReadOptions:
 
     profile: ProfileSource = "english"
     strip: bool = True
+    simplify: bool = True
     unescape: bool = True
     normalize_root: bool = True
     max_depth: int = 1000
@@ -135,6 +138,7 @@ class ReadOptions:
         return _native.TreeRecipe(
             load_profile(self.profile).native,
             strip=self.strip,
+            simplify=self.simplify,
             unescape=self.unescape,
             normalize_root=self.normalize_root,
             max_depth=self.max_depth,
@@ -145,6 +149,8 @@ class ReadOptions:
 
 
 DEFAULT_OPTIONS = ReadOptions()
+#: For evaluation: all phrases that have words are kept, in gold trees and parses alike.
+EVALUATION_OPTIONS = ReadOptions(simplify=False)
 #: Everything is kept as written.
 RAW_OPTIONS = ReadOptions(strip=False, unescape=False, normalize_root=False)
 

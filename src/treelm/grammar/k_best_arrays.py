@@ -43,7 +43,7 @@ def k_best_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
         packed.tree_start.astype(np.uint64),
         packed.node_label,
         packed.node_size,
-        trees[0].log_prob if trees else -np.inf,
+        trees[0].sentence_log_prob if trees else -np.inf,
         trees[0].status if trees else ParseStatus.FAILED,
     )
 

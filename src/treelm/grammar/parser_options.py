@@ -13,6 +13,14 @@ from treelm.transforms.transform import check_choice
 Pruning = Literal["fast", "default", "accurate", "none"]
 Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
 
+#: What the scores of trees are, by what was maximized.
+SCORES_OF_TREES: dict[Decoding, str] = {
+    "max_rule_product": "the natural logarithm of the product of the expected numbers of its rules",
+    "max_rule_sum": "the sum of the expected numbers of its rules",
+    "variational": "its natural log probability under the variational approximation",
+    "viterbi": "the natural log probability of its best derivation, words included",
+}
+
 
 class Thresholds(NamedTuple):
     """Pruning thresholds, as natural logarithms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -29,9 +30,13 @@ class ScoredTree(NamedTuple):
     tree: Tree
     score: float
     """Natural logarithm of what the decoding maximizes (for max_rule_sum the sum itself)."""
-    log_prob: float
-    """Natural log probability of the words in the last chart; a lower bound if it was pruned."""
+    sentence_log_prob: float
+    """Natural log probability of the words over all trees of the last chart, so the same for all
+    trees of a sentence; a lower bound if it was pruned."""
     status: ParseStatus = ParseStatus.PARSED
+    tree_log_prob: float = math.nan
+    """Natural log probability of this tree with its words, summed over subcategories; NaN where it
+    was not computed, as in lists of many sentences: `tree_log_probs` of a grammar does it."""
 
     @property
     def is_fallback(self) -> bool:

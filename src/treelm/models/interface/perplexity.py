@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -17,7 +18,7 @@ import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
@@ -88,6 +89,13 @@ def text_perplexity(
         raise UsageError(
             "the perplexity of a text needs several sentences, not one string. Give a list of "
             'sentences, or a file as TextCorpus(("FILE",)).'
+        )
+    if not model.info.normalized:
+        warnings.warn(
+            "the model's probabilities do not sum to 1 over all words (`treelm inspect` shows how "
+            "far they are from it), so its perplexity cannot be compared with that of others.",
+            TreelmWarning,
+            stacklevel=3,
         )
     counts = _Sums()
     skip = oov_mode == "skip"

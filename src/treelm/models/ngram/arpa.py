@@ -17,8 +17,12 @@ from treelm.errors import CorpusFormatError, TreelmWarning
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.estimate import Precision
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.states import State
 from treelm.models.ngram.config import LARGEST_ORDER, NgramConfig
 from treelm.models.ngram.model import NgramModel
+
+#: How many sums of probabilities are checked in a file, and how many terms they may have together.
+_FEWEST_SUMS, _MOST_SUMS, _MOST_TERMS = 8, 200, 20_000_000
 
 
 def read_arpa(source: Source, *, precision: Precision = "single", threads: int = 1) -> NgramModel:
@@ -31,6 +35,8 @@ def read_arpa(source: Source, *, precision: Precision = "single", threads: int =
 
     Raises:
         CorpusFormatError: ``E_ARPA`` with the line if the file is malformed.
+
+    Whether probabilities sum to one is checked in some contexts; `ModelInfo.normalized` says it.
     """
     name = source_name(source)
     reader = _native.ArpaReader()
@@ -54,7 +60,33 @@ def read_arpa(source: Source, *, precision: Precision = "single", threads: int =
     )
     config = NgramConfig(order=order, smoothing="arpa")
     counts = np.zeros(len(words) + 1, dtype=np.uint64)
-    return NgramModel(BackoffTable(native), vocabulary, counts, config)
+    model = NgramModel(BackoffTable(native), vocabulary, counts, config)
+    sums = probability_sums(model)
+    return model.with_sums((min(sums), max(sums)))
+
+
+def probability_sums(model: NgramModel) -> list[float]:
+    """Return the sum of the probabilities of all words and the end in some contexts.
+
+    These are the start of a sentence, single words, and what most probably follows each of them, in
+    a number that keeps the time bounded.
+    """
+    words = model.vocabulary.symbols
+    left = max(_FEWEST_SUMS, min(_MOST_SUMS, _MOST_TERMS // (len(words) + 1)))
+    chosen = range(0, len(words), max(1, len(words) * model.config.order // left))
+    sums = []
+    for first in (None, *chosen):
+        state: State = model.initial()
+        following = first
+        for _ in range(model.config.order):
+            if following is not None:
+                state = model.advance(state, words[following]).state
+            terms = np.exp(model.distribution(state))
+            sums.append(float(terms.sum()))
+            if len(sums) == left or not words:
+                return sums
+            following = int(terms[: len(words)].argmax())
+    return sums
 
 
 def write_arpa(model: NgramModel, target: Source) -> None:

@@ -15,6 +15,8 @@ from treelm.models.interface.reduction import ReductionLoss, Rounding
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
 Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]
 
+#: How far from one the probabilities of an ARPA file may sum; some have only four decimals.
+SUM_TOLERANCE = 0.01
 #: What the columns of a table can hold; far beyond what text can fill.
 LARGEST_ORDER = 31
 
@@ -47,6 +49,9 @@ class NgramConfig(Config):
     """How far values moved when they became codes; set by quantising."""
     loss: ReductionLoss | None = no_option()
     """What pruning and quantising cost on a text; set by training, where it was measured."""
+    sums: tuple[float, float] | None = no_option()
+    """Smallest and largest sum of the probabilities of all words and the end in some contexts; set
+    when an ARPA file is read."""
 
     @field_validator("min_count")
     @classmethod
@@ -66,6 +71,11 @@ class NgramConfig(Config):
         if self.lmplz and self.smoothing not in ("mkn", "arpa"):
             raise ValueError("lmplz uses modified Kneser-Ney; combine it with smoothing mkn only")
         return self
+
+    @property
+    def normalized(self) -> bool:
+        """Whether probabilities sum to one, as far as is known."""
+        return self.sums is None or all(abs(total - 1) <= SUM_TOLERANCE for total in self.sums)
 
     @property
     def prunes(self) -> bool:

@@ -90,7 +90,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """What kind of numbers it gives."""
         return ModelInfo(
             exactness="exact",
-            normalized=True,
+            normalized=self._config.normalized,
             order=self._config.order,
             bits=self._config.bits,
             vocabulary=self._vocabulary.fingerprint,
@@ -115,9 +115,24 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return what making it smaller cost, if that is known."""
+        """Return what making it smaller cost, and whether its probabilities sum to one."""
         cost = self._config.loss or self._config.rounding
-        return () if cost is None else (f"{cost}.",)
+        found = () if cost is None else (f"{cost}.",)
+        if self._config.normalized or self._config.sums is None:
+            return found
+        low, high = self._config.sums
+        return (
+            *found,
+            f"The probabilities of all words sum to {low:.4g} to {high:.4g} in the contexts that "
+            "were checked, not to 1.",
+        )
+
+    def obstacle(self, task: Task) -> str | None:
+        """Return what keeps it from a task; an ARPA file's own numbers give a perplexity, if odd.
+
+        Whoever asks for the perplexity of a model that is not normalized is warned.
+        """
+        return None if task is Task.PERPLEXITY else super().obstacle(task)
 
     # -- smaller ones -----------------------------------------------------------------------
 
@@ -140,6 +155,10 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     def with_loss(self, loss: ReductionLoss) -> NgramModel:
         """Return the model with a record of what making it smaller cost."""
         return self._changed(config=self._config.model_copy(update={"loss": loss}))
+
+    def with_sums(self, sums: tuple[float, float]) -> NgramModel:
+        """Return the model with a record of the smallest and largest sum of probabilities."""
+        return self._changed(config=self._config.model_copy(update={"sums": sums}))
 
     @property
     def roundings(self) -> tuple[tuple[str, Rounding], ...]:

@@ -155,6 +155,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return a tree of the grammar in the form of the treebank."""
         return tree
 
+    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
+        """Return up to `k` distinct trees of a sentence, the best first; none for no words.
+
+        Each has its own log probability, beside that of the sentence.
+        """
+        found = super().parse(sentence, k)
+        own = self.tree_log_probs([each.tree for each in found]).tolist() if found else []
+        return [each._replace(tree_log_prob=value) for each, value in zip(found, own, strict=True)]
+
     def parse_many(
         self,
         sentences: Sequence[Sequence[str]],

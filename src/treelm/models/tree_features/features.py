@@ -85,7 +85,7 @@ def tree_features(
         if config.features == "cfg":
             counted = [Counter(map(rule_of, tree.preorder())) for tree in batch]
         elif config.features == "rerank":
-            chances = [parse.log_prob for parse in found]
+            chances = [parse.sentence_log_prob for parse in found]
             counted = list(map(rerank_features, find_heads_all(batch), chances))
         elif grammar is not None:
             counted = grammar.features(batch, threads=threads)

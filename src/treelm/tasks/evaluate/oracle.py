@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.brackets import EVALUATION_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, first_block
 from treelm.corpus.k_best_lists import read_k_best_lists
 from treelm.errors import CorpusFormatError
@@ -186,13 +187,15 @@ def _matches(
     return matched.astype(np.int64), guessed.astype(np.int64)
 
 
-def read_k_best(source: Source) -> Iterator[KBest | None]:
+def read_k_best(
+    source: Source, options: ReadOptions = EVALUATION_OPTIONS
+) -> Iterator[KBest | None]:
     """Yield the k-best lists in a file: of parses (``.forest``), or as parsers print them."""
     if first_block(source)[: len(MAGIC) - 1] == MAGIC[:-1]:
         with ForestFile(source) as file:
             yield from file
         return
-    for best in read_k_best_lists(source):
+    for best in read_k_best_lists(source, options=options):
         trees = [
             ScoredTree(each.tree, each.score if each.score is not None else np.nan, np.nan)
             for each in best.hypotheses

@@ -1,13 +1,15 @@
 """Minimal pairs: how often a model prefers the good sentence.
 
 A pair is correct if the good sentence has the higher score. Equal scores are a tie, which counts as
-wrong and is reported; so are two sentences that are both impossible.
+wrong (or half correct) in accuracy, interval and p-value alike, and is reported; so are two
+sentences that are both impossible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,9 @@ from treelm.tasks.evaluate.pair_files import MinimalPairs
 from treelm.tasks.evaluate.resampling import ROUNDS, Interval, Numbers, checked_scores
 from treelm.tasks.evaluate.significance import bootstrap_mean_interval, sign_test
 from treelm.tasks.evaluate.slr import Measure, measured_scores, score_text
+
+#: What a tie counts as.
+Ties = Literal["wrong", "half"]
 
 #: Name of a grouping in results -> the key that gives it, first choice first.
 _GROUPINGS = {
@@ -40,8 +45,9 @@ class PairAccuracy:
         n: Number of pairs.
         ties: Number of pairs with equal scores.
         interval: 95 % bootstrap interval of the accuracy.
-        p_value: Two-sided sign test against 1/2, without ties.
+        p_value: Exact two-sided binomial test of the accuracy against 1/2, with the same ties.
         infinite: Number of pairs with an impossible sentence.
+        ties_count: What a tie counts as, in all of these: ``wrong`` or ``half``.
     """
 
     accuracy: float
@@ -50,6 +56,7 @@ class PairAccuracy:
     interval: Interval
     p_value: float
     infinite: int
+    ties_count: Ties = "wrong"
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
@@ -57,6 +64,7 @@ class PairAccuracy:
             "accuracy": self.accuracy,
             "n": self.n,
             "ties": self.ties,
+            "ties_count": self.ties_count,
             "interval": list(self.interval),
             "p_value": self.p_value,
             "infinite": self.infinite,
@@ -108,13 +116,14 @@ def pair_accuracy(
         good: Scores of the good sentences.
         bad: Scores of the bad ones, in the same order.
         seed: Seed of the interval.
-        half_ties: Count a tie as half correct instead of wrong.
+        half_ties: Count a tie as half correct instead of wrong; in the test each second one is then
+            a success and the odd one is left out.
         rounds: Number of bootstrap samples.
 
     Examples:
         >>> found = pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0]), seed=1)
         >>> found.accuracy, found.ties, found.p_value
-        (0.6666666666666666, 1, 0.5)
+        (0.6666666666666666, 1, 1.0)
     """
     first, second = checked_scores(good, "good sentences"), checked_scores(bad, "bad sentences")
     if len(first) != len(second):
@@ -125,14 +134,19 @@ def pair_accuracy(
         )
     wins = int(np.count_nonzero(first > second))
     ties = int(np.count_nonzero(first == second))
+    losses = len(first) - wins - ties
+    successes, failures = (
+        (wins + ties // 2, losses + ties // 2) if half_ties else (wins, losses + ties)
+    )
     values = (first > second) + (0.5 if half_ties else 0.0) * (first == second)
     return PairAccuracy(
         accuracy=float(values.sum()) / len(values),
         n=len(values),
         ties=ties,
         interval=bootstrap_mean_interval(values, seed=seed, rounds=rounds),
-        p_value=sign_test(wins, len(values) - wins - ties, alternative="two-sided"),
+        p_value=sign_test(successes, failures, alternative="two-sided"),
         infinite=int(np.count_nonzero(np.isinf(first) | np.isinf(second))),
+        ties_count="half" if half_ties else "wrong",
     )
 
 

@@ -2,8 +2,10 @@
 
 Tokens whose gold tag is punctuation and the label ROOT do not count; labels that the profile treats
 as equal are one; spans are multisets; precision, recall and F1 are those of the whole corpus. A
-sentence without a parse counts against recall. Which tokens do not count is decided by the gold
-tags in both trees, whereas evalb uses each tree's own tags and skips the sentence when they differ.
+sentence without a parse counts against recall. Trees are scored as they are: read them with
+`EVALUATION_OPTIONS`, because evalb counts phrases that other readings simplify away. Which tokens
+do not count is decided by the gold tags in both trees, whereas evalb uses each tree's own tags and
+leaves the sentence out when they differ, as `treelm.tasks.evaluate.evalb` does.
 """
 
 from __future__ import annotations

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
 from treelm.corpus.files import Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError
+from treelm.signature import signature
+from treelm.tasks.evaluate.evalb import (
+    CUTOFF,
+    EVALB_OPTIONS,
+    EvalbSentence,
+    EvalbSummary,
+    score_evalb,
+    summarize_evalb,
+)
 from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy, score_parse, summarize
 from treelm.trees.profile import Profile, load_profile
 from treelm.trees.tree import Tree
+
+#: The errors of trees such as ``(())``.
+_NO_PARSE = ("E_NO_WORD", "E_EMPTY_LABEL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +32,17 @@ class ParseFileAccuracy:
     accuracy: ParseAccuracy
     gold_problems: tuple[Problem, ...]
     system_problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalbFileScores:
+    """What evalb says about a file of parses."""
+
+    sentences: tuple[EvalbSentence, ...]
+    all: EvalbSummary
+    short: EvalbSummary
+    """The sentences of at most 40 words."""
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +96,44 @@ def evaluate_systems(
 ) -> list[ParseFileAccuracy]:
     """Return the bracket scores of several files with parses of the same sentences.
 
-    The gold trees are read once. The scores of all files are for the same gold trees.
+    The gold trees are read once. The scores of all files are for the same gold trees. Whatever
+    `options` say, phrases are neither flattened nor collapsed, because evalb does not.
     """
+    options = replace(options, simplify=False)
     right = _read(gold, options, on_error, threads)
     profile = load_profile(options.profile)
     return [_score(right, _read(each, options, on_error, threads), profile) for each in systems]
+
+
+def evaluate_evalb(
+    gold: Source,
+    system: Source,
+    options: ReadOptions,
+    *,
+    on_error: OnError = "skip",
+    threads: int = 1,
+) -> EvalbFileScores:
+    """Return what evalb says about the parses in a file.
+
+    The files are paired as by evalb, line by line, unless a tree continues on another line or the
+    numbers of lines differ; then tree by tree. Of `options` the profile and the depth are used.
+
+    Raises:
+        CorpusFormatError: ``E_LENGTH_MISMATCH`` if the files do not match.
+    """
+    profile = load_profile(options.profile)
+    reading = replace(EVALB_OPTIONS, profile=profile, max_depth=options.max_depth)
+    right, guess = (_read(each, reading, on_error, threads) for each in (gold, system))
+    sentences = tuple(
+        score_evalb(number, gold_trees, trees, profile, problem=problem)
+        for number, gold_trees, trees, problem in _evalb_pairs(right, guess)
+    )
+    return EvalbFileScores(
+        sentences,
+        summarize_evalb(sentences),
+        summarize_evalb(sentences, CUTOFF),
+        signature(task="evalb", profile=profile.short_name, n=len(sentences)),
+    )
 
 
 def _score(right: _TreeFile, guess: _TreeFile, profile: Profile) -> ParseFileAccuracy:
@@ -136,6 +192,35 @@ def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree 
         for line, tree in gold.by_line().items():
             yield f"line {line}", tree, by_line.get(line)
         return
+    _check_numbers(gold, guess)
+    for ordinal, tree in gold.by_ordinal.items():
+        yield f"tree {ordinal}", tree, guess.by_ordinal.get(ordinal)
+
+
+def _evalb_pairs(
+    gold: _TreeFile, guess: _TreeFile
+) -> Iterator[tuple[int, list[Tree], list[Tree], str]]:
+    """Yield number, gold trees, the parser's trees and what is wrong with one of the two."""
+    by_line = not gold.wrapped and not guess.wrapped and gold.line_count == guess.line_count
+    if not by_line:
+        _check_numbers(gold, guess)
+    places: list[dict[int, list[Tree]]] = []
+    problems: dict[int, str] = {}
+    for file in (gold, guess):
+        trees: dict[int, list[Tree]] = {}
+        for ordinal, tree in file.by_ordinal.items():
+            trees.setdefault(file.lines[ordinal] if by_line else ordinal, []).append(tree)
+        places.append(trees)
+        for problem in file.report.problems:
+            # Without words it is how a parser says that it found nothing.
+            if file is gold or problem.code not in _NO_PARSE:
+                problems[problem.line if by_line else problem.tree] = problem.message
+    for number in range(1, (gold.line_count if by_line else gold.trees) + 1):
+        right, found = (each.get(number, []) for each in places)
+        yield number, right, found, problems.get(number, "")
+
+
+def _check_numbers(gold: _TreeFile, guess: _TreeFile) -> None:
     if gold.trees != guess.trees:
         raise CorpusFormatError(
             f"{gold.name} has {gold.trees} trees and {guess.name} {guess.trees}; they must match. "
@@ -144,5 +229,3 @@ def _pairs(gold: _TreeFile, guess: _TreeFile) -> Iterator[tuple[str, Tree, Tree 
             code="E_LENGTH_MISMATCH",
             path=guess.name,
         )
-    for ordinal, tree in gold.by_ordinal.items():
-        yield f"tree {ordinal}", tree, guess.by_ordinal.get(ordinal)
