@@ -22,6 +22,7 @@ LAYERS = (
         "characters",
         "extras",
         "kernel_errors",
+        "limits",
         "pickling",
         "seeds",
         "signature",

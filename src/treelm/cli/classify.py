@@ -12,8 +12,8 @@ from treelm.cli.model_options import ModelPath, at_once
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
-    File,
     LineBuffered,
+    NewFile,
     OutputFile,
     TextFiles,
     TextOptions,
@@ -39,7 +39,7 @@ def classify(
     parser: Annotated[
         str | None, Parameter(metavar="PARSER", show_default="the model's own")
     ] = None,
-    explain: File | None = None,
+    explain: NewFile | None = None,
     json: Annotated[AsJson, Parameter(help="Write one JSON object per line.")] = False,
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),

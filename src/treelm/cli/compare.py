@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.cli.options import AsJson, CommonOptions, InputFile, InputFiles, MeasureOptions, Rounds
+from treelm.cli.ranges import FINITE
 from treelm.cli.terminal import write_record
 from treelm.errors import UsageError
 from treelm.tasks.compare import CompareOptions
@@ -21,7 +22,7 @@ def compare(
     /,
     *,
     slr: bool = False,
-    thresholds: list[float] | None = None,
+    thresholds: Annotated[list[float] | None, FINITE] = None,
     rounds: Rounds = ROUNDS,
     json: AsJson = False,
     measuring: MeasureOptions = MeasureOptions(),

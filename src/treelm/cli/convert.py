@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, File, InputFile, OutputFile, ThreadOptions
+from treelm.cli.options import CommonOptions, File, InputFile, NewPath, ThreadOptions
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.tasks import convert as task
@@ -17,7 +17,7 @@ def convert(
     source: InputFile,
     /,
     target: Annotated[
-        OutputFile, Parameter(metavar="PATH", help="ARPA file, or model folder, to write.")
+        NewPath, Parameter(metavar="PATH", help="ARPA file, or model folder, to write.")
     ],
     *,
     bits: CodeBits | None = None,

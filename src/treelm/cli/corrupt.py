@@ -17,6 +17,7 @@ from treelm.cli.options import (
     Count,
     File,
     Files,
+    NewFile,
     OutputFile,
     Seed,
     TreeOptions,
@@ -43,10 +44,9 @@ from treelm.tasks.corrupt.trigram import Part, TrigramNegatives
 _MODEL = "Model folder; the published recipe uses a trigram model with Kneser-Ney smoothing."
 #: Where the counts go.
 SummaryFile = Annotated[
-    str | None,
+    NewFile | None,
     Parameter(
         name="--summary",
-        metavar="FILE",
         help="File to write: the counts, as one JSON object.",
         show_default="notes on standard error",
     ),

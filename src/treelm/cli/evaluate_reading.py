@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.cli.model_options import ModelPath, SearchOptions
-from treelm.cli.options import AsJson, CommonOptions, File, InputFile, ThreadOptions
+from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, ThreadOptions
+from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import read_times, read_zoned_trees
@@ -31,8 +32,8 @@ def reading_times(
     model: ModelPath,
     baseline: Annotated[str, Parameter(metavar="MODEL")],
     column: str = "mean_rt",
-    shift: int = 0,
-    table: File | None = None,
+    shift: Annotated[int, between(-1000, 1000)] = 0,
+    table: NewFile | None = None,
     json: AsJson = False,
     search: SearchOptions = SearchOptions(),
     threads: ThreadOptions = ThreadOptions(),

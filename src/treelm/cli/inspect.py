@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.characters import printable
-from treelm.cli.options import AsJson, CommonOptions, File, InputFile, TreeOptions
+from treelm.cli.options import AsJson, CommonOptions, InputFile, NewFile, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import CorpusFormatError, UsageError
@@ -31,7 +31,7 @@ def inspect(
     verify: bool = False,
     subcategories: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     topics: bool = False,
-    plot: File | None = None,
+    plot: NewFile | None = None,
     trees: TreeOptions = TreeOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:

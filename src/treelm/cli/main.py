@@ -210,8 +210,11 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
             return _fail(_unknown_command(arguments[0]), 2)
-        if sys.stdout is None and not {"-o", "--output"} & set(arguments):
-            return _fail("standard output is closed; name a file with -o.", 1)
+        if sys.stdout is None:
+            if not _names_output(arguments):
+                return _fail("standard output is closed; name a file with -o.", 1)
+            # What is said besides the file is lost, as whoever closed the stream wants it.
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (until the end)
         arguments = _with_new_spellings(arguments)
         _show_whole_help(arguments)
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
@@ -232,6 +235,18 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     return 0
+
+
+def _names_output(arguments: Sequence[str]) -> bool:
+    """Return whether the output goes somewhere else than to standard output."""
+    for place, argument in enumerate(arguments):
+        if argument in ("-o", "--output"):
+            return list(arguments[place + 1 : place + 2]) != ["-"]
+        if argument.startswith("--output="):
+            return argument != "--output=-"
+        if argument.startswith("-o"):
+            return argument not in ("-o-", "-o=-")
+    return False
 
 
 def _with_new_spellings(arguments: Sequence[str]) -> list[str]:

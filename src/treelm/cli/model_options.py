@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.ranges import Range, at_least
+from treelm.cli.ranges import Range, at_least, within
 from treelm.cli.terminal import is_terminal
 from treelm.models.interface.model import LanguageModel
 
@@ -35,7 +35,7 @@ class ScoringOptions:
     """Models of trees: sum over this many trees of each sentence."""
     pruning: Literal["none", "fast", "default", "accurate"] = "none"
     """Grammars: none is exact; anything else is faster and gives lower bounds."""
-    floor: Annotated[float | None, Parameter(validator=Range(above=0, below=1))] = None
+    floor: Annotated[float | None, within(Range(above=0, below=1))] = None
     """Weight of a unigram model that is mixed into the probability of every sentence, such as
     0.001, so that sentences without a parse have a probability."""
 
@@ -57,7 +57,7 @@ class SearchOptions:
     beam_width: Annotated[int | None, at_least(1), Parameter(show_default="as trained")] = None
     """Hypotheses that an HHMM keeps after each word."""
     beam_ratio: Annotated[
-        float | None, Parameter(validator=Range(least=0, below=1), show_default="as trained")
+        float | None, within(Range(least=0, below=1), show_default="as trained")
     ] = None
     """Drop hypotheses whose probability is below this share of the best one's."""
 

@@ -25,7 +25,9 @@ from treelm.corpus.brackets import (
 )
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import read_lines
+from treelm.corpus.target import check_file_target, check_place
 from treelm.errors import CorpusFormatError, UsageError
+from treelm.limits import LARGEST_SEED
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
@@ -42,6 +44,32 @@ def _refuse_options(_: object, value: object) -> None:
     for name in value if isinstance(value, list) else [value]:
         if isinstance(name, str) and name.startswith("-") and name != "-":
             raise ValueError(f'there is no option "{name}"; for a file of that name write ./{name}')
+
+
+def _check_file(_: object, value: object) -> None:
+    """Refuse a file that cannot be written, before the work that makes it."""
+    if isinstance(value, str):
+        check_file_target(value)
+
+
+def _check_folder(_: object, value: object) -> None:
+    """Refuse a folder that cannot be written, before the work that makes it."""
+    from treelm.tasks.train import check_target
+
+    if isinstance(value, str):
+        check_target(value)
+
+
+def _check_place(_: object, value: object) -> None:
+    """The same for what may become a file or a folder."""
+    if isinstance(value, str):
+        check_place(value)
+
+
+def _check_size(_: object, value: object) -> None:
+    """Refuse what is no size of memory, before anything is read."""
+    if isinstance(value, str):
+        MemoryLimit.parse(value)
 
 
 _FILE = Parameter(allow_leading_hyphen=True, validator=_refuse_options, metavar="FILE")
@@ -61,7 +89,7 @@ Folder = Annotated[str, Parameter(metavar="FOLDER")]
 _OUTPUT = Parameter(
     name=["--output", "-o"],
     allow_leading_hyphen=True,
-    validator=_refuse_options,
+    validator=(_refuse_options, _check_file),
     metavar="FILE",
     help="File to write.",
 )
@@ -69,13 +97,16 @@ _OUTPUT = Parameter(
 OutputFile = Annotated[str, _OUTPUT, Parameter(show_default="standard output")]
 #: The same where nothing need be written.
 OptionalOutputFile = Annotated[str | None, _OUTPUT]
+#: A second file to write, beside what goes to the output.
+NewFile = Annotated[str, Parameter(metavar="FILE", validator=_check_file)]
+_FOLDER = Parameter(name=["--output", "-o"], validator=_check_folder)
 #: The folder that is made.
-NewFolder = Annotated[
-    str, Parameter(name=["--output", "-o"], metavar="FOLDER", help="Folder to write.")
-]
+NewFolder = Annotated[str, _FOLDER, Parameter(metavar="FOLDER", help="Folder to write.")]
 #: The folder of the model that is made.
-NewModel = Annotated[
-    str, Parameter(name=["--output", "-o"], metavar="MODEL", help="Model folder to write.")
+NewModel = Annotated[str, _FOLDER, Parameter(metavar="MODEL", help="Model folder to write.")]
+#: A file or a folder that is made, depending on its name.
+NewPath = Annotated[
+    str, Parameter(name=["--output", "-o"], validator=(_refuse_options, _check_place))
 ]
 #: Whether a summary is written as JSON.
 AsJson = Annotated[
@@ -86,11 +117,13 @@ LineBuffered = Annotated[
     bool, Parameter(name="--line-buffered", help="Write every record at once, for use in pipes.")
 ]
 #: Seed of random numbers; each command says what they decide.
-Seed = Annotated[int, at_least(0)]
+Seed = Annotated[int, at_least(0, LARGEST_SEED)]
 #: How many of something are made.
-Count = Annotated[int, Parameter(name=["--count", "-n"]), at_least(0)]
+Count = Annotated[int, Parameter(name=["--count", "-n"]), at_least(0, LARGEST_SEED)]
 #: How many of what is read are used.
-Limit = Annotated[int | None, at_least(0), Parameter(name="--limit", show_default="all")]
+Limit = Annotated[
+    int | None, at_least(0, LARGEST_SEED), Parameter(name="--limit", show_default="all")
+]
 #: How often something is drawn to find intervals and significance.
 Rounds = Annotated[
     int, Parameter(name="--rounds", help="Number of bootstrap samples."), at_least(1)
@@ -165,9 +198,10 @@ class ThreadOptions:
 class MemoryOptions:
     """Options of commands that can sort on disk what does not fit into memory."""
 
-    memory: Annotated[str | None, Parameter(metavar="SIZE", show_default="as much as needed")] = (
-        None
-    )
+    memory: Annotated[
+        str | None,
+        Parameter(metavar="SIZE", validator=_check_size, show_default="as much as needed"),
+    ] = None
     """Memory that may be used, such as 4G. What does not fit is sorted on disk, with the same
     result."""
     temporary: Annotated[

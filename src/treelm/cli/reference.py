@@ -118,7 +118,7 @@ def main() -> None:
 
 def reference(program: App = app) -> str:
     """Return the page about a program."""
-    commands = list(_commands((program.name[0],), program))
+    commands = list(commands_of((program.name[0],), program))
     shared = _shared_tables(commands)
     parts = [PREAMBLE]
     if shared:
@@ -129,19 +129,19 @@ def reference(program: App = app) -> str:
     return "\n".join(parts)
 
 
-def _commands(words: tuple[str, ...], command: App) -> Iterator[Command]:
+def commands_of(words: tuple[str, ...], command: App) -> Iterator[Command]:
     """Yield a command and those below it, in the order in which help lists them."""
     tables: dict[str, list[str]] = {}
     if command.default_command is not None:
-        for argument in _arguments(command):
+        for argument in arguments_of(command):
             tables.setdefault(_group(argument), []).append(_row(argument))
     yield Command(words, command, {name: tuple(rows) for name, rows in tables.items()})
     for name in command:
         if not name.startswith("-"):
-            yield from _commands((*words, name), command[name])
+            yield from commands_of((*words, name), command[name])
 
 
-def _arguments(command: App) -> list[Argument]:
+def arguments_of(command: App) -> list[Argument]:
     """Return what a command takes and shows, as it is typed."""
     collection = command.assemble_argument_collection(
         default_parameter=DEFAULTS, parse_docstring=True
@@ -199,7 +199,7 @@ def _usage(command: Command) -> str:
     """Return how a command is called."""
     words = [command.name]
     optional = False
-    for argument in _arguments(command.app):
+    for argument in arguments_of(command.app):
         if argument.index is not None:
             label = _label(argument)
             words.append(label if argument.required else f"[{label}]")
@@ -249,7 +249,7 @@ def _value_name(argument: Argument) -> str:
     if argument.get_choices():
         name = "CHOICE"
     else:
-        hint = _plain(argument.hint)
+        hint = value_type(argument.hint)
         if hint is bool:
             return ""
         name = getattr(hint, "__name__", str(hint)).upper()
@@ -272,11 +272,11 @@ def _alternatives(hint: Any) -> list[Any]:
     return [] if hint in (None, NoneType) else [hint]
 
 
-def _plain(hint: Any) -> Any:
+def value_type(hint: Any) -> Any:
     """Return the type of one value."""
     first = next(iter(_alternatives(hint)), str)
     if get_origin(first) in (list, tuple, set, frozenset):
-        return _plain(get_args(first)[0])
+        return value_type(get_args(first)[0])
     return str if get_origin(first) is Literal else first
 
 

@@ -9,7 +9,15 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from treelm.cli.model_options import ModelPath, SearchOptions, at_once
-from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
+from treelm.cli.options import (
+    CommonOptions,
+    File,
+    LineBuffered,
+    NewFile,
+    OutputFile,
+    TextFiles,
+    TextOptions,
+)
 from treelm.cli.ranges import at_least
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
@@ -46,9 +54,9 @@ class StimuliOptions:
 class PictureOptions:
     """Options of pictures of the first 20 sentences."""
 
-    plot: File | None = None
+    plot: NewFile | None = None
     """SVG file to write: bars above the words of the first 20 sentences."""
-    parser_states: File | None = None
+    parser_states: NewFile | None = None
     """File to write: the most probable parser states of an HHMM after each word of the first 20
     sentences; .svg for a picture, else text."""
     best: Annotated[int, at_least(1)] = 3

@@ -25,7 +25,7 @@ from treelm.cli.options import (
     ThreadOptions,
     TreeOptions,
 )
-from treelm.cli.ranges import Range
+from treelm.cli.ranges import Range, read_numbers
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
@@ -154,6 +154,8 @@ def _config_option(option: Option) -> inspect.Parameter:
         how["negative"] = _NEGATIVES.get(option.name, (f"--no-{option.name.replace('_', '-')}",))
     if option.bounds:
         how["validator"] = Range(**option.bounds)
+    if option.is_numeric:
+        how["converter"] = read_numbers
     default = _NONE if option.is_required else option.default
     return _option(option.name, _trainable(option), option.help, default=default, **how)
 

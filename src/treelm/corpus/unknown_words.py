@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Literal
 
 from treelm import _native
-from treelm.errors import UsageError
+from treelm.characters import visible
+from treelm.errors import UsageError, VocabularyError
 from treelm.trees.profile import ProfileSource, load_profile
 
 SignatureStyle = Literal["full", "paper"]
@@ -59,6 +60,21 @@ class Signatures:
             word: The word as written.
             position: Counted from 0; only the first position is special.
             known: The vocabulary so far, in which the lower-cased word is looked up.
+
+        Raises:
+            VocabularyError: ``E_BAD_TOKEN`` if it cannot be written as UTF-8.
         """
         known_lower = position == 0 and word.lower() in known
-        return self.rules.signature(word, position, known_lower=known_lower)
+        try:
+            return self.rules.signature(word, position, known_lower=known_lower)
+        except TypeError as error:  # what the kernel says of a lone surrogate
+            raise not_a_word(word) from error
+
+
+def not_a_word(word: str) -> VocabularyError:
+    """Return the error for what cannot be a word of any text."""
+    return VocabularyError(
+        f'"{visible(word)}" is not a word: a word has at least one character, no white space and '
+        "no lone surrogates. Split sentences into words first, for example with `treelm tokenize`.",
+        code="E_BAD_TOKEN",
+    )

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.characters import visible
-from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle
+from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle, not_a_word
 from treelm.errors import EngineError, VocabularyError
 from treelm.pickling import PickledFields
 from treelm.trees.profile import ProfileSource, load_profile
@@ -312,12 +311,7 @@ def word_errors() -> Iterator[None]:
         if code == "E_RESERVED_SYMBOL":
             raise reserved_word(word) from error
         if code == "E_BAD_TOKEN":
-            raise VocabularyError(
-                f'"{visible(word)}" is not a word: a word has at least one character, no white '
-                "space and no lone surrogates. Split sentences into words first, for example with "
-                "`treelm tokenize`.",
-                code="E_BAD_TOKEN",
-            ) from error
+            raise not_a_word(word) from error
         raise EngineError(f"encoding words failed: {word}", code=code) from error
 
 

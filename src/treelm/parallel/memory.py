@@ -13,6 +13,9 @@ from treelm.errors import UsageError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
+#: What kernels can count, and no machine has.
+LARGEST_LIMIT = 1 << 60
+
 #: The least a kernel gets, however much is already in use.
 SMALLEST_SHARE = 32 << 20
 
@@ -41,7 +44,8 @@ class MemoryLimit:
             folder: Where temporary files are made; default: the system's folder for them.
 
         Raises:
-            UsageError: for anything else, for less than 64 MiB, or a folder that does not exist.
+            UsageError: for anything else, for less than 64 MiB, for more than any machine has, or
+                for a folder that does not exist.
 
         Examples:
             >>> MemoryLimit.parse("4G").bytes == 4 * 1024**3
@@ -53,6 +57,10 @@ class MemoryLimit:
         limit = int(float(found[1]) * _UNITS[found[2]])
         if limit < 64 << 20:
             raise UsageError(f"--memory {size}: at least 64M is needed.")
+        if limit > LARGEST_LIMIT:
+            raise UsageError(
+                f"--memory {size}: no machine has so much; give at most {LARGEST_LIMIT >> 40}T."
+            )
         place = Path(folder) if folder is not None else Path(tempfile.gettempdir())
         if not place.is_dir():
             raise UsageError(f"--temporary {place}: there is no such folder.")

@@ -9,6 +9,7 @@ from treelm.errors import UsageError
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
+from treelm.tasks.train import check_target
 
 
 def convert(source: Source, target: Source) -> LanguageModel:
@@ -43,6 +44,7 @@ def convert(source: Source, target: Source) -> LanguageModel:
             f"{source_name(source)} is not a model folder, so it is read as an ARPA file; the "
             f"target must then be a model folder, not {source_name(target)}."
         )
+    check_target(target)
     read = read_arpa(source)
     read.save(target)
     return read

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
+from treelm.corpus.brackets import MAX_THREADS
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.vocabulary import Vocabulary
@@ -28,11 +29,11 @@ from treelm.parallel.progress import SILENT, Progress
 class PlanCorpus(Config):
     """The text of a training."""
 
-    text: tuple[str, ...] = ()
+    text: tuple[str, ...] = Field(default=(), strict=False)
     """Files of text in documents."""
-    trees: tuple[str, ...] = ()
+    trees: tuple[str, ...] = Field(default=(), strict=False)
     """Files of trees, instead of text."""
-    held_out: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = Field(default=(), strict=False)
     """Held-out trees for the weights of a composite model."""
     vocabulary: str | None = None
     """Vocabulary file; all words of the text by default."""
@@ -43,7 +44,7 @@ class PlanResources(Config):
 
     memory: str | None = None
     """Memory limit, such as ``16G``."""
-    threads: int = Field(default=1, ge=1)
+    threads: int = Field(default=1, ge=1, le=MAX_THREADS)
     """Threads."""
 
 

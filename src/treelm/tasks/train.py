@@ -11,12 +11,14 @@ from typing import Any
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice, source_name
+from treelm.corpus.target import ADDED_TO_NAME, check_place
 from treelm.errors import UsageError
 from treelm.models.inputs import corpora_in, takes_report
-from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.model import Config, LanguageModel
 from treelm.models.registry import System, train_system
 from treelm.models.run import Event, Run
 from treelm.store.checkpoint import remove_training_files, training_folder
+from treelm.store.manifest import Description, make_manifest
 from treelm.store.replacement import check_replaceable
 
 #: Looks at what was read of some files before anything is made of it; may raise.
@@ -72,6 +74,7 @@ def train_and_save(
         OutputFileError: if something else stands where the model should be.
     """
     config = system.make_config(options)
+    check_storable(system.name, config)
     check_target(target)
     corpora = corpora_in(inputs.values())
     check_texts([path for corpus in corpora for path in corpus.paths])
@@ -120,9 +123,24 @@ def check_target(target: Source) -> None:
     """Refuse a target that cannot become a model folder, before hours of work.
 
     Raises:
-        OutputFileError: if something else stands there.
+        OutputFileError: if something else stands there, or nothing can be written there.
     """
+    check_place(target, added=ADDED_TO_NAME)
     check_replaceable(Path(os.path.realpath(target)))
+
+
+def check_storable(system: str, config: Config) -> None:
+    """Refuse options that a manifest could not hold, before hours of work.
+
+    Raises:
+        UsageError: saying why.
+    """
+    seed = getattr(config, "seed", None)
+    description = Description(system, config.model_dump(mode="json"), seed=seed)
+    try:
+        make_manifest(description, {}, ())
+    except ValueError as error:
+        raise UsageError(f"{system}: these options cannot be saved ({error}).") from error
 
 
 def check_texts(texts: Iterable[Source]) -> None:

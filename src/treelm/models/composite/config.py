@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from treelm.limits import LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 from treelm.models.interface.options import no_option
 from treelm.transforms.binarize import Binarize
@@ -32,9 +33,9 @@ class CompositeConfig(Config):
     """Number of exposed heads that predictor, tagger and constructor see; 0 for no parses."""
     topics: int = Field(default=0, ge=0, le=65536)
     """Number of topics; 0 for none."""
-    keep_topics: int = Field(default=5, ge=1)
+    keep_topics: int = Field(default=5, ge=1, le=LARGEST_COUNT)
     """Number of topics that a training document keeps."""
-    test_topics: int = Field(default=5, ge=0)
+    test_topics: int = Field(default=5, ge=0, le=LARGEST_COUNT)
     """Number of topics that predict in a new document; 0 for all. All are adapted."""
     eta: float = Field(default=0.01, gt=0, lt=1)
     """How fast the topics of a new document follow its words."""
@@ -48,29 +49,29 @@ class CompositeConfig(Config):
     """Refuse phrases for which the profile has no head rule, instead of using its default."""
     punctuation: Literal["keep", "remove"] = "keep"
     """Keep or remove words with punctuation tags."""
-    min_count: int = Field(default=2, ge=1)
+    min_count: int = Field(default=2, ge=1, le=LARGEST_COUNT)
     """Words seen less often are unknown, unless a vocabulary is given."""
-    stack_size: int | None = Field(default=10, ge=1)
+    stack_size: int | None = Field(default=10, ge=1, le=LARGEST_COUNT)
     """Number of hypotheses kept for each number of moves; in Python, None for all."""
-    threshold: float | None = Field(default=6.91, ge=0)
+    threshold: float | None = Field(default=6.91, ge=0, le=LARGEST_WEIGHT)
     """A hypothesis this many nats below the best of its stack is dropped; in Python, None for
     never."""
     choice_beam: float = Field(default=1e-5, ge=0, lt=1)
     """Smallest probability of a tag or an adjoining move that is tried."""
     merge: bool = True
     """Sum hypotheses with the same heads and the same number of moves when words are scored."""
-    n_best: int = Field(default=10, ge=1)
+    n_best: int = Field(default=10, ge=1, le=LARGEST_COUNT)
     """Number of parses of a training sentence that EM counts."""
     iterations: int = Field(default=1, ge=0, le=100)
     """Maximum number of rounds of N-best EM after the counts of the given trees; 0 for none."""
     follow_up: int = Field(default=1, ge=0, le=100)
     """Maximum number of rounds of follow-up EM of the predictor; 0 for none."""
-    cutoff: float | None = Field(default=None, ge=0)
+    cutoff: float | None = Field(default=None, ge=0, le=LARGEST_WEIGHT)
     """Smallest fractional count of the predictor that is kept. Default: 0.005 with heads, 0.002
     with heads and topics, 0 without heads."""
-    tolerance: float = Field(default=1e-4, ge=0)
+    tolerance: float = Field(default=1e-4, ge=0, le=LARGEST_WEIGHT)
     """EM stops when the relative gain of the log likelihood falls below this."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     """Seed of the first topics."""
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 from treelm.transforms.binarize import Binarize, Direction
 from treelm.transforms.markovize import AnnotateParents
@@ -35,7 +36,7 @@ class HhmmConfig(Config):
     """Depth of the stack of incomplete constituents."""
     binarization: Direction = "right"
     """How nodes with more than two children are binarized; it changes how deep the trees are."""
-    horizontal_order: int | None = Field(default=2, ge=0)
+    horizontal_order: int | None = Field(default=2, ge=0, le=LARGEST_COUNT)
     """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=2)
     """2 for labels that remember their parent."""
@@ -43,16 +44,16 @@ class HhmmConfig(Config):
     """Unary chains become one node: join keeps all labels, top only the highest."""
     estimation: Literal["conditioned", "counts"] = "conditioned"
     """The grammar conditioned on trees that fit the stack, or counts for each side and depth."""
-    kappa: float = Field(default=20.0, gt=0)
+    kappa: float = Field(default=20.0, gt=0, le=LARGEST_WEIGHT)
     """With counts: number of observations that the conditioned grammar is worth."""
     observation: Observation = "unk"
     """How unknown words are represented: unk (one symbol), signature (classes by word form) or
     bayes (tags guessed from endings; such a model scores, but has no perplexity)."""
-    min_count: int = Field(default=2, ge=1)
+    min_count: int = Field(default=2, ge=1, le=LARGEST_COUNT)
     """Words seen less often are unknown, unless a vocabulary is given."""
-    open_types: int = Field(default=50, ge=0)
+    open_types: int = Field(default=50, ge=0, le=LARGEST_COUNT)
     """Tags with more word types than this may emit unseen words."""
-    beam_width: int | None = Field(default=2000, ge=1)
+    beam_width: int | None = Field(default=2000, ge=1, le=LARGEST_COUNT)
     """Number of parser states kept after a word; in Python, None for all."""
     beam_ratio: float = Field(default=0.0, ge=0, lt=1)
     """Parser states lighter than this share of the heaviest are dropped."""

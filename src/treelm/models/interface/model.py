@@ -48,9 +48,14 @@ class Task(StrEnum):
 
 
 class Config(BaseModel):
-    """Options of a system: frozen, checked, and stored with the model."""
+    """Options of a system: frozen, checked, and stored with the model.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Numbers are finite and have both bounds. A field that takes several values is declared with
+    ``strict=False``, since JSON and the command line give lists.
+    """
+
+    # Strict, so that 2.5 never becomes 2; whole numbers are taken where others are due.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

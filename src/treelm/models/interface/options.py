@@ -7,20 +7,21 @@ import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field
 from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
 from treelm.models.interface.model import Config
 
 _NO_OPTION: JsonDict = {"is_option": False}
 
 
-def no_option(default: Any = None) -> Any:
+def no_option(default: Any = None, *, strict: bool | None = None) -> Any:
     """Return a field that is stored with the model but set by training, not by people."""
-    return Field(default=default, json_schema_extra=_NO_OPTION)
+    return Field(default=default, json_schema_extra=_NO_OPTION, strict=strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Option:
     help: str
     bounds: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return bool(_types_in(self.annotation) & {int, float})
+
 
 def options_of(config: type[Config]) -> tuple[Option, ...]:
     """Return the options of a configuration, in order, without what training sets itself."""
@@ -55,7 +61,7 @@ def options_of(config: type[Config]) -> tuple[Option, ...]:
             None if info.is_required() else info.get_default(call_default_factory=True),
             info.is_required(),
             texts.get(name, ""),
-            _bounds(info.metadata),
+            _bounds([*info.metadata, *_bounds_of_each(info.annotation)]),
         )
         for name, info in config.model_fields.items()
         if info.json_schema_extra != _NO_OPTION
@@ -74,6 +80,25 @@ def _bounds(metadata: Sequence[Any]) -> dict[str, float]:
             found["most"] = bound.le
         elif isinstance(bound, Lt):
             found["below"] = bound.lt
+    return found
+
+
+def _types_in(annotation: Any) -> set[Any]:
+    """Return the plain types that an annotation is made of."""
+    inner = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return {type(value) for value in inner}
+    return set().union(*map(_types_in, inner)) if inner else {annotation}
+
+
+def _bounds_of_each(annotation: Any) -> list[Any]:
+    """Return what is declared beside the type of each value, where an option takes several."""
+    found: list[Any] = []
+    for alternative in (annotation, *get_args(annotation)):
+        if get_origin(alternative) is tuple:
+            declared = get_args(get_args(alternative)[0])[1:]
+            fields = [each for each in declared if isinstance(each, FieldInfo)]
+            found.extend(bound for each in fields for bound in each.metadata)
     return found
 
 

@@ -26,6 +26,7 @@ from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
+from treelm.limits import LARGEST_COUNT
 from treelm.models.interface.parser import k_best_lists
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import (
@@ -54,7 +55,7 @@ class PackedTreeConfig(TreeModelConfig):
 
     on_no_parse: Literal["flat", "error", "skip"] = "flat"
     """A sentence without a tree gets a flat one, is an error, or scores NaN (skip)."""
-    max_words: int = Field(default=200, ge=1)
+    max_words: int = Field(default=200, ge=1, le=LARGEST_COUNT)
     """Longer sentences are not parsed."""
 
 

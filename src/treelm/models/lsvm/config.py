@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 
 #: Regularisation weights that are tried, 10^-4 to 10^2 in half decades.
@@ -24,11 +25,11 @@ class LatentSvmConfig(Config):
     """Number of sisters that an intermediate node remembers."""
     vertical_order: int = Field(default=2, ge=1, le=16)
     """Number of ancestors that a label remembers, the node itself included."""
-    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    regularization: float | None = Field(default=None, gt=0, le=LARGEST_WEIGHT)
     """Weight of the squared norm. Default: the best of a grid in the first round."""
     rounds: int = Field(default=30, ge=0, le=1000)
     """Maximum number of rounds of parsing and fitting; 0 leaves the first weights as they are."""
-    patience: int = Field(default=5, ge=1)
+    patience: int = Field(default=5, ge=1, le=LARGEST_COUNT)
     """Training stops after this many rounds without better accuracy on the tuning set."""
     parts: int = Field(default=1, ge=1, le=1000)
     """Number of parts of the training set; from the second round on, weights are fitted after

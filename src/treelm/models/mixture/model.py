@@ -437,6 +437,8 @@ def interpolate(
         weights: One for each; they add up to 1.
         log_likelihood: That of the text on which the weights were found, for the record.
     """
+    if models:  # else the mixture says that there are none
+        check_weights(weights, len(models))
     config = InterpolatedConfig(weights=tuple(weights), log_likelihood=log_likelihood)
     if all(isinstance(model, IncrementalModel) for model in models):
         return InterpolatedModel(models, config)

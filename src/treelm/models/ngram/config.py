@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from treelm.estimation.quantize import CodeBits
+from treelm.limits import LARGEST_COUNT, LARGEST_SEED
 from treelm.models.interface.model import Config
 from treelm.models.interface.options import no_option
 from treelm.models.interface.reduction import ReductionLoss, Rounding
@@ -17,6 +18,9 @@ Smoothing = Literal["kn", "mkn", "jm", "berkeley", "arpa"]
 
 #: How far from one the probabilities of an ARPA file may sum; some have only four decimals.
 SUM_TOLERANCE = 0.01
+#: Smallest count of the n-grams of an order.
+LeastCount = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+
 #: What the columns of a table can hold; far beyond what text can fill.
 LARGEST_ORDER = 31
 
@@ -35,12 +39,12 @@ class NgramConfig(Config):
     """Words in an n-gram, the predicted one included."""
     smoothing: Smoothing = "mkn"
     """kn (Kneser-Ney), mkn (modified Kneser-Ney), jm (Jelinek-Mercer) or berkeley (Berkeley LM)."""
-    min_count: tuple[int, ...] = (1,)
+    min_count: tuple[LeastCount, ...] = Field(default=(1,), strict=False)
     """Smallest count of an n-gram that is kept, from unigrams up; the last value holds for all
     higher orders. What pruning costs is measured: see --measure."""
     lmplz: bool = False
     """Compute the same numbers as KenLM's lmplz."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     """Seed of random choices, where there are any."""
     bits: CodeBits | None = None
     """Store probabilities and back-off weights as codes of 8 or 16 bits. What that costs is

@@ -15,6 +15,7 @@ from treelm.grammar.binary_trees import (
     transformed_batches,
 )
 from treelm.grammar.parser_options import Decoding
+from treelm.limits import LARGEST_COUNT
 from treelm.models.interface.model import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
@@ -31,7 +32,7 @@ class PcfgConfig(Config):
 
     binarization: Literal["left", "right", "head"] = "left"
     """How nodes with more than two children are binarized; head builds outward from the head."""
-    horizontal_order: int | None = Field(default=0, ge=0)
+    horizontal_order: int | None = Field(default=0, ge=0, le=LARGEST_COUNT)
     """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=16)
     """Number of ancestors that a label remembers, the node itself included; 2 is parent
@@ -40,7 +41,7 @@ class PcfgConfig(Config):
     """Make every unary chain one node."""
     lexicon: Literal["berkeley", "closed"] = "berkeley"
     """berkeley for parsing any text, closed for probabilities that sum to one."""
-    rare: int = Field(default=20, ge=0)
+    rare: int = Field(default=20, ge=0, le=LARGEST_COUNT)
     """Words at or below this count train the unknown-word model."""
     beta: float = Field(default=0.01, gt=0, lt=1)
     """Weight of the unigram model in the closed lexicon."""

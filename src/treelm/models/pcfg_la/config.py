@@ -8,6 +8,7 @@ from pydantic import Field
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
+from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 from treelm.trees.profile import ProfileSource
 
@@ -48,14 +49,14 @@ class PcfgLaConfig(Config):
     """berkeley for parsing any text, closed for probabilities that sum to one."""
     beta: float = Field(default=0.01, gt=0.0, lt=1.0)
     """Weight of the unigram model in the closed lexicon."""
-    rare: int = Field(default=20, ge=0)
+    rare: int = Field(default=20, ge=0, le=LARGEST_COUNT)
     """Words at or below this count train the unknown-word model."""
     tie_rare_words: bool = True
     """Rare words of a tag share one distribution over subcategories already during training;
     with the closed lexicon each learns its own."""
-    unknown_smoothing: float = Field(default=0.5, ge=0.0)
+    unknown_smoothing: float = Field(default=0.5, ge=0.0, le=LARGEST_WEIGHT)
     """Weight of rare words in general relative to those with the same signature."""
-    known_smoothing: float = Field(default=0.1, ge=0.0)
+    known_smoothing: float = Field(default=0.1, ge=0.0, le=LARGEST_WEIGHT)
     """Weight of rare words in general relative to the word itself."""
     seed: int = Field(ge=0, lt=1 << 63)
     """Seed of the noise that breaks the symmetry of a split."""

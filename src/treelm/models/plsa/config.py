@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 from treelm.models.interface.options import no_option
 
@@ -27,23 +28,23 @@ class PlsaConfig(Config):
     """Words in an n-gram, the predicted one included; 1 for PLSA alone."""
     topics: int = Field(default=200, ge=0, le=MOST_TOPICS)
     """Number of topics; 0 for n-grams alone."""
-    keep_topics: int | None = Field(default=None, ge=1)
+    keep_topics: int | None = Field(default=None, ge=1, le=LARGEST_COUNT)
     """Number of topics that a training document keeps. Default: 5, or all with order 1."""
     seed: int = Field(default=0, ge=0, lt=1 << 64)
     """Seed of the random topics that PLSA starts with."""
-    plsa_iterations: int = Field(default=50, ge=1)
+    plsa_iterations: int = Field(default=50, ge=1, le=LARGEST_COUNT)
     """Maximum number of PLSA iterations."""
-    iterations: int = Field(default=10, ge=0)
+    iterations: int = Field(default=10, ge=0, le=LARGEST_COUNT)
     """Maximum number of EM iterations for the predictor."""
-    tolerance: float = Field(default=1e-4, ge=0)
+    tolerance: float = Field(default=1e-4, ge=0, le=LARGEST_WEIGHT)
     """PLSA and EM stop when the relative gain of the log likelihood falls below this."""
-    cutoff: float = Field(default=0.0, ge=0)
+    cutoff: float = Field(default=0.0, ge=0, le=LARGEST_WEIGHT)
     """Events with a smaller expected count are dropped."""
     eta: float = Field(default=0.01, gt=0, lt=1)
     """How much of a document's topic mixture one more word replaces."""
     adapt: bool = True
     """Adapt the topics to each document; otherwise those of the corpus are used."""
-    test_topics: int = Field(default=KEPT_TOPICS, ge=0)
+    test_topics: int = Field(default=KEPT_TOPICS, ge=0, le=LARGEST_COUNT)
     """Number of topics of a new document that predict its words; 0 for all."""
 
     kept_mass: float | None = no_option()

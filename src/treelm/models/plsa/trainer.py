@@ -303,7 +303,10 @@ class PlsaTrainer:
             self.config.model_copy(
                 update={
                     "kept_mass": None if self.kept is None else self.kept.mass,
-                    "held_out_perplexity": self.held_out_perplexity,
+                    # A manifest holds no infinity.
+                    "held_out_perplexity": self.held_out_perplexity
+                    if np.isfinite(self.held_out_perplexity)
+                    else None,
                 }
             ),
             corpora=corpora,

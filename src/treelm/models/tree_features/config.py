@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from treelm.grammar.parser_options import Pruning
+from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 
 FeatureSet = Literal["cfg", "tsg", "rerank"]
@@ -20,17 +21,17 @@ class TreeFeaturesConfig(Config):
 
     features: FeatureSet = "rerank"
     """cfg: rules; tsg: fragments of trees; rerank: those of Charniak and Johnson (2005)."""
-    min_sentences: int = Field(default=5, ge=1)
+    min_sentences: int = Field(default=5, ge=1, le=LARGEST_COUNT)
     """Features of fewer training sentences are dropped."""
-    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    regularization: float | None = Field(default=None, gt=0, le=LARGEST_WEIGHT)
     """Weight of the squared norm. Default: the best of a grid."""
     pruning: Pruning = "fast"
     """How a grammar prunes when it parses."""
     sweeps: int = Field(default=20, ge=0, le=10_000)
     """tsg: rounds of Gibbs sampling that find fragments."""
-    min_fragment: int = Field(default=5, ge=1)
+    min_fragment: int = Field(default=5, ge=1, le=LARGEST_COUNT)
     """tsg: larger fragments that were seen less often are dropped, since they overfit."""
-    concentration: float = Field(default=10.0, gt=0, allow_inf_nan=False)
+    concentration: float = Field(default=10.0, gt=0, le=LARGEST_WEIGHT)
     """tsg: how readily the sampler creates new fragments."""
     stop: float = Field(default=0.8, gt=0, lt=1)
     """tsg: probability that a new fragment stops at a child."""

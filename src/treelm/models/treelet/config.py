@@ -12,6 +12,7 @@ from treelm.estimation.kneser_ney import kneser_ney, modified_kneser_ney
 from treelm.estimation.quantize import CodeBits
 from treelm.estimation.smoothing import Smoothing
 from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL, EventTemplate
+from treelm.limits import LARGEST_COUNT
 from treelm.models.interface.options import no_option
 from treelm.models.interface.packed_tree_model import PackedTreeConfig
 from treelm.transforms.treelet import TREELET_TRANSFORMS, VerbLabel
@@ -43,13 +44,13 @@ class TreeletConfig(PackedTreeConfig):
 
     variant: Variant = "full"
     """full, rule (no words before), trans (labels alone), or pcfg (labels of plain trees)."""
-    transforms: tuple[str, ...] | None = None
+    transforms: tuple[str, ...] | None = Field(default=None, strict=False)
     """Transforms of the trees. Default: all nine, and none with the variant pcfg."""
     vp_label: VerbLabel = "lowest"
     """Whether a flattened verb phrase keeps the annotation of its lowest or its highest node."""
-    temporal: tuple[str, ...] = no_option(())
+    temporal: tuple[str, ...] = no_option((), strict=False)
     """Temporal nouns of the first transform; found by training."""
-    marked_tags: tuple[str, ...] = no_option(())
+    marked_tags: tuple[str, ...] = no_option((), strict=False)
     """Tags that are written with ~T behind them, because phrases have the same label; found by
     training."""
     smoothing: Literal["kn", "mkn", "jm", "none"] = "kn"
@@ -66,7 +67,7 @@ class TreeletConfig(PackedTreeConfig):
     """Give labels never seen as a child some probability."""
     precision: Precision = "single"
     """How probabilities are stored."""
-    min_count: int = Field(default=1, ge=1)
+    min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
     """Smallest count of an event with three or more columns of context that is kept."""
     bits: CodeBits | None = None
     """Store probabilities and back-off weights as codes of 8 or 16 bits. Default: floats."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from treelm.limits import LARGEST_WEIGHT
 from treelm.models.interface.model import Config
 
 
@@ -14,7 +15,7 @@ class TrigramSvmConfig(Config):
 
     kernel: Literal["linear", "poly"] = "linear"
     """linear, or poly: (1 + u.v)^3 by Nystroem's approximation."""
-    regularization: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    regularization: float | None = Field(default=None, gt=0, le=LARGEST_WEIGHT)
     """Weight of the squared norm. Default: the best of a grid."""
     components: int = Field(default=2000, ge=1, le=20_000)
     """Number of landmarks of the approximation."""

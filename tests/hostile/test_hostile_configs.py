@@ -1,0 +1,90 @@
+"""Manifests with forged options, and words that are none, in a small model of every system."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from tests.every_system import TRAININGS, write_data
+
+from treelm.cli.main import run
+from treelm.errors import ModelFileError, TreelmError, VocabularyError
+from treelm.models.interface.model import Task
+from treelm.models.registry import load
+
+FORGED = (
+    None,
+    True,
+    -1,
+    0,
+    2.5,
+    1e308,
+    (1 << 31) - 1,
+    1 << 63,
+    1 << 64,
+    10**23,
+    "x",
+    "",
+    [],
+    [1],
+    {},
+    "\ud800",
+)
+SENTENCE = "the old boat is here ."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model of every system."""
+    folder = tmp_path_factory.mktemp("models")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        write_data(folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert run(["vocabulary", "--text", "train.txt", "--min-count=1", "-o", "words"]) == 0
+            for line in TRAININGS.values():
+                assert run(["train", *line.split(), "-q"]) == 0, line
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.mark.parametrize("system", TRAININGS)
+def test_forged_options_are_refused_or_used(system: str, models: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "forged"
+    shutil.copytree(models / system, folder)
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    refused = 0
+    for name, value in list(manifest["config"].items()):
+        for forged in FORGED:
+            manifest["config"][name] = forged
+            (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+            try:
+                model = load(folder)
+            except ModelFileError:
+                refused += 1
+                continue
+            with contextlib.suppress(TreelmError):
+                if model.can(Task.CLASSIFY):
+                    model.classify(SENTENCE)
+                else:
+                    model.score(SENTENCE)
+        manifest["config"][name] = value
+    assert refused > 3 * len(manifest["config"])
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    assert load(folder).system == manifest["system"]
+
+
+@pytest.mark.parametrize("system", TRAININGS)
+def test_lone_surrogates_are_no_words(system: str, models: Path) -> None:
+    model = load(models / system)
+    with pytest.raises(VocabularyError) as caught:
+        model.classify(["a\ud800"]) if model.can(Task.CLASSIFY) else model.score(["a\ud800"])
+    assert caught.value.code == "E_BAD_TOKEN"
