@@ -1,4 +1,4 @@
-"""Manifests with forged options, and words that are none, in a small model of every system."""
+"""Forged options, words that are none, and endless sentences, in a small model of every system."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.command_line import processor_time_below
 from tests.every_system import TRAININGS, write_data
 
 from treelm.cli.main import run
-from treelm.errors import ModelFileError, TreelmError, VocabularyError
+from treelm.errors import EstimationError, ModelFileError, TreelmError, VocabularyError
 from treelm.models.interface.model import Task
 from treelm.models.registry import load
 
@@ -88,3 +89,13 @@ def test_lone_surrogates_are_no_words(system: str, models: Path) -> None:
     with pytest.raises(VocabularyError) as caught:
         model.classify(["a\ud800"]) if model.can(Task.CLASSIFY) else model.score(["a\ud800"])
     assert caught.value.code == "E_BAD_TOKEN"
+
+
+@pytest.mark.parametrize("system", ["slm", "composite"])
+def test_endless_sentences_are_refused_at_once(system: str, models: Path) -> None:
+    model = load(models / system)
+    words = ["the"] * 1_000_000
+    with processor_time_below(10), pytest.raises(EstimationError) as caught:
+        model.score(words)
+    assert caught.value.code == "E_TOO_LONG"
+    assert "Split it" in str(caught.value)

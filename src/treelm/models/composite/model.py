@@ -12,7 +12,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import EstimationError, UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
@@ -39,6 +39,9 @@ from treelm.models.plsa.word_topics import word_topic_counts
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import distribution
+
+#: Words of the longest sentence that is scored with parses: seconds, and beyond any text.
+LONGEST_SENTENCE = 1000
 
 
 class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
@@ -241,7 +244,12 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     # -- sentences --------------------------------------------------------------------------
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
-        """Return the log probability of every word and end of sentences that are ids already."""
+        """Return the log probability of every word and end of sentences that are ids already.
+
+        Raises:
+            EstimationError: ``E_TOO_LONG`` for a sentence that the search would take minutes for.
+        """
+        self._check_lengths(ids, starts)
         if self._config.topics:
             alone = np.arange(len(starts), dtype=np.uint64)
             return self._score_topics(ids, starts, alone, threads)
@@ -254,7 +262,18 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the log probability of every word and end of a text in documents."""
         if not self._config.topics:
             return self.score_ids(text.ids, text.starts, threads=threads)
+        self._check_lengths(text.ids, text.starts)
         return self._score_topics(text.ids, text.starts, text.document_starts, threads)
+
+    def _check_lengths(self, ids: Ids, starts: Places) -> None:
+        """Refuse sentences that no text has: the time grows faster than the square of words."""
+        longest = int(np.diff(starts.astype(np.int64), append=len(ids)).max(initial=0))
+        if self._config.heads and longest > LONGEST_SENTENCE:
+            raise EstimationError(
+                f"a sentence of {longest} words is too long for a search over parses; at most "
+                f"{LONGEST_SENTENCE} are scored. Split it, or use a model without heads.",
+                code="E_TOO_LONG",
+            )
 
     def _score_topics(
         self, ids: Ids, starts: Places, documents: Places, threads: int
