@@ -110,7 +110,13 @@ def oracle_words(tree: oracle.Node) -> list[str]:
 
 
 ALL_OPTIONS = [
-    ReadOptions(profile, strip, unescape, normalize_root, max_depth)
+    ReadOptions(
+        profile=profile,
+        strip=strip,
+        unescape=unescape,
+        normalize_root=normalize_root,
+        max_depth=max_depth,
+    )
     for profile, strip, unescape, normalize_root, max_depth in product(
         ["english", "neutral"], [True, False], [True, False], [True, False], [1000, 3]
     )

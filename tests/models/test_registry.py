@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.models.ngram_models import sample_sentences
 from tests.models.toy_model import TOY, ToyModel
@@ -180,3 +181,11 @@ def test_train_by_name(tmp_path: Path) -> None:
     assert model.info.order == 2
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").score("the boat").log_prob == model.score("the boat").log_prob
+
+
+def test_train_takes_numbers_out_of_arrays() -> None:
+    sentences = [["the", "boat"], ["a", "boat"]]
+    model = train("ngram", sentences, order=np.int64(1), smoothing="kn")
+    assert model.info.order == 1
+    with pytest.raises(UsageError, match="order"):
+        train("ngram", sentences, order=np.float64(1.5))

@@ -196,7 +196,7 @@ def test_the_best_tree_of_a_tie_is_the_first_by_its_brackets() -> None:
         "(PP (P near) (NP (D the) (N dog)))))))"
     )
     assert close(math.exp(parse.score), Fraction(363, 32768))
-    assert close(math.exp(parse.log_prob), Fraction(363, 16384))
+    assert close(math.exp(parse.sentence_log_prob), Fraction(363, 16384))
 
 
 @pytest.mark.parametrize(

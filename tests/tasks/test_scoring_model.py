@@ -88,7 +88,8 @@ def test_a_packed_file_is_a_parser_and_a_list(grammar: Path, tmp_path: Path) -> 
         writer.add(sentences, model.k_best_many(sentences, 5))
         writer.finish()
     parser = open_parser(path)
-    assert parser.parse(sentences[0], 5) == model.parse(sentences[0], 5)
+    expected = [each._replace(tree_log_prob=np.nan) for each in model.parse(sentences[0], 5)]
+    assert repr(parser.parse(sentences[0], 5)) == repr(expected)
     first, second = score_k_best_lists(model, path)
     assert second is None
     assert first is not None

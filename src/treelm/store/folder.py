@@ -279,7 +279,7 @@ class ModelFolder:
             ModelFileError: ``E_MODEL_FILE`` if there was.
         """
         if not self.is_unchanged:
-            raise incomplete(self.path, "another folder was put in its place since it was opened")
+            raise incomplete(self.path, "it was removed or replaced since it was opened")
 
     @property
     def is_unchanged(self) -> bool:

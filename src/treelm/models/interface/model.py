@@ -128,8 +128,13 @@ def make_config(kind: type[_Config], options: Mapping[str, object], system: str)
     Raises:
         UsageError: naming the option that does not exist or has an impossible value.
     """
+    # Numbers out of arrays are as good as others.
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+    }
     try:
-        return kind.model_validate(dict(options))
+        return kind.model_validate(plain)
     except ValidationError as error:
         raise UsageError(f"{system}: {explain(error)}") from error
 

@@ -53,7 +53,7 @@ class NgramConfig(Config):
     """How far values moved when they became codes; set by quantising."""
     loss: ReductionLoss | None = no_option()
     """What pruning and quantising cost on a text; set by training, where it was measured."""
-    sums: tuple[float, float] | None = no_option()
+    sums: tuple[float, float] | None = no_option(strict=False)
     """Smallest and largest sum of the probabilities of all words and the end in some contexts; set
     when an ARPA file is read."""
 
