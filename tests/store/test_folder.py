@@ -147,9 +147,9 @@ def test_folder_replaces_a_model(
     assert number_in(tmp_path / "model") == 2
     assert mapped[-1] == 1
     assert names(tmp_path) == ["model"]
-    with pytest.raises(ModelFileError, match="another folder"):
+    with pytest.raises(ModelFileError, match="removed or replaced"):
         before.tables()
-    with pytest.raises(ModelFileError, match="another folder"):
+    with pytest.raises(ModelFileError, match="removed or replaced"):
         before.verify()
 
 
