@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from treelm.models.interface.options import Option, options_of
+from treelm.models.interface.config import Option, options_of
 from treelm.models.registry import SYSTEMS, System
 
 PAGES = Path(__file__).resolve().parent / "systems"

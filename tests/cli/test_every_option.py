@@ -11,7 +11,7 @@ from tests.cli.every_option import Call, every_call, is_numeric, is_written
 from tests.command_line import assert_refused, finish, start_treelm, treelm_inside
 
 from treelm.cli.reference import value_type
-from treelm.models.interface.options import options_of
+from treelm.models.interface.config import options_of
 from treelm.models.registry import find_system, systems
 
 CALLS = {" ".join(call.words): call for call in every_call()}

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.trained_model import TrainedModel, corpus_record
 from treelm.models.interface.words import Words, words_of

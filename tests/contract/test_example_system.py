@@ -99,6 +99,13 @@ def test_an_entry_point_that_is_no_system_is_named(tmp_path: Path, packages: Pat
     assert "is no `treelm.models.registry.System`" in message
 
 
+def test_an_entry_point_that_cannot_be_loaded_is_named(tmp_path: Path, packages: Path) -> None:
+    install(packages, "no_such_module:SYSTEM")
+    refused = treelm("train", "ngram", "--text", tmp_path / "x", "-o", tmp_path / "model")
+    message = assert_refused(refused, 2, "no_such_module:SYSTEM", "cannot be loaded")
+    assert "remove the package" in message
+
+
 def test_a_model_whose_package_is_gone_is_refused(tmp_path: Path, packages: Path) -> None:
     install(packages)
     text = tmp_path / "train.txt"

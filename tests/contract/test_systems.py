@@ -15,8 +15,8 @@ from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.errors import UnsupportedTask
+from treelm.models.interface.config import options_of
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.options import options_of
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.words import Words
 from treelm.models.registry import SYSTEMS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treelm.corpus.brackets import ReadReport, parse_tree, read_trees
+from treelm.corpus.brackets import ReadOptions, ReadReport, parse_tree, read_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, docs_path, read_sentences
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import CorpusFormatError, TreelmWarning
@@ -176,3 +176,14 @@ def test_trees_in_memory_are_a_corpus(tree_file: Path) -> None:
 def test_brackets_inside_words_of_trees_in_memory_are_escaped() -> None:
     (tree,) = TreeCorpus.of_trees([Tree("X", [Tree("A", "a(b"), Tree("B", ")")])])
     assert tree.words == ("a-LRB-b", "-RRB-")
+
+
+def test_tree_corpus_in_memory_writes_brackets_of_words_at_any_depth() -> None:
+    tree = Tree("NN", "(")
+    for _ in range(3000):
+        tree = Tree("NP", [tree])
+    tree = Tree("S", [tree, Tree("VB", "a)b")])
+    options = ReadOptions(strip=False, unescape=False, normalize_root=False, max_depth=5000)
+    (read,) = TreeCorpus.of_trees([tree], options)
+    assert read.words == ("-LRB-", "a-RRB-b")
+    assert [child.label for child in read.children] == [child.label for child in tree.children]

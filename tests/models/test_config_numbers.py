@@ -9,8 +9,7 @@ import pytest
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.errors import OutputFileError, UsageError
-from treelm.models.interface.model import Config
-from treelm.models.interface.options import Option, options_of
+from treelm.models.interface.config import Config, Option, options_of
 from treelm.models.registry import find_system, systems
 from treelm.models.run import Run
 from treelm.tasks.train import check_storable, train_and_save

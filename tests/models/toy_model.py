@@ -17,8 +17,9 @@ from typing import ClassVar
 from treelm.corpus.corpus import TextCorpus, split_words
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task
+from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.states import (
     Context,

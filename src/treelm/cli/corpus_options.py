@@ -26,10 +26,7 @@ def corpus_of(
     if text is not None:
         return TextCorpus(tuple(text))
     corpus = reading.corpus(trees or ())
-    report = ReadReport()
-    for _ in corpus.batches(report):
-        pass  # a quick pass of the kernel, to say what is malformed
-    settle_reading(report, common, " ".join(map(source_name, corpus.paths)))
+    settle_reading(corpus.read_through(), common, " ".join(map(source_name, corpus.paths)))
     return corpus
 
 

@@ -31,7 +31,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
-from treelm.models.interface.options import Option, options_of
+from treelm.models.interface.config import Option, options_of
 from treelm.models.registry import System, find_system
 from treelm.models.run import Event, Run
 from treelm.tasks.train import train_and_save

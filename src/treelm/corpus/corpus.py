@@ -100,6 +100,13 @@ class TreeCorpus:
                 path, self.options, on_error=self.on_error, report=report, threads=self.threads
             )
 
+    def read_through(self) -> ReadReport:
+        """Return what a quick pass of the kernel finds: counts, and everything malformed."""
+        report = ReadReport()
+        for _ in self.batches(report):
+            pass
+        return report
+
     def __iter__(self) -> Iterator[Tree]:
         for batch in self.batches():
             yield from batch
@@ -263,12 +270,16 @@ def _as_paths(paths: Source | Iterable[Source]) -> tuple[Source, ...]:
 
 def _without_brackets(tree: Tree) -> Tree:
     """Return a tree that can be written: brackets inside words become -LRB- and -RRB-."""
-    if tree.word is not None:
-        word = tree.word.replace("(", "-LRB-").replace(")", "-RRB-")
-        return tree if word == tree.word else Tree(tree.label, word)
     if not any("(" in word or ")" in word for word in tree.words):
         return tree
-    return Tree(tree.label, [_without_brackets(child) for child in tree.children])
+    made: list[Tree] = []  # from the last node to the first, so that children come before parents
+    for node in reversed(list(tree.preorder())):
+        if node.word is not None:
+            word = node.word.replace("(", "-LRB-").replace(")", "-RRB-")
+            made.append(Tree(node.label, word))
+        else:
+            made.append(Tree(node.label, [made.pop() for _ in node.children]))
+    return made[0]
 
 
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:

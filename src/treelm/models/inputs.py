@@ -7,6 +7,7 @@ From this come `treelm.train`, the options of ``treelm train`` and their help.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import types
@@ -73,6 +74,7 @@ class Input:
         return found[0] if found else None
 
 
+@functools.cache
 def inputs_of(train: Callable[..., LanguageModel]) -> tuple[Input, ...]:
     """Return what a training function takes, its first parameter first."""
     hints = get_type_hints(train)

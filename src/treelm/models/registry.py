@@ -20,7 +20,8 @@ from treelm.errors import ModelFileError, UsageError
 if TYPE_CHECKING:
     from treelm.corpus.brackets import ReadOptions
     from treelm.models.inputs import Input
-    from treelm.models.interface.model import Config, LanguageModel
+    from treelm.models.interface.config import Config
+    from treelm.models.interface.model import LanguageModel
     from treelm.models.run import Run
     from treelm.store.folder import ModelFolder
 
@@ -43,6 +44,7 @@ class System:
         is_resumable: Whether an interrupted training can be resumed.
         is_stored: Whether model folders carry its name; if not, its models are those of another
             system, trained in a way of its own.
+        has_rounds: Whether the record of a training lists its rounds.
     """
 
     name: str
@@ -54,6 +56,7 @@ class System:
     takes_memory: bool = False
     is_resumable: bool = False
     is_stored: bool = True
+    has_rounds: bool = False
 
     @property
     def model_class(self) -> type[LanguageModel]:
@@ -86,7 +89,7 @@ class System:
         Raises:
             UsageError: naming the option that does not exist or has an impossible value.
         """
-        from treelm.models.interface.model import make_config
+        from treelm.models.interface.config import make_config
 
         return make_config(self.config_class, options, self.name)
 
@@ -131,12 +134,13 @@ SYSTEMS: dict[str, System] = {
         System(
             name="slm",
             model="treelm.models.composite.model:CompositeModel",
-            train="treelm.models.composite.train:train_slm",
+            train="treelm.models.composite.train:train_composite",
             config="treelm.models.composite.config:SlmConfig",
             summary="Train a structured language model (Chelba and Jelinek 2000).",
             example="--trees train.mrg --held-out dev.mrg",
             is_resumable=True,
             is_stored=False,
+            has_rounds=True,
         ),
         System(
             name="composite",
@@ -146,6 +150,7 @@ SYSTEMS: dict[str, System] = {
             summary="Train a composite n-gram, structured and topic model (Tan et al. 2011).",
             example="--trees train.mrg --held-out dev.mrg --order 3 --heads 2 --topics 200",
             is_resumable=True,
+            has_rounds=True,
         ),
         System(
             name="plsa",
@@ -237,7 +242,13 @@ def _installed() -> Mapping[str, System]:
 
     found = {}
     for entry in entry_points(group=ENTRY_POINT):
-        system = entry.load()
+        try:
+            system = entry.load()
+        except Exception as error:  # whatever the code of another package raises
+            raise UsageError(
+                f'the entry point "{entry.name}" of {ENTRY_POINT} ({entry.value}) cannot be loaded '
+                f"({error}). Mend or remove the package that has it."
+            ) from error
         if not isinstance(system, System):
             raise UsageError(
                 f'the entry point "{entry.name}" of {ENTRY_POINT} ({entry.value}) is no '
@@ -318,6 +329,7 @@ def train(
     """
     from dataclasses import fields
 
+    from treelm.corpus.brackets import DEFAULT_OPTIONS
     from treelm.models.inputs import as_input
     from treelm.models.run import Run
 
@@ -326,20 +338,15 @@ def train(
     first = next(iter(inputs))
     if first in options:
         raise UsageError(f'{found.name}: "{first}" is what it is trained on, and given already.')
-    run = _run_of({name: options.pop(name) for name in _names(fields(Run)) if name in options})
+    how = [field.name for field in fields(Run)]
+    run = _run_of({name: options.pop(name) for name in how if name in options})
     given = {first: data} | {name: options.pop(name) for name in inputs if name in options}
     config = found.make_config(options)
     made = {
-        name: as_input(inputs[name], value, run=run)
-        if reading is None
-        else as_input(inputs[name], value, reading=reading, run=run)
+        name: as_input(inputs[name], value, reading=reading or DEFAULT_OPTIONS, run=run)
         for name, value in given.items()
     }
     return train_system(found, made, config, run)
-
-
-def _names(found: Any) -> list[str]:
-    return [field.name for field in found]
 
 
 def _run_of(given: dict[str, Any]) -> Run:
@@ -380,13 +387,17 @@ def train_system(
     missing = [name for name in missing if inputs.get(name) is None]
     if missing:
         raise UsageError(f"{system.name}: {', '.join(missing)} must be given.")
-    for name, given, can in (
-        ("memory", run.memory is not None, system.takes_memory),
-        ("resume", run.resume, system.is_resumable),
-        ("checkpoint", run.checkpoint is not None, system.is_resumable),
+    for name, given, ability in (
+        ("memory", run.memory is not None, "takes_memory"),
+        ("resume", run.resume, "is_resumable"),
+        ("checkpoint", run.checkpoint is not None, "is_resumable"),
     ):
-        if given and not can:
-            raise UsageError(f"{system.name}: {name} is no option of its training.")
+        if given and not getattr(system, ability):
+            able = ", ".join(each.name for each in systems().values() if getattr(each, ability))
+            raise UsageError(
+                f"{system.name}: {name} is no option of its training; leave it out. Systems that "
+                f"have it: {able}."
+            )
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}
     return system.trainer(inputs.get(first), config, run=run, **keywords, **others)

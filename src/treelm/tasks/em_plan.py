@@ -19,7 +19,7 @@ from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.memory_plan import MemoryPlan, NodePlan, plan_topics
 from treelm.models.composite.parse_plan import plan_parses
 from treelm.models.composite.parsed_text import prepare
-from treelm.models.interface.model import Config, explain
+from treelm.models.interface.config import Config, explain
 from treelm.models.ngram.counts import encode_corpus
 from treelm.models.plsa.config import PlsaConfig
 from treelm.parallel.memory import MemoryLimit

@@ -14,7 +14,8 @@ from treelm.corpus.files import Source, can_be_read_twice, source_name
 from treelm.corpus.target import ADDED_TO_NAME, check_place
 from treelm.errors import UsageError
 from treelm.models.inputs import corpora_in, takes_report
-from treelm.models.interface.model import Config, LanguageModel
+from treelm.models.interface.config import Config
+from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import System, train_system
 from treelm.models.run import Event, Run
 from treelm.store.checkpoint import remove_training_files, training_folder
@@ -35,15 +36,15 @@ class Trained:
 
     Args:
         model: The model.
-        rounds: What its training says of itself, round by round, where it has any.
+        rounds: What its training says of itself, round by round; None if it has no rounds.
     """
 
     model: LanguageModel
-    rounds: tuple[dict[str, object], ...] = ()
+    rounds: tuple[dict[str, object], ...] | None = None
 
     def record(self) -> dict[str, object]:
         """Return what there is to say about it, in a few numbers."""
-        rounds = {"rounds": list(self.rounds)} if self.rounds else {}
+        rounds = {} if self.rounds is None else {"rounds": list(self.rounds)}
         return {**self.model.summary(), **rounds}
 
 
@@ -93,14 +94,14 @@ def train_and_save(
         others["report"] = ReadReport()
     for corpus in corpora:
         if isinstance(corpus, TreeCorpus) and not (others and corpus is main):
-            settle(_read_through(corpus), _names(corpus))
+            settle(corpus.read_through(), _names(corpus))
     model = train_system(system, inputs, config, own, **others)
     if others and corpora:
         settle(others["report"], "parsed text" if main is None else _names(main))
     model.save(target)
     if folder is not None:
         remove_training_files(folder)
-    return Trained(model, tuple(recorded))
+    return Trained(model, tuple(recorded) if system.has_rounds else None)
 
 
 def _beside(target: Source, run: Run) -> Path:
@@ -109,14 +110,6 @@ def _beside(target: Source, run: Run) -> Path:
 
 def _names(corpus: TreeCorpus) -> str:
     return " ".join(map(source_name, corpus.paths)) or "parsed text"
-
-
-def _read_through(corpus: TreeCorpus) -> ReadReport:
-    """Return what a quick pass of the kernel finds in files of trees."""
-    report = ReadReport()
-    for _ in corpus.batches(report):
-        pass
-    return report
 
 
 def check_target(target: Source) -> None:

@@ -26,8 +26,8 @@ from typing import Any
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.interface.abilities import systems_that
+from treelm.models.interface.config import options_of
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.options import options_of
 from treelm.models.registry import System, find_system, load, train
 from treelm.store.folder import open_folder
 from treelm.testing.contracts import law

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
-from treelm.models.interface.options import no_option
+from treelm.models.interface.config import Config, no_option
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains
@@ -109,6 +108,10 @@ class CompositeConfig(Config):
             parts.append("PLSA")
         return "/".join(parts)
 
+    def composite(self) -> CompositeConfig:
+        """Return the options that the model is saved with."""
+        return self
+
     def pipeline(self) -> Pipeline:
         """Return what is done to trees before they become actions; heads must be known."""
         unary = LimitUnaryChains() if self.unary_moves else MergeUnaryChains(keep="tag")
@@ -142,5 +145,5 @@ class SlmConfig(CompositeConfig):
         return options
 
     def composite(self) -> CompositeConfig:
-        """Return the same options as those of a composite model."""
+        """Return the same options as those of a composite model, which the model is saved as."""
         return CompositeConfig.model_validate(self.model_dump())

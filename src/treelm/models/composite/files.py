@@ -11,7 +11,7 @@ from treelm.estimation.lattice import Floats
 from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.parts import CompositeParts, CompositeShape
-from treelm.models.interface.model import config_of
+from treelm.models.interface.config import config_of
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.schema import (
     UNIGRAM_COUNTS,

@@ -21,8 +21,9 @@ from treelm.models.composite.files import read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
 from treelm.models.composite.state import CompositeState, split_payload
 from treelm.models.interface.abilities import TopicTable
+from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config, ModelInfo, Task
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,

@@ -19,7 +19,7 @@ from treelm.models.composite.checkpoint import (
     TrainingState,
     training_key,
 )
-from treelm.models.composite.config import CompositeConfig, SlmConfig
+from treelm.models.composite.config import CompositeConfig
 from treelm.models.composite.em import Data, first_parts, n_best_step
 from treelm.models.composite.follow_up import fit_predictor, follow_up_step, frontiers
 from treelm.models.composite.model import CompositeModel
@@ -46,11 +46,11 @@ def train_composite(
     held_out: TreeCorpus | None = None,
     run: Run = QUIET,
 ) -> CompositeModel:
-    """Return the composite model of a treebank.
+    """Return the composite or the structured language model of a treebank.
 
     Args:
         corpus: Trees; X.docs beside a file names the document of each tree.
-        config: Options.
+        config: Options, those of a composite or of a structured language model.
         vocabulary: Vocabulary file. Default: words seen at least min_count times.
         held_out: Other trees, on which interpolation weights are found; without them all weights
             are equal.
@@ -60,6 +60,7 @@ def train_composite(
         EstimationError: ``E_NO_DATA`` without trees, ``E_OVERLAP`` if held-out sentences stand in
             the training text.
     """
+    config = config.composite()
     prepared = prepare(corpus, config, vocabulary=vocabulary)
     check = None
     if held_out is not None:
@@ -72,29 +73,6 @@ def train_composite(
             stacklevel=2,
         )
     return train_on_parses(prepared, check, config, record=corpus_record(corpus), run=run)
-
-
-def train_slm(
-    corpus: TreeCorpus,
-    config: SlmConfig,
-    *,
-    vocabulary: Vocabulary | None = None,
-    held_out: TreeCorpus | None = None,
-    run: Run = QUIET,
-) -> CompositeModel:
-    """Return the structured language model of a treebank: a composite model of heads alone.
-
-    Args:
-        corpus: Trees; X.docs beside a file names the document of each tree.
-        config: Options.
-        vocabulary: Vocabulary file. Default: words seen at least min_count times.
-        held_out: Other trees, on which interpolation weights are found; without them all weights
-            are equal.
-        run: How the training is run; its checkpoint keeps every round.
-    """
-    return train_composite(
-        corpus, config.composite(), vocabulary=vocabulary, held_out=held_out, run=run
-    )
 
 
 def train_on_parses(

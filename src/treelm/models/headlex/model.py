@@ -18,7 +18,8 @@ from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
 from treelm.models.headlex.config import HeadlexConfig
 from treelm.models.headlex.events import KINDS
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.packed_tree_model import (
     Forms,
     PackedTreeModel,

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 from treelm.transforms.binarize import Binarize, Direction
 from treelm.transforms.markovize import AnnotateParents
 from treelm.transforms.transform import Pipeline, Transform

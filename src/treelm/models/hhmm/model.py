@@ -26,8 +26,9 @@ from treelm.models.hhmm.state import (
 )
 from treelm.models.hhmm.tables import HhmmTables
 from treelm.models.hhmm.viterbi import parse_sentences
+from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.parser import BatchParser, TreeLists
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import ModelFileError, UnsupportedTask, UsageError
+from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import refusal
+from treelm.models.interface.config import Config, make_config
 from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
 from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step
@@ -47,17 +47,6 @@ class Task(StrEnum):
     DECODE = "decode"
 
 
-class Config(BaseModel):
-    """Options of a system: frozen, checked, and stored with the model.
-
-    Numbers are finite and have both bounds. A field that takes several values is declared with
-    ``strict=False``, since JSON and the command line give lists.
-    """
-
-    # Strict, so that 2.5 never becomes 2; whole numbers are taken where others are due.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
     """What one must know about a model before its numbers mean anything.
@@ -80,63 +69,6 @@ class ModelInfo:
     beam: int | None = None
     bits: int | None = None
     vocabulary: str
-
-
-_Config = TypeVar("_Config", bound="Config")
-
-
-def explain(error: ValidationError) -> str:
-    """Return what is wrong with options, in one sentence each."""
-    found = []
-    for item in error.errors():
-        name = ".".join(map(str, item["loc"]))
-        message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            message = "there is no such option"
-        found.append(f"{name}: {message}" if name else message)
-    return "; ".join(found) + "."
-
-
-def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _Config:
-    """Return the checked options of the model in an opened folder.
-
-    Args:
-        folder: The folder.
-        config_class: What the options of its system are.
-        what: The kind of model with its article, for the error.
-
-    Raises:
-        ModelFileError: ``E_MANIFEST`` if they are others.
-    """
-    try:
-        return config_class.model_validate(folder.manifest.config)
-    except ValidationError as error:
-        raise ModelFileError(
-            f"{folder.path}: this is no configuration of {what} ({explain(error)})",
-            code="E_MANIFEST",
-        ) from error
-
-
-def make_config(kind: type[_Config], options: Mapping[str, object], system: str) -> _Config:
-    """Return checked options.
-
-    Args:
-        kind: The configuration of the system.
-        options: Options by name; those left out have their defaults.
-        system: Name of the system, for the error.
-
-    Raises:
-        UsageError: naming the option that does not exist or has an impossible value.
-    """
-    # Numbers out of arrays are as good as others.
-    plain = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in options.items()
-    }
-    try:
-        return kind.model_validate(plain)
-    except ValidationError as error:
-        raise UsageError(f"{system}: {explain(error)}") from error
 
 
 class LanguageModel(ModelVariants, ABC):

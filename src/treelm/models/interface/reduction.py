@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from treelm.corpus.encoder import EncodedText
+from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config
 
 #: Number of sentences scored at a time, so that a long text needs little memory.
 _PIECE = 1 << 16

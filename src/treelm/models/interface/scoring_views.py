@@ -17,7 +17,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.parser_options import ParserOptions, Pruning
-from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task
+from treelm.models.interface.config import Config
+from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.models.interface.model import Config, LanguageModel
+from treelm.models.interface.config import Config
+from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.states import model_fingerprint
 from treelm.store.manifest import Description, TrainingCorpus
 

@@ -14,7 +14,8 @@ from pydantic import Field
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.interface.model import Config, LanguageModel, Task
+from treelm.models.interface.config import Config
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser, k_best_lists
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.words import Words, words_of

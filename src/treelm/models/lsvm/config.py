@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 
 #: Regularisation weights that are tried, 10^-4 to 10^2 in half decades.
 GRID = tuple(10 ** (half / 2) for half in range(-8, 5))

@@ -13,7 +13,7 @@ from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation
-from treelm.models.interface.model import Config, config_of
+from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses

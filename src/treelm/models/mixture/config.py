@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 
 #: Share of a part, as people give it; those that are found may miss 1 by a rounding error.
 Weight = Annotated[float, Field(ge=0, le=1)]

@@ -17,8 +17,9 @@ from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
+from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import Config, LanguageModel, ModelInfo, Task, explain
+from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
 from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores

@@ -9,8 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from treelm.estimation.quantize import CodeBits
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED
-from treelm.models.interface.model import Config
-from treelm.models.interface.options import no_option
+from treelm.models.interface.config import Config, no_option
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.

@@ -15,8 +15,9 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
+from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import LONGEST_SAMPLE, Config, ModelInfo, Task, config_of
+from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 from treelm.models.interface.scores import BatchScores, Sample
 from treelm.models.interface.states import (

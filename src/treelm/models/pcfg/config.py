@@ -16,7 +16,7 @@ from treelm.grammar.binary_trees import (
 )
 from treelm.grammar.parser_options import Decoding
 from treelm.limits import LARGEST_COUNT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
 from treelm.transforms.transform import Pipeline, Transform

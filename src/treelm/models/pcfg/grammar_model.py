@@ -24,7 +24,8 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.grammar.storage import read_grammar, write_grammar
 from treelm.grammar.subcategories import Subcategory, describe_subcategories
 from treelm.grammar.tree_scores import TreeScores
-from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task, config_of
+from treelm.models.interface.config import config_of
+from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.parser import ArrayParser
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores, check_lengths

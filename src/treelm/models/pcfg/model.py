@@ -15,8 +15,9 @@ from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config, Task
+from treelm.models.interface.model import Task
 from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.scoring_views import check_lengths
 from treelm.models.interface.states import (

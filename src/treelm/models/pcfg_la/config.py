@@ -9,7 +9,7 @@ from pydantic import Field
 from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 from treelm.trees.profile import ProfileSource
 
 #: Subcategories double in a cycle: more would not fit into any memory.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from treelm.grammar.grammar import Grammar
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
 

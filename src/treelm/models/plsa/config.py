@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
-from treelm.models.interface.options import no_option
+from treelm.models.interface.config import Config, no_option
 
 #: Topics a document keeps where a predictor looks at words too (Tan et al. 2011).
 KEPT_TOPICS = 5

@@ -18,8 +18,9 @@ from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
 from treelm.models.interface.abilities import TopicTable
+from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Config, ModelInfo, Task, config_of
+from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from treelm.grammar.parser_options import Pruning
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 
 FeatureSet = Literal["cfg", "tsg", "rerank"]
 

@@ -14,7 +14,8 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
-from treelm.models.interface.model import Config, LanguageModel, Task, config_of
+from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.interface.tree_model import PARSER_PART, TreeModel
 from treelm.models.interface.words import Words, words_of

@@ -13,7 +13,7 @@ from treelm.estimation.quantize import CodeBits
 from treelm.estimation.smoothing import Smoothing
 from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL, EventTemplate
 from treelm.limits import LARGEST_COUNT
-from treelm.models.interface.options import no_option
+from treelm.models.interface.config import no_option
 from treelm.models.interface.packed_tree_model import PackedTreeConfig
 from treelm.transforms.treelet import TREELET_TRANSFORMS, VerbLabel
 

@@ -16,7 +16,7 @@ from treelm.corpus.files import Source
 from treelm.errors import ModelFileError, UsageError
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.events.extract import EventSymbols
-from treelm.models.interface.model import explain
+from treelm.models.interface.config import explain
 from treelm.models.interface.packed_tree_model import only_transform
 from treelm.models.ngram.counts import union_of_words
 from treelm.models.run import Run

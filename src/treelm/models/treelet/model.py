@@ -15,7 +15,8 @@ from treelm.estimation.quantize import CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
-from treelm.models.interface.model import LONGEST_SAMPLE, Config, ModelInfo, Task, config_of
+from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.packed_tree_model import (
     Forms,
     PackedTreeModel,

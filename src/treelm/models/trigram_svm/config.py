@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from treelm.limits import LARGEST_WEIGHT
-from treelm.models.interface.model import Config
+from treelm.models.interface.config import Config
 
 
 class TrigramSvmConfig(Config):

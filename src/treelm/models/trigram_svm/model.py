@@ -14,7 +14,7 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Floats
-from treelm.models.interface.model import Config, config_of
+from treelm.models.interface.config import Config, config_of
 from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus

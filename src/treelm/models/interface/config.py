@@ -1,4 +1,4 @@
-"""The options of a system, read off its configuration: the one place where they are declared."""
+"""The options of a system: declared once, in its configuration, and read off from there."""
 
 from __future__ import annotations
 
@@ -7,14 +7,85 @@ import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
+import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-from treelm.models.interface.model import Config
+from treelm.errors import ModelFileError, UsageError
+from treelm.store.folder import ModelFolder
+
+
+class Config(BaseModel):
+    """Options of a system: frozen, checked, and stored with the model.
+
+    Numbers are finite and have both bounds. A field that takes several values is declared with
+    ``strict=False``, since JSON and the command line give lists.
+    """
+
+    # Strict, so that 2.5 never becomes 2; whole numbers are taken where others are due.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+_Config = TypeVar("_Config", bound="Config")
+
+
+def explain(error: ValidationError) -> str:
+    """Return what is wrong with options, in one sentence each."""
+    found = []
+    for item in error.errors():
+        name = ".".join(map(str, item["loc"]))
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            message = "there is no such option"
+        found.append(f"{name}: {message}" if name else message)
+    return "; ".join(found) + "."
+
+
+def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _Config:
+    """Return the checked options of the model in an opened folder.
+
+    Args:
+        folder: The folder.
+        config_class: What the options of its system are.
+        what: The kind of model with its article, for the error.
+
+    Raises:
+        ModelFileError: ``E_MANIFEST`` if they are others.
+    """
+    try:
+        return config_class.model_validate(folder.manifest.config)
+    except ValidationError as error:
+        raise ModelFileError(
+            f"{folder.path}: this is no configuration of {what} ({explain(error)})",
+            code="E_MANIFEST",
+        ) from error
+
+
+def make_config(kind: type[_Config], options: Mapping[str, object], system: str) -> _Config:
+    """Return checked options.
+
+    Args:
+        kind: The configuration of the system.
+        options: Options by name; those left out have their defaults.
+        system: Name of the system, for the error.
+
+    Raises:
+        UsageError: naming the option that does not exist or has an impossible value.
+    """
+    # Numbers out of arrays are as good as others.
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+    }
+    try:
+        return kind.model_validate(plain)
+    except ValidationError as error:
+        raise UsageError(f"{system}: {explain(error)}") from error
+
 
 _NO_OPTION: JsonDict = {"is_option": False}
 
