@@ -13,7 +13,7 @@ EXECUTIONS ?= 20000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-native lint format sanitize fuzz reference docs bench clean
+.PHONY: help install demo check test test-native test-versions audit lint format sanitize fuzz reference docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,27 @@ lint: install ## Check format, lint and types, Python and C++
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest treelm._native --allowlist tests/architecture/stubtest_allowlist.txt
 	$(BIN)/clang-format --dry-run -Werror $(filter %.h %.cpp,$(NATIVE))
+
+# Fails, too, where the database of advisories cannot be reached.
+audit: install ## Look for insecure code (bandit) and for known holes in the dependencies (pip-audit)
+	$(PIP) install --group audit
+	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
+	mkdir -p build && $(BIN)/python -m pip freeze --exclude treelm > build/installed.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement build/installed.txt
+
+test-versions: install ## Run the quick tests with the lowest and the newest dependencies that are allowed
+	$(PIP) install --group versions
+	rm -rf build/versions && mkdir -p build/versions
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/versions \
+		--config-settings=build-dir=build/release .
+	set -e; for which in lowest-direct highest; do \
+		here=build/versions/$$which; $(BIN)/python -m venv $$here; \
+		$(BIN)/uv pip compile --quiet --resolution $$which --python $$here/bin/python --extra all \
+			--group test --output-file $$here/requirements.txt pyproject.toml; \
+		$$here/bin/python -m pip --disable-pip-version-check --quiet install \
+			--requirement $$here/requirements.txt build/versions/*.whl; \
+		$$here/bin/python -m pytest -n auto -q -m "not slow" \
+			--ignore tests/architecture --ignore tests/documentation; done
 
 format: $(VENV)/.tools ## Rewrite Python and C++ in the house style
 	$(BIN)/ruff format .

@@ -21,6 +21,11 @@ SHARED_DATA = TESTS.parents[1] / "shared" / "data"
 SLOW_FOLDERS = frozenset({"benchmarks", "cli", "experiments", "hostile"})
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option that runs whole products where the suite takes a few combinations."""
+    parser.addoption("--campaign", action="store_true", help="test all combinations, for hours")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow tests, and mark and skip those that read treebanks a user does not have."""
     missing = not SHARED_DATA.is_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -13,23 +14,43 @@ import pytest
 from tests.command_line import HANGS, environment
 from tests.every_system import TRAININGS, write_data
 
-_READERS = {
-    "score": "ngram pcfg pcfg_la hhmm slm composite plsa treelet headlex",
-    "surprisal": "ngram hhmm slm",
-    "parse": "pcfg pcfg_la hhmm",
-    "classify": "lsvm trigram_svm tree_features",
+from treelm.models.registry import find_system
+
+#: What is typed for each ability; the output is a file, and perplexity's is standard output.
+_COMMANDS = {
+    "score": "score dev.txt",
+    "surprisal": "surprisal dev.txt",
+    "parse": "parse dev.txt",
+    "classify": "classify dev.txt",
+    "perplexity": "evaluate perplexity dev.txt --json",
+    "sample": "sample --count 5 --seed 3",
 }
+
+
+def _judges(name: str) -> bool:
+    """Tell whether a model gives margins: `classify` reads with it, `score` does not."""
+    return "classify" in find_system(name).model_class.tasks
+
+
 READINGS = {
-    f"{command} {name}": f"{command} dev.txt -m {name}"
-    for command, names in _READERS.items()
-    for name in names.split()
-} | {"sample ngram": "sample -m ngram --count 5 --seed 3"}
+    f"{task} {name}": f"{command} -m {name}"
+    for name in TRAININGS
+    for task, command in _COMMANDS.items()
+    if task in find_system(name).model_class.tasks and not (task == "score" and _judges(name))
+}
+_WITHOUT_THREADS = frozenset({"sample"})
+_WITHOUT_OUTPUT = frozenset({"perplexity"})
 #: Trains and reads everything in one process, which is quicker.
 _PROGRAM = """
-import json, sys
+import contextlib, json, sys
+from pathlib import Path
 from treelm.cli.main import run
-for line in json.load(sys.stdin):
-    code = run(line)
+for line, output in json.load(sys.stdin):
+    with contextlib.ExitStack() as stack:
+        if output is not None:
+            file = stack.enter_context(Path(output).open("w"))
+            stack.enter_context(contextlib.redirect_stdout(file))
+        code = run(line)
     if code:
         sys.exit(f"{line}: exit code {code}")
 """
@@ -47,14 +68,19 @@ def results(folder: Path, threads: int, env: dict[str, str], cwd: Path) -> dict[
     folder.mkdir()
     write_data(folder)
     place = os.path.relpath(folder, cwd)
-    lines = [f"vocabulary --text train.txt --min-count 1 -o words --threads {threads}"]
-    lines += [f"train {line} -q --threads {threads}" for line in TRAININGS.values()]
-    for name, line in READINGS.items():
-        many = "" if name.startswith("sample") else f" --threads {threads}"
-        lines.append(f"{line} -q{many} -o {name.replace(' ', '_')}.out")
     known = {*TRAININGS, "words", *(path.name for path in folder.iterdir())}
-    made = {f"{name.replace(' ', '_')}.out" for name in READINGS}
-    calls = [_placed(line, known | made, place) for line in lines]
+    many = ["--threads", str(threads)]
+    first = "vocabulary --text train.txt --min-count 1 -o words"
+    calls: list[tuple[list[str], str | None]] = [(_placed(first, known, place) + many, None)]
+    trainings = (_placed(f"train {line} -q", known, place) for line in TRAININGS.values())
+    calls.extend((words + many, None) for words in trainings)
+    outputs = {name: f"{name.replace(' ', '_')}.out" for name in READINGS}
+    for name, line in READINGS.items():
+        task = name.split()[0]
+        words = _placed(f"{line} -q", known, place) + ([] if task in _WITHOUT_THREADS else many)
+        written = os.path.join(place, outputs[name])  # noqa: PTH118 (a relative name)
+        to_file = task not in _WITHOUT_OUTPUT
+        calls.append((words + (["-o", written] if to_file else []), None if to_file else written))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _PROGRAM],
         input=json.dumps(calls).encode(),
@@ -65,8 +91,10 @@ def results(folder: Path, threads: int, env: dict[str, str], cwd: Path) -> dict[
     )
     assert done.returncode == 0, done.stderr.decode()
     found = {name: _model_checksum(folder / name) for name in TRAININGS}
-    for name in sorted(made | {"words"}):
-        found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    for name in ("words", *outputs.values()):
+        content = (folder / name).read_bytes().replace(f"{place}{os.sep}".encode(), b"")
+        assert content, f"{name} is empty"
+        found[name] = hashlib.sha256(content).hexdigest()
     return found
 
 
@@ -105,14 +133,33 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return results(folder / "data", 1, {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}, folder / "..")
 
 
-@pytest.mark.parametrize(
-    ("threads", "hash_seed", "language"),
-    [(1, "1", "C"), (2, "2", "C.UTF-8"), (3, "3", "tr_TR.UTF-8"), (3, "4", "de_DE.ISO-8859-1")],
+#: Threads, hash seed, language, whether another working folder: a few that differ in all of them.
+_FEW = [
+    (1, "1", "C", True),
+    (2, "2", "C.UTF-8", False),
+    (3, "3", "tr_TR.UTF-8", True),
+    (3, "random", "de_DE.ISO-8859-1", True),
+]
+_ALL = itertools.product(
+    (1, 2, 3),
+    ("0", "1", "random"),
+    ("C", "C.UTF-8", "tr_TR.UTF-8", "de_DE.ISO-8859-1"),
+    (True, False),
 )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Test a few combinations, or all of them in a campaign."""
+    if "way" in metafunc.fixturenames:
+        chosen = _ALL if metafunc.config.getoption("--campaign") else _FEW
+        metafunc.parametrize("way", list(chosen))
+
+
 def test_models_and_results_have_the_same_bytes_everywhere(
-    threads: int, hash_seed: str, language: str, tmp_path: Path, expected: dict[str, str]
+    way: tuple[int, str, str, bool], tmp_path: Path, expected: dict[str, str]
 ) -> None:
+    threads, hash_seed, language, elsewhere = way
     env = {"PYTHONHASHSEED": hash_seed, "LANG": language, "LC_ALL": language}
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    assert results(tmp_path / "data", threads, env, elsewhere) == expected
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    assert results(tmp_path / "data", threads, env, other if elsewhere else tmp_path) == expected

@@ -170,7 +170,8 @@ def _root(
         completion: Print a script that completes commands and options in this shell.
     """
     if completion is not None:
-        sys.stdout.write(app.generate_completion(prog_name="treelm", shell=completion))
+        script = app.generate_completion(prog_name="treelm", shell=completion)  # nosec B604
+        sys.stdout.write(script)
         return
     if not version:
         app.help_print()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from xml.etree import ElementTree as ET
+from xml.etree import ElementTree as ET  # nosec B405
 
 from treelm.errors import UsageError
 from treelm.tasks.report.tables import NUMBERS, TextTable
@@ -81,11 +81,14 @@ class Figure:
     caption: str
 
     def __post_init__(self) -> None:
+        # Entities are declared before the first element, so nothing can be expanded here.
+        if not self.svg.startswith("<svg"):
+            raise UsageError("a picture of the report is not SVG.")
         try:
-            root = ET.fromstring(self.svg)
+            root = ET.fromstring(self.svg)  # nosec B314
         except ET.ParseError as error:
             raise UsageError(f"a picture of the report is not SVG ({error}).") from error
-        if root.tag != f"{_SVG}svg" or not self.svg.startswith("<svg"):
+        if root.tag != f"{_SVG}svg":
             raise UsageError("a picture of the report is not SVG.")
         for element in root.iter():
             name = str(element.tag).removeprefix(_SVG)
