@@ -120,7 +120,9 @@ def report_words(report: Report, trees: TreeCorpus) -> None:
     readings = count_readings(trees, [item.word for item in ITEMS])
     rows = []
     for item in ITEMS:
-        words = sorted({*item.ambiguous.split(), *item.clear.split()}, key=lambda word: seen[word])
+        words = sorted(
+            {*item.ambiguous.split(), *item.clear.split()}, key=lambda word: (seen[word], word)
+        )
         rare = [word for word in words if seen[word] < LEAST_SEEN]
         rare += [
             f"{item.word} {reading}"

@@ -3,62 +3,47 @@
 from __future__ import annotations
 
 import json
-import lzma
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from tests.command_line import run_script
-from tests.models.ngram_models import small_ngram
-from tests.models.reading import write_reading_data
-
-import treelm
-from treelm.corpus.corpus import TreeCorpus
-from treelm.models.registry import train
-
-RECIPES = Path(__file__).resolve().parents[2] / "experiments"
-TREES = list(treelm.sample_treebank())
-SENTENCES = [" ".join(tree.words) for tree in TREES]
-TREEBANKS = ("craft", "gum", "masc", "wsj-sample")
-PHENOMENA = ("binding", "ellipsis")
+from tests.experiments.resuming import assert_resumes
+from tests.experiments.small_data import (
+    HHMM,
+    PARSERS_AS_LMS,
+    PHENOMENA,
+    RECIPES,
+    TREEBANKS,
+    lsvm_options,
+    treelet_options,
+    write_data,
+)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data folder in the layout that recipes expect."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / "text").mkdir()
-    for start, name in enumerate(("reuters", "un-debates", "eltec")):
-        with lzma.open(folder / f"text/{name}.txt.xz", "wt", encoding="utf-8") as text:
-            for number, sentence in enumerate(SENTENCES[start:]):
-                text.write(f"{sentence}\n" + ("\n" if number % 3 == 2 else ""))
-    (folder / "grammaticality").mkdir()
-    with lzma.open(folder / "grammaticality/blimp.jsonl.xz", "wt", encoding="utf-8") as pairs:
-        for number in range(40):
-            subject = ("ferry", "frumious")[number % 2]  # the second one is unknown
-            pair = {
-                "sentence_good": f"The {subject} left the harbour .",
-                "sentence_bad": f"The {subject} the left harbour .",
-                "UID": f"paradigm_{number % 4}",
-                "linguistics_term": PHENOMENA[number % 2],
-            }
-            pairs.write(json.dumps(pair) + "\n")
-    for number, name in enumerate(TREEBANKS):
-        (folder / "treebanks" / name).mkdir(parents=True)
-        mine = TREES[number :: len(TREEBANKS)]
-        for part, trees in {"train": mine[20:], "dev": mine[:10], "test": mine[10:20]}.items():
-            text = "".join(f"{tree}\n" for tree in trees)
-            (folder / "treebanks" / name / f"{part}.mrg").write_text(text)
-    (folder / "reading/naturalstories").mkdir(parents=True)
-    write_reading_data(folder / "reading/naturalstories", small_ngram(order=2), shift=0)
+    write_data(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def every_stop(request: pytest.FixtureRequest) -> bool:
+    """Whether recipes are killed after every file that they keep, which takes many minutes."""
+    return bool(request.config.getoption("--campaign"))
+
+
+def common(data: Path, output: Path) -> list[str]:
+    """Return the options of all recipes."""
+    return ["--data", str(data), "--output", str(output), "--threads", "1", "--seed", "3"]
 
 
 def run(recipe: str, data: Path, output: Path, *options: str) -> tuple[dict[str, object], str]:
     """Run a recipe and return its results and its tables."""
     script = RECIPES / recipe / "run.py"
-    common = ["--data", str(data), "--output", str(output), "--threads", "1", "--seed", "3"]
-    assert run_script(script, *common, *options).strip() == str(output)
+    assert run_script(script, *common(data, output), *options).strip() == str(output)
     results = json.loads((output / "results.json").read_text())
     return results, (output / "tables.md").read_text()
 
@@ -129,36 +114,39 @@ def test_noisy_treebanks(data: Path, tmp_path: Path) -> None:
     assert all(abs(float(row[-2])) < 4 for row in cells if row[1].strip() in {e for e, _ in shares})
 
 
-def test_hhmm(data: Path, tmp_path: Path) -> None:
+def test_hhmm(data: Path, tmp_path: Path, every_stop: bool) -> None:
     script = RECIPES / "hhmm/run.py"
-    sizes = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
-    rest = ("--beams", "5", "20", "--options", "2", "--threads", "1", "--seed", "3")
-    folders = ("--data", str(data), "--output", str(tmp_path))
-    printed = run_script(script, *folders, *sizes, *rest)
+    once, often = tmp_path / "once", tmp_path / "often"
+    printed = run_script(script, *common(data, once), *HHMM)
+    options = (*common(data, often), *HHMM)
+    assert_resumes(script, options, once=once, often=often, files=1 if every_stop else 40)
     parts = ("perplexity", "sweeps", "reading", "garden")
-    reports = [str(tmp_path / part) for part in parts]
+    reports = [str(once / part) for part in parts]
     assert [line for line in printed.splitlines() if line in reports] == reports
-    results = json.loads((tmp_path / "perplexity/results.json").read_text())
+    results = json.loads((once / "perplexity/results.json").read_text())
     found = values(results, "Perplexity, in domain")
     for model in ("1-gram", "5-gram", "HHMM", "5-gram + HHMM", "big 5-gram + HHMM"):
         assert found[model, "perplexity"] > 1
-    tables = (tmp_path / "perplexity/tables.md").read_text()
+    tables = (once / "perplexity/tables.md").read_text()
     assert "209.13" in tables
     assert "Claim (b)" in tables
-    curve = (tmp_path / "lambda/gum.csv").read_text().splitlines()
+    curve = (once / "lambda/gum.csv").read_text().splitlines()
     assert curve[0] == "lambda,ppl"
     assert len(curve) == 13
-    sweeps = (tmp_path / "sweeps/tables.md").read_text()
+    sweeps = (once / "sweeps/tables.md").read_text()
     assert "Share of trees that fit a stack" in sweeps
     assert "bits per word" in sweeps
-    assert "What a model's surprisal adds" in (tmp_path / "reading/tables.md").read_text()
-    assert "Surprisal of the critical word" in (tmp_path / "garden/tables.md").read_text()
+    assert "What a model's surprisal adds" in (once / "reading/tables.md").read_text()
+    assert "Surprisal of the critical word" in (once / "garden/tables.md").read_text()
 
 
 def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:
-    options = ("--cycles", "1", "--split-iterations", "3", "--exact", "3", "--exact-words", "12")
-    models = ("--models", str(tmp_path / "models"))
-    results, tables = run("parsers_as_lms", data, tmp_path / "report", *options, *models)
+    once, often = tmp_path / "once", tmp_path / "often"
+    models = ("--models", str(once / "models"))
+    results, tables = run("parsers_as_lms", data, once / "report", *PARSERS_AS_LMS, *models)
+    again = (*common(data, often / "report"), *PARSERS_AS_LMS, "--models", str(often / "models"))
+    script = RECIPES / "parsers_as_lms/run.py"
+    assert_resumes(script, again, once=once, often=often, files=1)
     for name in TREEBANKS:
         found = values(results, f"Perplexity of {name}")
         assert set(found) == {
@@ -170,24 +158,15 @@ def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:
         assert all(1 < value < 10_000 for value in found.values())
         assert f"| {name} | 3 | nothing: exact | 0.0000 | 1.0000 |" in tables
         assert f"| {name} | 3 | pruned, accurate |" in tables
-    assert (tmp_path / "models/pcfg-la/manifest.json").exists()
+    assert (once / "models/pcfg-la/manifest.json").exists()
 
 
-def test_treelet(data: Path, tmp_path: Path) -> None:
-    grammar = tmp_path / "grammar"
-    trees = TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))
-    train("pcfg", trees).save(grammar)
-    (data / "mt/ted").mkdir(parents=True)
-    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
-        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
-        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
-    with lzma.open(data / "text/unseen.txt.xz", "wt", encoding="utf-8") as text:
-        text.writelines(" ".join(sentence.split()[::-1]) + "\n\n" for sentence in SENTENCES)
-    auto = tmp_path / "auto.mrg"
-    auto.write_text("".join(f"{tree}\n" for tree in treelm.sample_treebank() for _ in range(4)))
-    options = ("--parser", str(grammar), "--limit", "4", "--k", "10", "--negatives", "unseen")
-    options += ("--auto", str(auto), "--allow-overlap")
-    results, tables = run("treelet", data, tmp_path / "report", *options)
+def test_treelet(data: Path, tmp_path: Path, every_stop: bool) -> None:
+    options = treelet_options(data, tmp_path)
+    once, often = tmp_path / "once", tmp_path / "often"
+    results, tables = run("treelet", data, once / "report", *options)
+    script, again = RECIPES / "treelet/run.py", (*common(data, often / "report"), *options)
+    assert_resumes(script, again, once=once, often=often, files=1 if every_stop else 150)
     for name in TREEBANKS:
         found = values(results, f"Perplexity on {name} (Table 2)")
         assert ("TREELET + 5-GRAM", "perplexity with ends") in found
@@ -210,29 +189,14 @@ def test_treelet(data: Path, tmp_path: Path) -> None:
     )
 
 
-def write_lists(folder: Path) -> None:
-    """Write lists of translations in which the reference stands first."""
-    folder.mkdir(parents=True)
-    for part in ("val", "test_2016_flickr"):
-        (folder / f"{part}.en").write_text("\n".join(SENTENCES[:4]) + "\n")
-        with lzma.open(folder / f"{part}.nbest.xz", "wt", encoding="utf-8") as lists:
-            for number, sentence in enumerate(SENTENCES[:4]):
-                turned = " ".join(reversed(sentence.split()))
-                lists.write(f"{number} ||| {sentence} ||| LM0= -1 ||| -1\n")
-                lists.write(f"{number} ||| {turned} ||| LM0= -2 ||| -2\n")
-
-
-def test_lsvm(data: Path, tmp_path: Path) -> None:
-    grammar = tmp_path / "grammar"
-    train("pcfg", TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))).save(grammar)
-    (data / "mt/ted").mkdir(parents=True, exist_ok=True)
-    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
-        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
-        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
-    write_lists(data / "mt/multi30k")
-    work = ("--work", str(tmp_path / "work"), "--parser", str(grammar), "--vertical-order", "1")
-    sizes = ("--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
-    results, tables = run("lsvm", data, tmp_path / "report", *work, *sizes)
+def test_lsvm(data: Path, tmp_path: Path, every_stop: bool) -> None:
+    once, often = tmp_path / "once", tmp_path / "often"
+    once.mkdir()
+    often.mkdir()
+    results, tables = run("lsvm", data, once / "report", *lsvm_options(data, once))
+    script, options = RECIPES / "lsvm/run.py", lsvm_options(data, often)
+    again = (*common(data, often / "report"), *options)
+    assert_resumes(script, again, once=once, often=often, files=1 if every_stop else 15)
     found = values(results, "Trigram pseudo-negatives (Table 1)")
     models = {model for model, _ in found}
     assert {"MLE", "MLE + length", "Trigram-Poly", "LSVM-Gx", "LSVM-MLE without memory"} <= models
@@ -246,5 +210,3 @@ def test_lsvm(data: Path, tmp_path: Path) -> None:
         # The references stand first in all lists, so nothing is better than the translator.
         assert "| baseline | - | 100.00 | 100.00 | 26.21 |" in tables
         assert "| + LSVM-MLE | 0 | 100.00 | 100.00 | 26.30 |" in tables
-    again, _ = run("lsvm", data, tmp_path / "again", *work, *sizes)
-    assert values(again, "Trigram pseudo-negatives (Table 1)") == found

@@ -1,0 +1,100 @@
+"""Small data and options with which every recipe runs, on a few hundred sentences."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+from tests.models.ngram_models import small_ngram
+from tests.models.reading import write_reading_data
+
+import treelm
+from treelm.corpus.corpus import TreeCorpus
+from treelm.models.registry import train
+
+RECIPES = Path(__file__).resolve().parents[2] / "experiments"
+TREES = list(treelm.sample_treebank())
+SENTENCES = [" ".join(tree.words) for tree in TREES]
+TREEBANKS = ("craft", "gum", "masc", "wsj-sample")
+PHENOMENA = ("binding", "ellipsis")
+
+HHMM = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
+HHMM += ("--beams", "5", "20", "--options", "2")
+PARSERS_AS_LMS = ("--cycles", "1", "--split-iterations", "3", "--exact", "3", "--exact-words", "12")
+
+
+def write_data(folder: Path) -> None:
+    """Write a data folder in the layout that recipes expect."""
+    (folder / "text").mkdir()
+    for start, name in enumerate(("reuters", "un-debates", "eltec")):
+        with lzma.open(folder / f"text/{name}.txt.xz", "wt", encoding="utf-8") as text:
+            for number, sentence in enumerate(SENTENCES[start:]):
+                text.write(f"{sentence}\n" + ("\n" if number % 3 == 2 else ""))
+    (folder / "grammaticality").mkdir()
+    with lzma.open(folder / "grammaticality/blimp.jsonl.xz", "wt", encoding="utf-8") as pairs:
+        for number in range(40):
+            subject = ("ferry", "frumious")[number % 2]  # the second one is unknown
+            pair = {
+                "sentence_good": f"The {subject} left the harbour .",
+                "sentence_bad": f"The {subject} the left harbour .",
+                "UID": f"paradigm_{number % 4}",
+                "linguistics_term": PHENOMENA[number % 2],
+            }
+            pairs.write(json.dumps(pair) + "\n")
+    for number, name in enumerate(TREEBANKS):
+        (folder / "treebanks" / name).mkdir(parents=True)
+        mine = TREES[number :: len(TREEBANKS)]
+        for part, trees in {"train": mine[20:], "dev": mine[:10], "test": mine[10:20]}.items():
+            text = "".join(f"{tree}\n" for tree in trees)
+            (folder / "treebanks" / name / f"{part}.mrg").write_text(text)
+    (folder / "reading/naturalstories").mkdir(parents=True)
+    write_reading_data(folder / "reading/naturalstories", small_ngram(order=2), shift=0)
+
+
+def train_parser(data: Path, folder: Path) -> Path:
+    """Train the grammar that recipes parse with, and return its folder."""
+    trees = TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))
+    train("pcfg", trees).save(folder / "grammar")
+    return folder / "grammar"
+
+
+def write_translations(data: Path) -> None:
+    """Write references and two systems that turn them round."""
+    (data / "mt/ted").mkdir(parents=True, exist_ok=True)
+    for name, step in {"ref": 1, "sys1": -1, "sys2": -1}.items():
+        lines = [" ".join(sentence.split()[::step]) for sentence in SENTENCES[:4]]
+        (data / f"mt/ted/{name}.en").write_text("\n".join(lines) + "\n")
+
+
+def treelet_options(data: Path, folder: Path) -> tuple[str, ...]:
+    """Write what the recipe of the treelet model reads, and return its options."""
+    write_translations(data)
+    with lzma.open(data / "text/unseen.txt.xz", "wt", encoding="utf-8") as text:
+        text.writelines(" ".join(sentence.split()[::-1]) + "\n\n" for sentence in SENTENCES)
+    auto = folder / "auto.mrg"
+    auto.write_text("".join(f"{tree}\n" for tree in TREES for _ in range(4)))
+    grammar = str(train_parser(data, folder))
+    sizes = ("--limit", "4", "--k", "10", "--negatives", "unseen", "--allow-overlap")
+    return ("--parser", grammar, "--auto", str(auto), *sizes)
+
+
+def write_lists(folder: Path) -> None:
+    """Write lists of translations in which the reference stands first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in ("val", "test_2016_flickr"):
+        (folder / f"{part}.en").write_text("\n".join(SENTENCES[:4]) + "\n")
+        with lzma.open(folder / f"{part}.nbest.xz", "wt", encoding="utf-8") as lists:
+            for number, sentence in enumerate(SENTENCES[:4]):
+                turned = " ".join(reversed(sentence.split()))
+                lists.write(f"{number} ||| {sentence} ||| LM0= -1 ||| -1\n")
+                lists.write(f"{number} ||| {turned} ||| LM0= -2 ||| -2\n")
+
+
+def lsvm_options(data: Path, folder: Path) -> tuple[str, ...]:
+    """Write what the recipe of the latent machines reads, and return its options."""
+    write_translations(data)
+    write_lists(data / "mt/multi30k")
+    grammar = str(train_parser(data, folder))
+    work = ("--work", str(folder / "work"), "--parser", grammar, "--vertical-order", "1")
+    return (*work, "--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
