@@ -13,7 +13,7 @@ EXECUTIONS ?= 20000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test test-native test-versions audit lint format sanitize fuzz reference docs bench clean
+.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz reference docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,13 @@ $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@touch $@
 
 install: $(VENV)/.installed ## Create .venv and build treelm into it
+
+wheel: install ## Build a wheel, and say on which systems it runs (auditwheel)
+	$(PIP) install --group wheels
+	rm -rf build/wheel
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/wheel \
+		--config-settings=build-dir=build/release .
+	$(BIN)/auditwheel show build/wheel/*.whl
 
 demo: install ## Show what treelm does
 	$(BIN)/treelm demo
