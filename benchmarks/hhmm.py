@@ -109,7 +109,7 @@ def main() -> None:
         model = HhmmModel.load(options.model)
     else:
         start = time.process_time()
-        model = train_hhmm(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig())
+        model = train_hhmm(TreeCorpus(tuple(trees), on_error="skip"), HhmmConfig(observation="unk"))
         print(f"training: {time.process_time() - start:.1f} s")
     if options.text is not None:
         sentences = list(TextCorpus((options.text,)))[: options.sentences]

@@ -46,9 +46,10 @@ class HhmmConfig(Config):
     """The grammar conditioned on trees that fit the stack, or counts for each side and depth."""
     kappa: float = Field(default=20.0, gt=0, le=LARGEST_WEIGHT)
     """With counts: number of observations that the conditioned grammar is worth."""
-    observation: Observation = "unk"
-    """How unknown words are represented: unk (one symbol), signature (classes by word form) or
-    bayes (tags guessed from endings; such a model scores, but has no perplexity)."""
+    observation: Observation = "signature"
+    """How unknown words are represented, unless a vocabulary is given: signature (classes by
+    word form: the best parses), unk (one symbol, as in plain n-gram models) or bayes (tags
+    guessed from endings; such a model scores, but has no perplexity)."""
     min_count: int = Field(default=2, ge=1, le=LARGEST_COUNT)
     """Words seen less often are unknown, unless a vocabulary is given."""
     open_types: int = Field(default=50, ge=0, le=LARGEST_COUNT)
