@@ -13,8 +13,9 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from treelm.characters import visible
 from treelm.errors import ModelFileError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel
     from treelm.models.run import Run
     from treelm.store.folder import ModelFolder
+
+OwnModel = TypeVar("OwnModel", bound="LanguageModel")
 
 #: Where other packages name systems of theirs.
 ENTRY_POINT = "treelm.systems"
@@ -273,21 +276,42 @@ def find_system(name: str) -> System:
     return known[plain]
 
 
-def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageModel:
+@overload
+def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageModel: ...
+@overload
+def load(
+    folder: str | os.PathLike[str], kind: type[OwnModel], *, verify: bool = False
+) -> OwnModel: ...
+def load(
+    folder: str | os.PathLike[str],
+    kind: type[LanguageModel] | None = None,
+    *,
+    verify: bool = False,
+) -> LanguageModel:
     """Return the model saved in a folder, whatever its system; its tables are mapped, not read.
 
     Args:
         folder: A model folder.
+        kind: The class that the model must have, such as ``treelm.NgramModel``, so that type
+            checkers know it; by default any.
         verify: Read everything and compare checksums first.
 
     Raises:
-        ModelFileError: if there is no model, or it is damaged.
+        ModelFileError: if there is no model, or it is damaged; ``E_MODEL_SYSTEM`` if it is of
+            another class.
     """
     from pathlib import Path
 
     from treelm.store.folder import read_folder
 
-    return read_folder(Path(folder), from_folder, verify=verify)
+    model = read_folder(Path(folder), from_folder, verify=verify)
+    if kind is not None and not isinstance(model, kind):
+        raise ModelFileError(
+            f"{visible(os.fspath(folder))}: the class of the model is {type(model).__name__}, not "
+            f"{kind.__name__}. Load it without naming a class, or name another folder.",
+            code="E_MODEL_SYSTEM",
+        )
+    return model
 
 
 def from_folder(folder: ModelFolder) -> LanguageModel:
