@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import assert_fine, treelm_inside
-from tests.contract.recipes import recipe_of
+from tests.contract.recipes import RECIPES, Recipe, recipe_of
 from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.config import options_of
-from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.words import Words
 from treelm.models.registry import SYSTEMS
@@ -34,6 +34,19 @@ Trained = Callable[[str], LanguageModel]
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_model_keeps_the_law(system: str, law: Law, trained: Trained) -> None:
     law.check(trained(system), CASE)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_every_way_of_training_gives_a_model_that_scores_alike_and_goes_at_once(
+    recipe: Recipe, recipe_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe_data)
+    model = recipe.train()
+    for law in laws("model"):
+        if law.code in ("fields", "copies", "freed"):
+            law.check(model, CASE)
+    if model.can(Task.SCORE):
+        assert list(model.score_many(CASE)) == [model.score(words) for words in CASE]
 
 
 @pytest.mark.parametrize("law", laws("system"), ids=lambda law: law.code)

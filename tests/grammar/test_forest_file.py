@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import random
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -403,3 +405,15 @@ def test_the_end_is_marked_when_everything_else_is_on_the_disk(
     monkeypatch.setattr(forest_writer, "_SECONDS_AT_RISK", -1.0)
     write(tmp_path / "b.forest", sentences, lists)
     assert set(frame_starts(path)) < set(sizes)
+
+
+def test_a_file_that_nobody_needs_is_closed_at_once(path: Path) -> None:
+    gc.disable()
+    try:
+        file = ForestFile(path)
+        assert file[0] is not None
+        alive = weakref.ref(file)
+        del file
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -67,6 +68,14 @@ def test_it_works_in_tools_of_scikit_learn() -> None:
     assert cross_val_score(judge, X, Y, cv=3).mean() > 0.5
     fitted = pickle.loads(pickle.dumps(judge.fit(X, Y)))
     assert fitted.predict(X).tolist() == judge.predict(X).tolist()
+
+
+def test_clones_share_the_model() -> None:
+    model = small_ngram(order=2)
+    assert clone(model) is model
+    judge = GrammaticalityClassifier("slr", model=model)
+    assert clone(judge).model is model
+    assert copy.deepcopy(judge).model is model
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,17 @@ class LanguageModel(ModelVariants, ABC):
         """Counts of the training text by word id, that of the sentence end last, if known."""
         return None
 
+    # -- copies: never changed, so it is its own copy -----------------------------------------
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
     # -- what there is to say about it ------------------------------------------------------
 
     def details(self) -> dict[str, object]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
+from treelm.models.interface.words import Word, WordIds, Words, words_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
@@ -82,7 +82,6 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self._config = config
         self._corpora = tuple(corpora)
         self._width = config.order - 1
-        self._estimates = lru_cache(_CACHED_ESTIMATES)(self._estimate)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -244,12 +243,12 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the log probability of words after nothing: unigram, bigram, and so on."""
         return self._estimates(words_of(words))
 
-    def _estimate(self, words: tuple[str, ...]) -> float:
-        ids = _ids([self.word_ids.word(word, first=False) for word in words])
-        rows = np.full((len(ids), 1 + self._width), NONE, dtype=np.uint32)
-        for back in range(1 + self._width):
-            rows[back:, back] = ids[: max(0, len(ids) - back)]
-        return float(self.table.log_probabilities(rows).sum()) if len(ids) else 0.0
+    @cached_property
+    def _estimates(self) -> Callable[[tuple[str, ...]], float]:
+        # Made of parts of the model: with itself in it, a deleted model would stay in memory.
+        return lru_cache(_CACHED_ESTIMATES)(
+            partial(_estimate, self.table, self.word_ids, self._width)
+        )
 
     def _own(self, state: State) -> NgramState:
         check_state_model(state.model, self.fingerprint)
@@ -329,6 +328,15 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "table": self.table}
+
+
+def _estimate(table: BackoffTable, word_ids: WordIds, width: int, words: tuple[str, ...]) -> float:
+    """Return the log probability of words after nothing, in contexts of up to `width` words."""
+    ids = _ids([word_ids.word(word, first=False) for word in words])
+    rows = np.full((len(ids), 1 + width), NONE, dtype=np.uint32)
+    for back in range(1 + width):
+        rows[back:, back] = ids[: max(0, len(ids) - back)]
+    return float(table.log_probabilities(rows).sum()) if len(ids) else 0.0
 
 
 def _ids(numbers: Sequence[int]) -> Ids:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, ClassVar, Self, cast
 
@@ -72,8 +72,8 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         self._unigram_counts = unigram_counts
         self._config = config
         self._corpora = tuple(corpora)
-        self._parsers = lru_cache(maxsize=8)(self._parser)
-        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
+        # Made of parts of the model: with itself in it, a deleted model would stay in memory.
+        self._parsers = lru_cache(maxsize=8)(partial(ChartParser, grammar, lexicon))
 
     # -- properties -------------------------------------------------------------------------
 
@@ -108,9 +108,6 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return UnsupportedTask(f"{error} {advice}", code=error.code)
 
     # -- trees ------------------------------------------------------------------------------
-
-    def _parser(self, options: ParserOptions) -> ChartParser:
-        return ChartParser(self.grammar, self.lexicon, options)
 
     def k_best_many(
         self,
@@ -149,12 +146,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the log of the summed probabilities of all trees of each forest, exactly."""
         return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
 
-    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
-        return KBestParser(self._parsers(options), self._restored)
+    @cached_property
+    def _k_best_parsers(self) -> Callable[[ParserOptions], KBestParser]:
+        parsers, restored = self._parsers, self._restored
+        return lru_cache(maxsize=8)(lambda options: KBestParser(parsers(options), restored))
 
-    def _restored(self, tree: Tree) -> Tree:
-        """Return a tree of the grammar in the form of the treebank."""
-        return tree
+    @cached_property
+    def _restored(self) -> Callable[[Tree], Tree]:
+        """Turns a tree of the grammar into one in the form of the treebank."""
+        return lambda tree: tree
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
         """Return up to `k` distinct trees of a sentence, the best first; none for no words.

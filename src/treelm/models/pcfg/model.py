@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -80,8 +80,9 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         """How it parses unless told otherwise: with the decoding it was trained for."""
         return ParserOptions(decoding=self._config.decoding)
 
-    def _restored(self, tree: Tree) -> Tree:
-        return self._pipeline.undo(tree) if self._pipeline.steps else tree
+    @cached_property
+    def _restored(self) -> Callable[[Tree], Tree]:
+        return self._pipeline.undo
 
     # -- word by word -----------------------------------------------------------------------
 
