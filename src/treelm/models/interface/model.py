@@ -256,14 +256,58 @@ class LanguageModel(ModelVariants, ABC):
             self, sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads
         )
 
+    def continuation(
+        self, words: Words, context: Words = "", *, bos: bool = True, eos: bool = False
+    ) -> SentenceScore:
+        """Return the score of words that go on from others, which are given and not scored.
+
+        Args:
+            words: What is scored, as words or as a string that is split at white space.
+            context: The words of the sentence before it.
+            bos: Whether the context begins the sentence; if not, it is from the middle of one,
+                which n-gram models can score.
+            eos: Whether the sentence ends after the words.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+
+        Examples:
+            >>> from treelm.models.registry import train
+            >>> model = train("ngram", [["rain", "fell"], ["rain", "came"]], order=2)
+            >>> model.continuation("fell", "rain").words[0].word
+            'fell'
+        """
+        del words, context, bos, eos
+        raise self.unable(Task.DECODE)
+
+    def top(self, n: int = 10, context: Words = "", *, bos: bool = True) -> list[WordScore]:
+        """Return the most probable next words after others, ``</s>`` among them, the first first.
+
+        Args:
+            n: How many.
+            context: The words of the sentence so far.
+            bos: Whether the context begins the sentence; see `continuation`.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+        """
+        del n, context, bos
+        raise self.unable(Task.DECODE)
+
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the model.
 
         Args:
             count: How many.
-            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn. Without
+                a seed there is a new one each time; `Sample.seed` says it.
             first: Number of the first sentence.
             max_words: A longer sentence is cut, or given up where it is drawn with a tree, and
                 marked as not complete.

@@ -272,6 +272,10 @@ class InterpolatedModel(_Mixture, IncrementalModel):
             part.initial(own) for part, own in zip(self._parts, contexts, strict=True)
         )
 
+    def fragment(self) -> MixtureState:
+        """Return the state in the middle of a sentence, if all parts have one."""
+        return self._state(part.fragment() for part in self._parts)
+
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
         steps = [part.advance(own, word) for part, own in self._pairs(state)]

@@ -32,6 +32,7 @@ from treelm.models.interface.scoring_views import PrunedScores, check_lengths
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.interface.words import Words, words_of
+from treelm.seeds import given_or_fresh
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import damage_in
@@ -262,7 +263,12 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return PrunedScores(self, pruning)
 
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the grammar, with their trees; longer ones are given up.
 
@@ -270,14 +276,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not sum to one.
         """
         self.require(Task.SAMPLE)
-        drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
+        chosen = given_or_fresh(seed)
+        drawn = [self._sampler.draw(chosen, first + index, max_words) for index in range(count)]
         done = [self._restored(tree) for tree, _ in drawn if tree is not None]
         log_probs = iter(self.tree_log_probs(done).tolist())
         trees = iter(done)
         return [
-            Sample(words, -np.inf, complete=False)
+            Sample(words, -np.inf, complete=False, seed=chosen)
             if tree is None
-            else Sample(words, next(log_probs), complete=True, tree=next(trees))
+            else Sample(words, next(log_probs), complete=True, tree=next(trees), seed=chosen)
             for tree, words in drawn
         ]
 

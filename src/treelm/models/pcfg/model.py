@@ -162,15 +162,15 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         check_lengths(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
         return scores
 
-    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+    def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
-        return IncrementalModel.score(self, sentence, eos=eos)
+        return IncrementalModel.score(self, sentence, eos=eos, bos=bos)
 
     def score_many(
-        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+        self, sentences: Iterable[Words], *, eos: bool = True, bos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences and of their words, in order."""
-        return IncrementalModel.score_many(self, sentences, eos=eos, threads=threads)
+        return IncrementalModel.score_many(self, sentences, eos=eos, bos=bos, threads=threads)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
