@@ -273,7 +273,8 @@ class LanguageModel(ModelVariants, ABC):
 
         Examples:
             >>> from treelm.models.registry import train
-            >>> model = train("ngram", [["rain", "fell"], ["rain", "came"]], order=2)
+            >>> text = [["rain", "fell"], ["rain", "came"]]
+            >>> model = train("ngram", text, order=2, smoothing="kn")
             >>> model.continuation("fell", "rain").words[0].word
             'fell'
         """
