@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.command_line import assert_fine, treelm_inside
 from tests.contract.recipes import RECIPES, Recipe, recipe_of
@@ -15,13 +18,16 @@ from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.errors import UnsupportedTask
+from treelm.models.interface.abilities import has_ability
 from treelm.models.interface.config import options_of
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample, SentenceScore
+from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.interface.words import Words
-from treelm.models.registry import SYSTEMS
+from treelm.models.registry import SYSTEMS, train
 from treelm.models.run import QUIET, Run
 from treelm.store.manifest import Description
+from treelm.tasks.inspect.model import inspect_model
 from treelm.testing.contracts import Law, check_contract, laws
 from treelm.testing.models import Trial, model_cases
 
@@ -57,6 +63,42 @@ def test_training_keeps_the_law(
     monkeypatch.chdir(recipe_data)
     recipe = recipe_of(system)
     law.check(SYSTEMS[system], Trial(recipe.data, recipe.options))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_every_parser_gives_trees_their_own_probability(
+    recipe: Recipe, recipe_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe_data)
+    if Task.PARSE not in SYSTEMS[recipe.system].model_class.tasks:
+        return
+    model = recipe.train()
+    lists = model.k_best_many(CASE, min(3, model.most_trees or 3))
+    for found, best, words in zip(lists, model.parse_many(CASE), CASE, strict=True):
+        assert found
+        assert best is not None
+        if model.system == "lsvm":  # its trees have weights, no probabilities
+            continue
+        trees = [*found, best, model.parse(words)[0], found[-1], *found[:1]]
+        own = [each.tree_log_prob for each in trees]
+        assert not any(map(math.isnan, own))
+        if has_ability(model, TreeScorer):
+            expected = model.tree_log_probs([each.tree for each in trees])  # type: ignore[attr-defined]
+            lost = [each.is_fallback for each in trees]
+            assert own == np.where(lost, -np.inf, expected).tolist()
+        assert all(each.tree_log_prob <= each.sentence_log_prob + 1e-6 for each in trees)
+        again = pickle.loads(pickle.dumps(found))
+        assert [each.score for each in again] == [each.score for each in found]
+
+
+def test_abilities_are_those_of_the_model_not_of_its_system(recipe_data: Path) -> None:
+    trees = recipe_data / "few.mrg"
+    berkeley, closed = (train("pcfg", trees, lexicon=lexicon) for lexicon in ("berkeley", "closed"))
+    assert set(closed.abilities) - set(berkeley.abilities) == {Task.PERPLEXITY, Task.SAMPLE}
+    berkeley.save(recipe_data / "berkeley")
+    shown = inspect_model(recipe_data / "berkeley")["abilities"]
+    assert shown == ["score", "surprisal", "parse", "decode"]
+    assert train("treelet", trees).abilities == (Task.SAMPLE,)  # without a parser
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

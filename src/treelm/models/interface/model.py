@@ -171,6 +171,11 @@ class LanguageModel(ModelVariants, ABC):
         """Return whether this model does a task."""
         return self.obstacle(task) is None
 
+    @property
+    def abilities(self) -> tuple[Task, ...]:
+        """The tasks that this model does: perhaps fewer than `tasks`, which are its system's."""
+        return tuple(filter(self.can, Task))
+
     def require(self, task: Task) -> None:
         """Refuse what this model does not do.
 

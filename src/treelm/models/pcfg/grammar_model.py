@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, ClassVar, Self, cast
@@ -120,7 +121,9 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     ) -> list[KBest | None]:
         """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
-        return parser.parse(sentences, k, threads=threads)
+        lists = parser.parse(sentences, k, threads=threads)
+        own = self.tree_log_probs
+        return [found and replace(found, tree_log_probs=own) for found in lists]
 
     def forests_many(
         self,
@@ -157,15 +160,6 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Turns a tree of the grammar into one in the form of the treebank."""
         return lambda tree: tree
 
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return up to `k` distinct trees of a sentence, the best first; none for no words.
-
-        Each has its own log probability, beside that of the sentence.
-        """
-        found = super().parse(sentence, k)
-        own = self.tree_log_probs([each.tree for each in found]).tolist() if found else []
-        return [each._replace(tree_log_prob=value) for each, value in zip(found, own, strict=True)]
-
     def parse_many(
         self,
         sentences: Sequence[Sequence[str]],
@@ -174,7 +168,22 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
+        parser = self._parsers(options or self.parser_options)
+        found = parser.parse(sentences, threads=threads)
+        trees = {
+            place: self._restored(each.tree) for place, each in enumerate(found) if each is not None
+        }
+        own = self.tree_log_probs(list(trees.values()), threads=threads).tolist() if trees else []
+        log_probs = dict(zip(trees, own, strict=True))
+        return [
+            None
+            if each is None
+            else each._replace(
+                tree=trees[place],
+                tree_log_prob=-np.inf if each.is_fallback else log_probs[place],
+            )
+            for place, each in enumerate(found)
+        ]
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         """Return trees in the form of the grammar."""

@@ -14,7 +14,6 @@ from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
-from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Task
@@ -58,22 +57,6 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         return self._config.binary_trees_of(trees, self.vocabulary.profile)
-
-    def parse_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words."""
-        found = super().parse_many(sentences, options=options, threads=threads)
-        if not self._pipeline.steps:
-            return found
-        return [
-            None if parse is None else parse._replace(tree=self._restored(parse.tree))
-            for parse in found
-        ]
 
     @property
     def parser_options(self) -> ParserOptions:
