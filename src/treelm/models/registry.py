@@ -20,6 +20,7 @@ from treelm.errors import ModelFileError, UsageError
 
 if TYPE_CHECKING:
     from treelm.corpus.brackets import ReadOptions
+    from treelm.corpus.sentence_filter import SentenceFilter
     from treelm.models.inputs import Input
     from treelm.models.interface.config import Config
     from treelm.models.interface.model import LanguageModel
@@ -325,7 +326,7 @@ def from_folder(folder: ModelFolder) -> LanguageModel:
             f"{stored}. A newer treelm, or a package that is not installed, may have written it.",
             code="E_MODEL_SYSTEM",
         )
-    return known[name].model_class.from_folder(folder)
+    return known[name].model_class.opened(folder)
 
 
 def train(
@@ -424,4 +425,16 @@ def train_system(
             )
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}
-    return system.trainer(inputs.get(first), config, run=run, **keywords, **others)
+    # Before the training, so that what cannot be read is told at once.
+    remembered = _training_sentences(system, inputs) if run.sentence_hashes else None
+    model = system.trainer(inputs.get(first), config, run=run, **keywords, **others)
+    return model if remembered is None else model.remember(remembered)
+
+
+def _training_sentences(system: System, inputs: Mapping[str, Any]) -> SentenceFilter | None:
+    """Return what a model is trained on, without what it is tuned or measured on."""
+    from treelm.corpus.sentence_filter import filter_of_corpora
+    from treelm.models.inputs import corpora_in
+
+    names = {system.inputs[0].name, "text", "trees"}
+    return filter_of_corpora(corpora_in(inputs[name] for name in names if name in inputs))

@@ -233,7 +233,7 @@ class IncrementalModel(LanguageModel):
         return next(scores)
 
     def score_many(
-        self, sentences: Iterable[Words], *, eos: bool = True, bos: bool = True, threads: int = 1
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
         if not bos:

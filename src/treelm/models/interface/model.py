@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.parser_options import ParserOptions
@@ -22,6 +23,7 @@ from treelm.models.interface.config import Config, make_config
 from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
 from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step
+from treelm.models.interface.training_sentences import read_sentences, write_sentences
 from treelm.models.interface.variants import ModelVariants
 from treelm.models.interface.words import Word, Words
 from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
@@ -114,6 +116,19 @@ class LanguageModel(ModelVariants, ABC):
     def corpora(self) -> tuple[TrainingCorpus, ...]:
         """What it was trained on."""
         return ()
+
+    #: Set by training and loading, before anybody else has the model.
+    _training_sentences: SentenceFilter | None = None
+
+    @property
+    def training_sentences(self) -> tuple[SentenceFilter, ...]:
+        """Hashes of what it was trained on, by part in a mixture; nothing if that is not known."""
+        return () if self._training_sentences is None else (self._training_sentences,)
+
+    def remember(self, sentences: SentenceFilter | None) -> Self:
+        """Return the model with hashes of what it was trained on; for whoever has just made it."""
+        self._training_sentences = sentences
+        return self
 
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
@@ -239,6 +254,7 @@ class LanguageModel(ModelVariants, ABC):
         *,
         oov_mode: OovMode = "include",
         strict_docs: bool = False,
+        allow_overlap: bool = False,
         threads: int = 1,
     ) -> Perplexity:
         """Return how surprised the model is by a text, per word and sentence end.
@@ -248,6 +264,7 @@ class LanguageModel(ModelVariants, ABC):
             oov_mode: ``include`` unknown words, or ``skip`` them.
             strict_docs: Refuse a text of several sentences without marks between documents, if the
                 model remembers the document.
+            allow_overlap: Do not warn if many sentences stand in the training data.
             threads: Kernel threads; results do not depend on it.
 
         Raises:
@@ -258,7 +275,12 @@ class LanguageModel(ModelVariants, ABC):
         """
         self.require(Task.PERPLEXITY)
         return text_perplexity(
-            self, sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads
+            self,
+            sentences,
+            oov_mode=oov_mode,
+            strict_docs=strict_docs,
+            allow_overlap=allow_overlap,
+            threads=threads,
         )
 
     def continuation(
@@ -446,7 +468,17 @@ class LanguageModel(ModelVariants, ABC):
         Raises:
             OutputFileError: if the folder holds something else, or cannot be written.
         """
-        save_folder(Path(folder), self.description(), self.write_files)
+        save_folder(Path(folder), self.description(), self._write)
+
+    def _write(self, writer: FolderWriter) -> None:
+        self.write_files(writer)
+        if self._training_sentences is not None:
+            write_sentences(writer, self._training_sentences)
+
+    @classmethod
+    def opened(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder, with what it remembers of its training data."""
+        return cls.from_folder(folder).remember(read_sentences(folder))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
@@ -469,4 +501,4 @@ class LanguageModel(ModelVariants, ABC):
                 "`treelm.load` finds the right class.",
                 code="E_MODEL_SYSTEM",
             )
-        return cls.from_folder(opened)
+        return cls.opened(opened)

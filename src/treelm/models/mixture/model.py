@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
@@ -143,6 +144,11 @@ class _Mixture(LanguageModel):
     def corpora(self) -> tuple[TrainingCorpus, ...]:
         """What the parts were trained on, each once."""
         return tuple(dict.fromkeys(record for part in self._mixed for record in part.corpora))
+
+    @property
+    def training_sentences(self) -> tuple[SentenceFilter, ...]:
+        """Hashes of what the parts were trained on."""
+        return tuple(each for part in self._mixed for each in part.training_sentences)
 
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:

@@ -150,7 +150,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         return IncrementalModel.score(self, sentence, eos=eos, bos=bos)
 
     def score_many(
-        self, sentences: Iterable[Words], *, eos: bool = True, bos: bool = True, threads: int = 1
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences and of their words, in order."""
         return IncrementalModel.score_many(self, sentences, eos=eos, bos=bos, threads=threads)
