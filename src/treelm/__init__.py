@@ -169,13 +169,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'treelm' has no attribute {name!r}")
-    module = importlib.import_module(_HOME[name])
-    value: object = module if _HOME[name] == f"treelm.{name}" else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with it, type checkers would believe that any name exists
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'treelm' has no attribute {name!r}")
+        module = importlib.import_module(_HOME[name])
+        value = module if _HOME[name] == f"treelm.{name}" else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

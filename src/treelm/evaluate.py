@@ -67,7 +67,13 @@ def perplexity(
     opened = loaded(model)
     if isinstance(sentences, TextCorpus) and not allow_overlap:
         check_files_not_trained_on(opened, sentences.paths)
-    return opened.perplexity(sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads)
+    return opened.perplexity(
+        sentences,
+        oov_mode=oov_mode,
+        strict_docs=strict_docs,
+        allow_overlap=allow_overlap,
+        threads=threads,
+    )
 
 
 def parses(

@@ -6,11 +6,23 @@ as a fraction. A result is the same for any number of threads, processes or mach
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 
 from treelm import _native
 
 _MASK = (1 << 64) - 1
+
+
+def given_or_fresh(seed: int | None) -> int:
+    """Return a seed, a new one that nobody can foresee if none is given.
+
+    Examples:
+        >>> given_or_fresh(7), given_or_fresh(None) < 1 << 32
+        (7, True)
+    """
+    return secrets.randbits(32) if seed is None else seed  # short enough to be typed again
 
 
 def random_bits(seed: int, stream: int, counter: int = 0) -> int:

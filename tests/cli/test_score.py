@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def test_score_takes_files_and_options(
     assert float(lines[0]) == pytest.approx(model.score(first, eos=False).log_prob, abs=1e-9)
     two = treelm("score", text_file, "-m", ngram_folder, "--threads", "2")
     assert two.stdout == treelm("score", text_file, "-m", ngram_folder, "--threads", "1").stdout
+
+
+def test_score_takes_fragments(ngram_folder: Path, model: NgramModel) -> None:
+    options = ("--no-bos", "--no-eos")
+    done = treelm("score", "-m", ngram_folder, *options, stdin=b"the ferry\n\nleft\n")
+    expected = [model.score(each, bos=False, eos=False) for each in ("the ferry", "left")]
+    first, second = (repr(score.log_prob) for score in expected)
+    assert assert_fine(done).decode() == f"{first}\n\n{second}\n"
+    done = treelm("score", "-m", ngram_folder, "--no-bos", "--slr", stdin=b"left\n")
+    assert_refused(done, 2)
 
 
 def test_score_answers_line_by_line(ngram_folder: Path) -> None:
@@ -139,8 +150,18 @@ def test_samples_depend_on_the_seed_alone(ngram_folder: Path, model: NgramModel)
     assert five.decode().splitlines() == drawn
 
 
+def test_samples_without_a_seed_report_it(ngram_folder: Path) -> None:
+    done = treelm("sample", "-m", ngram_folder, "-n", "5")
+    assert done.returncode == 0
+    found = re.fullmatch(rb"treelm: sampling with --seed (\d+)\.\n", done.stderr)
+    assert found is not None
+    again = treelm("sample", "-m", ngram_folder, "-n", "5", "--seed", found[1].decode())
+    assert assert_fine(again) == done.stdout
+    assert treelm("sample", "-m", ngram_folder, "-n", "5").stdout != done.stdout
+
+
 def test_samples_that_were_cut_are_noted(ngram_folder: Path) -> None:
-    done = treelm("sample", "-m", ngram_folder, "-n", "20", "--max-words", "2")
+    done = treelm("sample", "-m", ngram_folder, "-n", "20", "--max-words", "2", "--seed", "0")
     assert b"were cut after 2 words" in done.stderr
     assert max(len(line.split()) for line in done.stdout.splitlines()) == 2
     assert_fine(treelm("sample", "-m", ngram_folder, "-n", "20", "--max-words", "2", "-q"))

@@ -17,6 +17,7 @@ from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.states import State, Step
@@ -191,3 +192,78 @@ def test_check_lm_survives_a_model_that_fails() -> None:
             raise KeyError("lost")
 
     assert set(check_lm(Broken.of(), SENTENCES).broken) == {"L8"}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_continuations_and_next_words_are_those_of_states(name: str) -> None:
+    model = SUBJECTS[name]()
+    words = ("The", "old", "ferry", "frumious", "left", ".")
+    context, rest = words[:2], words[2:]
+    whole = model.score(words)
+    before, after = model.continuation(context), model.continuation(rest, context, eos=True)
+    assert before.log_prob + after.log_prob == pytest.approx(whole.log_prob, rel=1e-6)
+    assert whole.words is not None
+    assert before.words is not None
+    assert after.words is not None
+    for row, same in zip((*before.words, *after.words), whole.words, strict=True):
+        assert (row.word, row.oov) == (same.word, same.oov)
+        assert row.log_prob == pytest.approx(same.log_prob, rel=1e-6, abs=1e-9)
+    assert (after.end, after.eos) == (pytest.approx(whole.end, rel=1e-6), True)
+    assert (before.end, before.eos) == (None, False)
+    state = model.score_phrase(model.initial(), context).state
+    everything = model.top(len(model.vocabulary) + 1, " ".join(context))
+    expected = sorted(model.distribution(state).tolist(), reverse=True)
+    assert [row.log_prob for row in everything] == expected
+    for row in everything[:5]:
+        alone = (
+            model.finish(state)
+            if row.word == "</s>"
+            else model.advance(state, model.vocabulary.symbols.index(row.word)).log_prob
+        )
+        assert alone == pytest.approx(row.log_prob, rel=1e-6)
+        assert row.probability == math.exp(row.log_prob)
+    assert model.top(3, context) == everything[:3]
+    with pytest.raises(UsageError):
+        model.top(0)
+
+
+def test_fragments_begin_in_the_middle_of_a_sentence() -> None:
+    one = small_ngram(order=3)
+    mixture = ngram_mixture()
+    ferry = one.vocabulary.symbols.index("ferry")
+    alone = float(one.table.log_probabilities([[ferry, 0xFFFFFFFF, 0xFFFFFFFF]])[0])
+    assert one.score("ferry", bos=False, eos=False).log_prob == pytest.approx(alone)
+    assert one.score("ferry", bos=False, eos=False) != one.score("ferry", eos=False)
+    given = ["ferry left", "left the harbour"]
+    for model in (one, mixture):
+        assert list(model.score_many(given, bos=False)) == [
+            model.score(each, bos=False) for each in given
+        ]
+        # what is seen is all that counts: two words are a whole context
+        inside = model.continuation("harbour", "left the", bos=False).log_prob
+        assert inside == pytest.approx(model.continuation("harbour", "he left the").log_prob)
+        assert model.top(1, "left the", bos=False) == model.top(1, "he left the")
+    for whole in (ToyModel.of(), small_pcfg(), sample_topics(order=2), pcfg_mixture()):
+        with pytest.raises(UnsupportedTask, match="from its start"):
+            whole.score("ferry", bos=False)
+
+
+def test_models_of_whole_sentences_have_no_continuations() -> None:
+    model = train("trigram_svm", ([["a", "b"], ["c", "d"]] * 4, [["b", "a"], ["d", "c"]] * 4))
+    for ask in (model.top, lambda: model.continuation("b", "a")):
+        with pytest.raises(UnsupportedTask) as caught:
+            ask()
+        assert caught.value.code == "E_NOT_INCREMENTAL"
+
+
+@pytest.mark.parametrize(
+    "make", [ToyModel.of, lambda: small_ngram(order=2), lambda: small_pcfg(lexicon="closed")]
+)
+def test_samples_without_a_seed_differ_and_say_how_to_get_them_again(
+    make: Callable[[], IncrementalModel],
+) -> None:
+    model = make()
+    first, second = model.sample(8), model.sample(8)
+    assert first != second
+    assert {each.seed for each in first} == {first[0].seed}
+    assert model.sample(8, seed=first[0].seed) == first

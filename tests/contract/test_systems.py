@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.command_line import assert_fine, treelm_inside
-from tests.contract.recipes import recipe_of
+from tests.contract.recipes import RECIPES, Recipe, recipe_of
 from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.errors import UnsupportedTask
+from treelm.models.interface.abilities import has_ability
 from treelm.models.interface.config import options_of
-from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample, SentenceScore
+from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.interface.words import Words
-from treelm.models.registry import SYSTEMS
+from treelm.models.registry import SYSTEMS, train
 from treelm.models.run import QUIET, Run
 from treelm.store.manifest import Description
+from treelm.tasks.inspect.model import inspect_model
 from treelm.testing.contracts import Law, check_contract, laws
 from treelm.testing.models import Trial, model_cases
 
@@ -36,6 +42,19 @@ def test_model_keeps_the_law(system: str, law: Law, trained: Trained) -> None:
     law.check(trained(system), CASE)
 
 
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_every_way_of_training_gives_a_model_that_scores_alike_and_goes_at_once(
+    recipe: Recipe, recipe_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe_data)
+    model = recipe.train()
+    for law in laws("model"):
+        if law.code in ("fields", "copies", "freed"):
+            law.check(model, CASE)
+    if model.can(Task.SCORE):
+        assert list(model.score_many(CASE)) == [model.score(words) for words in CASE]
+
+
 @pytest.mark.parametrize("law", laws("system"), ids=lambda law: law.code)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_training_keeps_the_law(
@@ -44,6 +63,42 @@ def test_training_keeps_the_law(
     monkeypatch.chdir(recipe_data)
     recipe = recipe_of(system)
     law.check(SYSTEMS[system], Trial(recipe.data, recipe.options))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_every_parser_gives_trees_their_own_probability(
+    recipe: Recipe, recipe_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe_data)
+    if Task.PARSE not in SYSTEMS[recipe.system].model_class.tasks:
+        return
+    model = recipe.train()
+    lists = model.k_best_many(CASE, min(3, model.most_trees or 3))
+    for found, best, words in zip(lists, model.parse_many(CASE), CASE, strict=True):
+        assert found
+        assert best is not None
+        if model.system == "lsvm":  # its trees have weights, no probabilities
+            continue
+        trees = [*found, best, model.parse(words)[0], found[-1], *found[:1]]
+        own = [each.tree_log_prob for each in trees]
+        assert not any(map(math.isnan, own))
+        if has_ability(model, TreeScorer):
+            expected = model.tree_log_probs([each.tree for each in trees])  # type: ignore[attr-defined]
+            lost = [each.is_fallback for each in trees]
+            assert own == np.where(lost, -np.inf, expected).tolist()
+        assert all(each.tree_log_prob <= each.sentence_log_prob + 1e-6 for each in trees)
+        again = pickle.loads(pickle.dumps(found))
+        assert [each.score for each in again] == [each.score for each in found]
+
+
+def test_abilities_are_those_of_the_model_not_of_its_system(recipe_data: Path) -> None:
+    trees = recipe_data / "few.mrg"
+    berkeley, closed = (train("pcfg", trees, lexicon=lexicon) for lexicon in ("berkeley", "closed"))
+    assert set(closed.abilities) - set(berkeley.abilities) == {Task.PERPLEXITY, Task.SAMPLE}
+    berkeley.save(recipe_data / "berkeley")
+    shown = inspect_model(recipe_data / "berkeley")["abilities"]
+    assert shown == ["score", "surprisal", "parse", "decode"]
+    assert train("treelet", trees).abilities == (Task.SAMPLE,)  # without a parser
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

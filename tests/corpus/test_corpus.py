@@ -11,7 +11,7 @@ import pytest
 from treelm.corpus.brackets import ReadOptions, ReadReport, parse_tree, read_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, docs_path, read_sentences
 from treelm.corpus.sample_treebank import sample_treebank
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.trees.tree import Tree
 
 TREES = "( (S (NP-SBJ (PRP I)) (VP (VBP sleep))) )\n( (FRAG (UH Yes)) )\n( (NP (-NONE- *)) )\n(X )\n(Y y)\n"
@@ -136,10 +136,10 @@ def test_one_file_need_not_stand_in_a_list(tmp_path: Path, tree_file: Path) -> N
     path = tmp_path / "train.txt"
     path.write_text("one two\n")
     for given in (path, str(path), [path], (str(path),), iter([path])):
-        corpus = TextCorpus(given)  # type: ignore[arg-type]
+        corpus = TextCorpus(given)
         assert isinstance(corpus.paths, tuple)
         assert list(corpus) == list(corpus) == [("one", "two")]
-    assert TextCorpus(str(path)) == TextCorpus((str(path),))  # type: ignore[arg-type]
+    assert TextCorpus(str(path)) == TextCorpus((str(path),))
     assert len(list(TreeCorpus(str(tree_file), on_error="skip"))) == 3  # type: ignore[arg-type]
 
 
@@ -187,3 +187,10 @@ def test_tree_corpus_in_memory_writes_brackets_of_words_at_any_depth() -> None:
     (read,) = TreeCorpus.of_trees([tree], options)
     assert read.words == ("-LRB-", "a-RRB-b")
     assert [child.label for child in read.children] == [child.label for child in tree.children]
+
+
+def test_sentences_and_trees_are_no_names_of_files() -> None:
+    with pytest.raises(UsageError, match=r"`TextCorpus\.of_sentences`"):
+        TextCorpus([["rain", "fell"]])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"`TreeCorpus\.of_trees`"):
+        TreeCorpus([Tree("NN", "rain")])  # type: ignore[list-item]

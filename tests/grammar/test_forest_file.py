@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import random
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,8 +161,9 @@ def test_a_file_stands_for_a_parser(
     parser = CachedParser(ForestFile(path))
     assert isinstance(parser, ArrayParser)
     assert text_of(parser.k_best_many(sentences, 5)) == text_of(lists)
-    assert parser.parse_many(sentences) == [found[0] if found else None for found in lists]
-    # A file keeps what the parser gave many sentences at once: no probability of single trees.
+    # A file has no grammar to ask for the probability of a tree.
+    best = [found[0]._replace(tree_log_prob=math.nan) if found else None for found in lists]
+    assert repr(parser.parse_many(sentences)) == repr(best)
     expected = [parse._replace(tree_log_prob=math.nan) for parse in model.parse(sentences[2], 3)]
     assert repr(parser.parse(" ".join(sentences[2]), 3)) == repr(expected)
     assert parser.parse("") == []
@@ -403,3 +406,15 @@ def test_the_end_is_marked_when_everything_else_is_on_the_disk(
     monkeypatch.setattr(forest_writer, "_SECONDS_AT_RISK", -1.0)
     write(tmp_path / "b.forest", sentences, lists)
     assert set(frame_starts(path)) < set(sizes)
+
+
+def test_a_file_that_nobody_needs_is_closed_at_once(path: Path) -> None:
+    gc.disable()
+    try:
+        file = ForestFile(path)
+        assert file[0] is not None
+        alive = weakref.ref(file)
+        del file
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -146,7 +146,11 @@ def test_hostile_folder_manifest_is_no_regular_file(model: Path, kind: str) -> N
     elif kind == "folder":
         path.mkdir()
     else:
-        targets = {"link": "words.txt", "outside": "../outside.json", "device": "/dev/zero"}
+        targets = {
+            "link": "parts/../../outside.json",
+            "outside": "../outside.json",
+            "device": "/dev/zero",
+        }
         path.symlink_to(targets.get(kind, "missing"))
     refused(model, "E_MANIFEST", "manifest.json", "regular file")
 
@@ -262,7 +266,7 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "folder instead of file": instead("words.txt", Path.mkdir),
     "pipe instead of file": instead("words.txt", os.mkfifo),
     "pipe instead of readme": instead("README.md", os.mkfifo),
-    "link to a file inside": instead("words.txt", linked("parts/parser/words.txt")),
+    "link to a folder inside": instead("words.txt", linked("parts/parser")),
     "link to a file outside": moved_out("words.txt", "../words.txt"),
     "dangling link": instead("words.txt", linked("missing")),
     "link to a device": instead("words.txt", linked("/dev/zero")),

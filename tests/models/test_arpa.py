@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.models.interface.model import Task
 from treelm.models.ngram.arpa import probability_sums, read_arpa, write_arpa
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
+from treelm.tasks.convert import convert
 
 TEXT = "the dog barks\nthe cat sleeps\na dog sleeps\nthe dog sleeps\n"
 
@@ -100,7 +101,7 @@ def test_words_never_seen_are_written_too(model: NgramModel, tmp_path: Path) -> 
 def test_a_pruned_model_backs_off_as_its_numbers_say(tmp_path: Path) -> None:
     path = tmp_path / "pruned.arpa"
     path.write_text(PRUNED)
-    model = read_arpa(path, precision="double")
+    model = read_arpa(path, precision="double", oov_log_prob=None)
     steps = [score.log_prob / math.log(10) for score in model.surprisal("the dog barks", eos=True)]
     # <s> the | the dog after <s>: weight of (<s> the) | the stored trigram | barks has no weight
     assert steps == pytest.approx([-0.1, -0.25 - 0.2, -0.05, -0.6], abs=1e-6)
@@ -112,18 +113,88 @@ def test_a_pruned_model_backs_off_as_its_numbers_say(tmp_path: Path) -> None:
 def test_rows_that_only_carry_longer_ones_are_not_written_back(tmp_path: Path) -> None:
     path = tmp_path / "pruned.arpa"
     path.write_text(PRUNED)
-    write_arpa(read_arpa(path), tmp_path / "again.arpa")
+    write_arpa(read_arpa(path, oov_log_prob=None), tmp_path / "again.arpa")
     again = (tmp_path / "again.arpa").read_text()
     assert "ngram 2=2\n" in again
     assert "dog barks" not in again.replace("the dog barks", "")
 
 
-def test_a_model_without_unknown_word_gives_it_no_probability(tmp_path: Path) -> None:
-    path = tmp_path / "pruned.arpa"
-    path.write_text(PRUNED)
-    model = read_arpa(path)
-    assert model.vocabulary.symbols == ("<unk>", "the", "dog", "barks")
-    assert model.score("the cat").log_prob == -math.inf
+WITHOUT_UNKNOWN = """\\data\\
+ngram 1=4
+ngram 2=2
+
+\\1-grams:
+-1\t<s>\t-0.3
+-0.5\t</s>
+-0.4\tthe\t-0.2
+-0.6\tboat\t-0.1
+
+\\2-grams:
+-0.2\t<s> the
+-0.3\tthe boat
+
+\\end\\
+"""
+#: By hand, in base 10: ``the``, ``zebra`` after a back-off, ``boat`` alone, the end after another.
+BY_HAND = (-0.2, -0.2 - 100, -0.6, -0.1 - 0.5)
+
+
+def test_a_file_without_unknown_word_gives_it_what_kenlm_does(tmp_path: Path) -> None:
+    path = tmp_path / "model.arpa"
+    path.write_text(WITHOUT_UNKNOWN)
+    with pytest.warns(TreelmWarning, match=r"has no <unk>.*-230\.259"):
+        model = read_arpa(path)
+    assert model.vocabulary.symbols == ("<unk>", "the", "boat")
+    expected = [value * math.log(10) for value in BY_HAND]
+    score = model.score("the zebra boat")
+    assert score.words is not None
+    assert [word.log_prob for word in score.words] == pytest.approx(expected[:3])
+    assert score.end == pytest.approx(expected[3])
+    # every other way to the same number
+    state, found = model.initial(), []
+    for word in ("the", "zebra", "boat"):
+        (many,) = model.advance_many([state], [word]).log_probs.tolist()
+        log_prob, after = model.advance(state, word)
+        (asked,) = model.distribution(state, [word]).tolist()
+        assert asked == log_prob == many
+        found.append(log_prob)
+        state = after
+    assert [*found, model.finish(state)] == pytest.approx(expected)
+    assert model.estimate("zebra") == pytest.approx(-100 * math.log(10))
+    batch = model.score_batch(["zebra", "", "the boat", "boat zebra zebra"])
+    assert batch.log_probs == pytest.approx(
+        np.array([-100.3, -0.5, -0.3 - 0.5, -0.2, -0.3, -0.6, -0.9, -100.1, -100, -0.5])
+        * math.log(10)
+    )
+    with pytest.warns(TreelmWarning, match="do not sum to 1"):
+        assert math.isfinite(model.perplexity(["the zebra"]).perplexity)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").score("the zebra boat") == score
+    # written, it has no unknown word again
+    write_arpa(model, tmp_path / "again.arpa")
+    assert "<unk>" not in (tmp_path / "again.arpa").read_text()
+    with pytest.warns(TreelmWarning):
+        again = read_arpa(tmp_path / "again.arpa")
+    assert again.score("the zebra boat").log_prob == pytest.approx(score.log_prob)
+
+
+def test_another_probability_of_unknown_words_can_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "model.arpa"
+    path.write_text(WITHOUT_UNKNOWN)
+    model = read_arpa(path, oov_log_prob=-5.0)
+    assert model.continuation("zebra", bos=False).log_prob == -5.0
+    write_arpa(model, tmp_path / "again.arpa")
+    again = read_arpa(tmp_path / "again.arpa")
+    assert again.continuation("zebra", bos=False).log_prob == pytest.approx(-5.0)
+    nothing = read_arpa(path, oov_log_prob=None)
+    assert nothing.score("the zebra").log_prob == -math.inf
+    assert nothing.fingerprint != model.fingerprint
+    with pytest.raises(UsageError, match="below 0"):
+        model.with_oov_log_prob(0.0)
+    convert(path, tmp_path / "model", oov_log_prob=-5.0)
+    assert load(tmp_path / "model").score("zebra boat") == model.score("zebra boat")
+    with pytest.raises(UsageError, match="ARPA files"):
+        convert(tmp_path / "model", tmp_path / "other.arpa", oov_log_prob=-5.0)
 
 
 def test_probabilities_that_do_not_sum_to_one_are_marked(model: NgramModel, tmp_path: Path) -> None:
@@ -136,7 +207,7 @@ def test_probabilities_that_do_not_sum_to_one_are_marked(model: NgramModel, tmp_
     assert again.perplexity(["the dog barks"]).perplexity > 1
     # After "dog" the words and the end have 10^-0.5 + 10^-0.7 + 10^-0.9 + 10^-0.6, times 10^-0.1.
     path.write_text(PRUNED)
-    pruned = read_arpa(path)
+    pruned = read_arpa(path, oov_log_prob=None)
     after_dog = sum(10 ** -(place / 10 + 0.1) for place in (5, 7, 9, 6))
     assert pruned.config.sums is not None
     assert pruned.config.sums[0] <= after_dog <= pruned.config.sums[1]
@@ -254,7 +325,7 @@ def test_damaged_files_are_refused_or_read_and_nothing_else(
     path = tmp_path_factory.mktemp("arpa") / "damaged.arpa.gz"
     path.write_bytes(gzip.compress(bytes(raw)))
     try:
-        model = read_arpa(path)
+        model = read_arpa(path, oov_log_prob=None)
     except CorpusFormatError as error:
         assert error.code in {"E_ARPA", "E_ENCODING"}  # noqa: PT017 (a model may also come out)
     else:

@@ -17,6 +17,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, TreelmWarning, UsageError
 from treelm.models import registry
 from treelm.models.interface.model import LanguageModel
+from treelm.models.ngram.model import NgramModel
+from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import SYSTEMS, find_system, load, systems, train
 from treelm.models.run import QUIET, Event, Run
 from treelm.parallel.executor import SERIAL
@@ -189,3 +191,12 @@ def test_train_takes_numbers_out_of_arrays() -> None:
     assert model.info.order == 1
     with pytest.raises(UsageError, match="order"):
         train("ngram", sentences, order=np.float64(1.5))
+
+
+def test_load_takes_the_class_that_is_meant(tmp_path: Path) -> None:
+    train("ngram", SENTENCES, order=1, smoothing="kn").save(tmp_path / "model")
+    assert type(load(tmp_path / "model", NgramModel)) is NgramModel
+    assert type(load(tmp_path / "model", LanguageModel)) is NgramModel  # type: ignore[type-abstract]
+    with pytest.raises(ModelFileError, match="is NgramModel, not PcfgModel") as caught:
+        load(tmp_path / "model", PcfgModel)
+    assert caught.value.code == "E_MODEL_SYSTEM"

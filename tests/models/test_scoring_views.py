@@ -110,17 +110,17 @@ def test_wrong_use_is_refused(tmp_path: Path) -> None:
 
 def test_perplexity_says_how_exact_it_is(sample_file: Path) -> None:
     sentences = [tree.words for tree in read_trees(sample_file)][:30]
-    exact = latent().perplexity(sentences)
+    exact = latent().perplexity(sentences, allow_overlap=True)
     assert (exact.exactness, exact.without_parse) == ("exact", 0)
-    bound = latent().pruned("fast").perplexity(sentences)
+    bound = latent().pruned("fast").perplexity(sentences, allow_overlap=True)
     assert bound.exactness == "lower_bound"
     assert bound.perplexity >= exact.perplexity - 1e-6
-    words = grammar().perplexity(sentences)
+    words = grammar().perplexity(sentences, allow_overlap=True)
     assert words.exactness == "exact"
     assert words.perplexity_without_eos is not None
-    lost = latent().perplexity([*sentences, ()])
+    lost = latent().perplexity([*sentences, ()], allow_overlap=True)
     assert (lost.perplexity, lost.without_parse) == (math.inf, 1)
-    floored = FlooredScores(latent()).perplexity([*sentences, ()])
+    floored = FlooredScores(latent()).perplexity([*sentences, ()], allow_overlap=True)
     assert (math.isfinite(floored.perplexity), floored.without_parse) == (True, 1)
     assert "floor:0.001" in floored.signature
     assert "pruning:fast" in bound.signature

@@ -215,6 +215,7 @@ def test_training_tells_sentences_apart(
     given = data.sentences[:20]
     margins = model.margins(given).tolist()
     assert again.margins(given, threads=2).tolist() == margins
+    assert again.margins([(), *given[:2], ()]).tolist() == [-np.inf, *margins[:2], -np.inf]
     assert pickle.loads(pickle.dumps(again)).margins(given).tolist() == margins
     if features == "cfg":
         explained = again.explain(given[0])

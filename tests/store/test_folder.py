@@ -124,6 +124,103 @@ def test_folder_can_be_moved_and_copied(tmp_path: Path) -> None:
     assert number_in(tmp_path / "link") == 1
 
 
+def test_folder_opens_as_version_control_and_hubs_leave_it(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    for name in (".git", ".cache"):
+        (tmp_path / "model" / name).mkdir()
+        (tmp_path / "model" / name / "anything").touch()
+        with pytest.raises(OutputFileError, match=f"this folder holds {name}"):
+            save(tmp_path / "model", 2)
+    (tmp_path / "model" / ".gitattributes").touch()
+    assert number_in(tmp_path / "model") == 1
+    (tmp_path / "model" / ".gitignore").touch()
+    with pytest.raises(ModelFileError, match="the manifest does not list"):
+        open_folder(tmp_path / "model")
+
+
+def into_blobs(snapshot: Path, blobs: Path) -> None:
+    """Move the files of a model into the cache of a hub, and leave links as hubs do."""
+    blobs.mkdir()
+    for path in [path for path in snapshot.rglob("*") if path.is_file()]:
+        blob = blobs / hashlib.sha256(path.read_bytes()).hexdigest()
+        path.rename(blob)
+        path.symlink_to(os.path.relpath(blob, path.parent))
+
+
+@pytest.mark.parametrize("inside", [".", "english/large"])
+def test_folder_opens_in_the_cache_of_a_hub(tmp_path: Path, inside: str) -> None:
+    cache = tmp_path / "models--me--ferry"
+    model = cache / "snapshots" / "5f3a" / inside
+    model.parent.mkdir(parents=True)
+
+    def write(writer: FolderWriter) -> None:
+        content(1)(writer)
+        save_folder(writer.part("parser"), DESCRIPTION, content(2))
+
+    save_folder(model, DESCRIPTION, write)
+    into_blobs(cache / "snapshots" / "5f3a", cache / "blobs")
+    assert all(path.is_symlink() for path in model.iterdir() if path.name != "parts")
+    (tmp_path / "link").symlink_to(model)
+    for place in (model, tmp_path / "link"):
+        assert number_in(place) == 1
+        assert open_folder(place, verify=True).part("parser").tables()["x"][0] == 2
+    blob = open_folder(model).file("words.txt")
+    assert blob.parent == cache / "blobs"
+    blob.write_bytes(b"word 7\r\n")
+    with pytest.raises(ModelFileError, match=r"words\.txt: the content is not what was saved"):
+        open_folder(model, verify=True)
+
+
+def test_folder_follows_links_into_its_own_tree(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    objects = tmp_path / "model" / ".git" / "annex"
+    objects.mkdir(parents=True)
+    for name in ("words.txt", "manifest.json", "tables.safetensors"):
+        (tmp_path / "model" / name).rename(objects / name)
+        (tmp_path / "model" / name).symlink_to(f".git/annex/{name}")
+    assert number_in(tmp_path / "model") == 1
+
+
+OUTSIDE = {
+    "beside the folder": "../words.txt",
+    "absolute": "/etc/hostname",
+    "another name in the blobs": "../../blobs/words.txt",
+    "a folder in the blobs": f"../../blobs/deep/{HASH}",
+    "a link in the blobs": f"../../blobs/{'1' * 64}",
+    "another snapshot": "../6b6b/words.txt",
+    "through a folder that is a link": ".cache/out/words.txt",
+    "the folder itself": ".",
+    "nothing": ".cache/missing",
+    "itself": "words.txt",
+}
+
+
+@pytest.mark.parametrize("target", OUTSIDE.values(), ids=OUTSIDE)
+def test_folder_follows_no_other_link(tmp_path: Path, target: str) -> None:
+    model, blobs = tmp_path / "snapshots" / "5f3a", tmp_path / "blobs"
+    model.parent.mkdir()
+    save(model)
+    words = (model / "words.txt").read_bytes()
+    (blobs / "deep").mkdir(parents=True)
+    (model / ".cache").mkdir()
+    (model / ".cache" / "out").symlink_to(tmp_path)
+    (tmp_path / "snapshots" / "6b6b").mkdir()
+    for place in ("words.txt", f"deep/{HASH}"):
+        (blobs / place).write_bytes(words)
+    for folder in (tmp_path, tmp_path / "snapshots", tmp_path / "snapshots" / "6b6b"):
+        (folder / "words.txt").write_bytes(words)
+    (blobs / ("1" * 64)).symlink_to("words.txt")
+    (model / "words.txt").unlink()
+    (model / "words.txt").symlink_to(target)
+    with pytest.raises(ModelFileError, match=r"words\.txt: this is") as caught:
+        open_folder(model)
+    assert caught.value.code == "E_MODEL_FILE"
+    (model / "words.txt").unlink()
+    (blobs / HASH).write_bytes(words)
+    (model / "words.txt").symlink_to(f"../../blobs/{HASH}")
+    assert number_in(model) == 1  # all else was as it should be
+
+
 def test_folder_relative_path_survives_another_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, File, InputFile, NewPath, ThreadOptions
+from treelm.cli.ranges import Range, within
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.tasks import convert as task
@@ -21,6 +22,7 @@ def convert(
     ],
     *,
     bits: CodeBits | None = None,
+    oov_log_prob: Annotated[float | None, within(Range(below=0))] = None,
     measure: File | None = None,
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
@@ -31,14 +33,18 @@ def convert(
         source: Model folder, or ARPA file (.arpa, .arpa.gz).
         bits: Store probabilities and back-off weights as codes of 8 or 16 bits; the target is then
             a model folder. How far the stored values moved is written to standard error.
+        oov_log_prob: Natural log probability of unknown words, before back-off weights, if an ARPA
+            file has no <unk>. Default: -230.259, which is KenLM's -100 in base 10.
         measure: With --bits: text on which bits per word and perplexity of both models are
             measured, and reported instead.
     """
     if bits is None:
         if measure is not None:
             raise UsageError("--measure shows what --bits costs; it needs --bits.")
-        task.convert(source, target)
+        task.convert(source, target, oov_log_prob=oov_log_prob)
         return
+    if oov_log_prob is not None:
+        raise UsageError("--oov-log-prob cannot be combined with --bits: convert twice.")
     quantized = quantize_model(
         source,
         target,

@@ -189,6 +189,7 @@ def perplexity(
         corpus if text.limit is None else text.first(corpus),
         oov_mode=oov_mode,
         strict_docs=strict_docs,
+        allow_overlap=allow_overlap,
         threads=text.thread_count,
     )
     if found.without_parse:

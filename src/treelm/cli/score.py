@@ -64,6 +64,8 @@ class SentenceScores:
 
     no_eos: bool = False
     """Leave out the end of the sentence."""
+    no_bos: bool = False
+    """N-gram models: score fragments, which do not begin with the start of a sentence."""
     slr: bool = False
     """Write the syntactic log-odds ratio instead: the log probability of each sentence minus that
     of its words alone, divided by its length."""
@@ -101,8 +103,8 @@ def score(
     if instead.is_given:
         if files or sentences != SentenceScores():
             raise UsageError(
-                "give one of files of text, --trees and --k-best; --no-eos, --slr and --format "
-                "are for sentences."
+                "give one of files of text, --trees and --k-best; --no-bos, --no-eos, --slr and "
+                "--format are for sentences."
             )
         if scoring != ScoringOptions(k=scoring.k) or search.given:
             raise UsageError(
@@ -121,8 +123,14 @@ def score(
         )
     sources = files or ["-"]
     if sentences.is_whole_file:
-        if sentences.no_eos or line_buffered or text.limit is not None or len(sources) > 1:
-            raise UsageError("--format tsv and --slr are for one whole file, with sentence ends.")
+        if (
+            sentences.no_eos
+            or sentences.no_bos
+            or line_buffered
+            or text.limit is not None
+            or len(sources) > 1
+        ):
+            raise UsageError("--format tsv and --slr are for one whole file of whole sentences.")
         table = _score_table(loaded, sources[0], sentences, text, common)
         if sentences.slr:
             _write(output, log_odds_ratios(table).tolist(), flush=flush)
@@ -135,6 +143,7 @@ def score(
             loaded,
             read_lines(file),
             eos=not sentences.no_eos,
+            bos=not sentences.no_bos,
             threads=text.thread_count,
             line_buffered=flush,
             source=file,

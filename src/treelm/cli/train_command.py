@@ -76,6 +76,7 @@ def command_of(system: System) -> Command:
         *map(_config_option, options),
         *(_extra_options(system)),
         *_resume_option(system),
+        *_hashes_option(system),
         _option("json", AsJson, None, default=False),
         *([_group("memory_options", MemoryOptions)] if system.takes_memory else []),
         _group("running", TreeOptions if reading else ThreadOptions),
@@ -91,6 +92,7 @@ def command_of(system: System) -> Command:
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
             resume=given.pop("resume", False),
+            sentence_hashes=not given.pop("no_sentence_hashes", False),
             note=common.note,
             event=_teller(common),
         )
@@ -194,6 +196,16 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
         return []
     text = "Resume an interrupted training after its last complete step."
     return [_option("resume", bool, text, default=False, group=_RUNNING)]
+
+
+def _hashes_option(system: System) -> list[inspect.Parameter]:
+    if system.inputs[0].is_models:
+        return []
+    text = (
+        "Keep no hashes of the training sentences in the model. With them evaluation warns of test "
+        "sentences among these, and whoever has the model can tell whether a sentence was one."
+    )
+    return [_option("no_sentence_hashes", bool, text, default=False, group=_RUNNING)]
 
 
 # -- files -----------------------------------------------------------------------------------------

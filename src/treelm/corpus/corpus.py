@@ -26,7 +26,7 @@ from treelm.corpus.files import (
     read_lines,
     source_name,
 )
-from treelm.errors import CorpusFormatError
+from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
 
@@ -56,25 +56,34 @@ class SentenceInDocument(NamedTuple):
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TreeCorpus:
     """Files of bracketed trees.
 
     Args:
-        paths: The files, read in this order; ``X.docs`` beside ``X.mrg`` names the document of each
-            tree and is read automatically.
+        paths: A file, or several, read in this order; ``X.docs`` beside ``X.mrg`` names the
+            document of each tree and is read automatically.
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` it.
         threads: Number of threads.
     """
 
     paths: tuple[Source, ...]
-    options: ReadOptions = DEFAULT_OPTIONS
-    on_error: OnError = "raise"
-    threads: int = 1
+    options: ReadOptions
+    on_error: OnError
+    threads: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", _as_paths(self.paths))
+    def __init__(
+        self,
+        paths: Source | Iterable[Source],
+        options: ReadOptions = DEFAULT_OPTIONS,
+        on_error: OnError = "raise",
+        threads: int = 1,
+    ) -> None:
+        object.__setattr__(self, "paths", _as_paths(paths, "TreeCorpus.of_trees"))
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "on_error", on_error)
+        object.__setattr__(self, "threads", threads)
 
     @classmethod
     def of_trees(cls, trees: Iterable[Tree], options: ReadOptions = DEFAULT_OPTIONS) -> TreeCorpus:
@@ -196,20 +205,23 @@ class TreeSentences:
                 yield tuple(words[i] for i in ids[ids != NO_WORD].tolist())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TextCorpus:
     """Files of plain text: one tokenized sentence per line; a blank line ends a document.
 
     Words are split at white space and at nothing else. Blank lines count nowhere.
 
     Args:
-        paths: The files, read in this order.
+        paths: A file, or several, read in this order.
+
+    Raises:
+        UsageError: for sentences, which `of_sentences` takes.
     """
 
     paths: tuple[Source, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", _as_paths(self.paths))
+    def __init__(self, paths: Source | Iterable[Source]) -> None:
+        object.__setattr__(self, "paths", _as_paths(paths, "TextCorpus.of_sentences"))
 
     @classmethod
     def of_sentences(cls, sentences: Iterable[Sequence[str]]) -> TextCorpus:
@@ -263,9 +275,20 @@ class TextCorpus:
         return Fingerprint(digest.hexdigest(), sentences, tokens)
 
 
-def _as_paths(paths: Source | Iterable[Source]) -> tuple[Source, ...]:
-    """Return the files of a corpus; one file need not stand in a list."""
-    return (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
+def _as_paths(paths: Source | Iterable[Source], in_memory: str) -> tuple[Source, ...]:
+    """Return the files of a corpus; one file need not stand in a list.
+
+    Raises:
+        UsageError: for what is no name of a file, naming what takes it if it is in memory.
+    """
+    found = (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
+    for path in found:
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(
+                f"a corpus is made of names of files, not of {type(path).__name__}. Use "
+                f"`{in_memory}` for what is in memory."
+            )
+    return found
 
 
 def _without_brackets(tree: Tree) -> Tree:

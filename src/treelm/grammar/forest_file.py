@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, overload
@@ -91,7 +92,8 @@ class ForestFile(Sequence[KBest | None]):
             self.close()
             raise
         self._sentences = sum(batch.frame.sentences for batch in self.batches)
-        self._unpacked = lru_cache(_KEPT_BATCHES)(self._unpack)
+        # A strong reference to itself would keep the file open when nobody needs it any more.
+        self._unpacked = lru_cache(_KEPT_BATCHES)(partial(ForestFile._unpack, weakref.proxy(self)))
 
     header: ForestHeader
     batches: list[Batch]

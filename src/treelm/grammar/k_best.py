@@ -42,6 +42,8 @@ class KBest(Sequence[ScoredTree]):
         status: How the trees were found.
         is_limited: Whether the search reached its limit on steps before it had as many trees as
             requested; there may be more.
+        tree_log_probs: Gives the log probabilities of trees, when trees are asked for; it stays
+            behind when the list goes to another process.
     """
 
     words: tuple[str, ...]
@@ -53,6 +55,12 @@ class KBest(Sequence[ScoredTree]):
     log_prob: float
     status: ParseStatus = ParseStatus.PARSED
     is_limited: bool = False
+    tree_log_probs: Callable[[Sequence[Tree]], npt.NDArray[np.float64]] | None = field(
+        default=None, repr=False
+    )
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "tree_log_probs": None}
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -64,14 +72,23 @@ class KBest(Sequence[ScoredTree]):
 
     def __getitem__(self, index: int | slice) -> ScoredTree | list[ScoredTree]:
         if isinstance(index, slice):
-            return [self._tree(place) for place in range(*index.indices(len(self)))]
+            return self._trees(range(*index.indices(len(self))))
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
             raise IndexError(f"there is no tree {index} in a list of {len(self)}.")
-        return self._tree(place)
+        return self._trees(range(place, place + 1))[0]
 
     def __iter__(self) -> Iterator[ScoredTree]:
-        return map(self._tree, range(len(self)))
+        return iter(self._trees(range(len(self))))
+
+    def _trees(self, places: range) -> list[ScoredTree]:
+        found = [self._tree(place) for place in places]
+        if self.is_fallback:
+            return [each._replace(tree_log_prob=-np.inf) for each in found]
+        if self.tree_log_probs is None or not found:
+            return found
+        own = self.tree_log_probs([each.tree for each in found]).tolist()
+        return [each._replace(tree_log_prob=value) for each, value in zip(found, own, strict=True)]
 
     def _tree(self, place: int) -> ScoredTree:
         first, last = int(self.tree_start[place]), int(self.tree_start[place + 1])
@@ -102,6 +119,7 @@ class KBest(Sequence[ScoredTree]):
             self.node_size[:end],
             self.log_prob,
             self.status,
+            tree_log_probs=self.tree_log_probs,
         )
 
     @cached_property

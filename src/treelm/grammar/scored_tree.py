@@ -35,8 +35,8 @@ class ScoredTree(NamedTuple):
     trees of a sentence; a lower bound if it was pruned."""
     status: ParseStatus = ParseStatus.PARSED
     tree_log_prob: float = math.nan
-    """Natural log probability of this tree with its words, summed over subcategories; NaN where it
-    was not computed, as in lists of many sentences: `tree_log_probs` of a grammar does it."""
+    """Natural log probability of this tree with its words, summed over subcategories; minus
+    infinity for a fallback, NaN where there is no model to ask, as in a file of parses."""
 
     @property
     def is_fallback(self) -> bool:

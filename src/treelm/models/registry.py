@@ -13,17 +13,21 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from treelm.characters import visible
 from treelm.errors import ModelFileError, UsageError
 
 if TYPE_CHECKING:
     from treelm.corpus.brackets import ReadOptions
+    from treelm.corpus.sentence_filter import SentenceFilter
     from treelm.models.inputs import Input
     from treelm.models.interface.config import Config
     from treelm.models.interface.model import LanguageModel
     from treelm.models.run import Run
     from treelm.store.folder import ModelFolder
+
+OwnModel = TypeVar("OwnModel", bound="LanguageModel")
 
 #: Where other packages name systems of theirs.
 ENTRY_POINT = "treelm.systems"
@@ -273,21 +277,42 @@ def find_system(name: str) -> System:
     return known[plain]
 
 
-def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageModel:
+@overload
+def load(folder: str | os.PathLike[str], *, verify: bool = False) -> LanguageModel: ...
+@overload
+def load(
+    folder: str | os.PathLike[str], kind: type[OwnModel], *, verify: bool = False
+) -> OwnModel: ...
+def load(
+    folder: str | os.PathLike[str],
+    kind: type[LanguageModel] | None = None,
+    *,
+    verify: bool = False,
+) -> LanguageModel:
     """Return the model saved in a folder, whatever its system; its tables are mapped, not read.
 
     Args:
         folder: A model folder.
+        kind: The class that the model must have, such as ``treelm.NgramModel``, so that type
+            checkers know it; by default any.
         verify: Read everything and compare checksums first.
 
     Raises:
-        ModelFileError: if there is no model, or it is damaged.
+        ModelFileError: if there is no model, or it is damaged; ``E_MODEL_SYSTEM`` if it is of
+            another class.
     """
     from pathlib import Path
 
     from treelm.store.folder import read_folder
 
-    return read_folder(Path(folder), from_folder, verify=verify)
+    model = read_folder(Path(folder), from_folder, verify=verify)
+    if kind is not None and not isinstance(model, kind):
+        raise ModelFileError(
+            f"{visible(os.fspath(folder))}: the class of the model is {type(model).__name__}, not "
+            f"{kind.__name__}. Load it without naming a class, or name another folder.",
+            code="E_MODEL_SYSTEM",
+        )
+    return model
 
 
 def from_folder(folder: ModelFolder) -> LanguageModel:
@@ -301,7 +326,7 @@ def from_folder(folder: ModelFolder) -> LanguageModel:
             f"{stored}. A newer treelm, or a package that is not installed, may have written it.",
             code="E_MODEL_SYSTEM",
         )
-    return known[name].model_class.from_folder(folder)
+    return known[name].model_class.opened(folder)
 
 
 def train(
@@ -400,4 +425,16 @@ def train_system(
             )
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}
-    return system.trainer(inputs.get(first), config, run=run, **keywords, **others)
+    # Before the training, so that what cannot be read is told at once.
+    remembered = _training_sentences(system, inputs) if run.sentence_hashes else None
+    model = system.trainer(inputs.get(first), config, run=run, **keywords, **others)
+    return model if remembered is None else model.remember(remembered)
+
+
+def _training_sentences(system: System, inputs: Mapping[str, Any]) -> SentenceFilter | None:
+    """Return what a model is trained on, without what it is tuned or measured on."""
+    from treelm.corpus.sentence_filter import filter_of_corpora
+    from treelm.models.inputs import corpora_in
+
+    names = {system.inputs[0].name, "text", "trees"}
+    return filter_of_corpora(corpora_in(inputs[name] for name in names if name in inputs))

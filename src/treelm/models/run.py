@@ -34,7 +34,7 @@ def _ignore(_: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a training is run. Nothing in here changes the model that comes out, to the last bit.
+    """How a training is run. Nothing in here changes what the model says, to the last bit.
 
     Args:
         threads: Number of threads.
@@ -44,6 +44,9 @@ class Run:
         temporary: Folder for temporary files, such as parsed text; None for the system's own.
         checkpoint: Folder for what the last complete step of a long training left; None for none.
         resume: Whether to continue from the checkpoint, if there is one.
+        sentence_hashes: Whether the model keeps hashes of its training sentences, two bytes each
+            and 2 MiB at most, by which evaluation finds test sentences among them. Whoever has the
+            model can then tell whether it was trained on a given sentence.
         note: Called with what people should know, such as trees that were left out.
         event: Called after every step of a long training.
 
@@ -59,6 +62,7 @@ class Run:
     temporary: Path | None = None
     checkpoint: Path | None = None
     resume: bool = False
+    sentence_hashes: bool = True
     note: Callable[[str], None] = _ignore
     event: Callable[[Event], None] = _ignore
 

@@ -10,7 +10,11 @@ from treelm.characters import visible
 from treelm.errors import ModelFileError
 from treelm.store.manifest import MANIFEST, PARTS, README, FileRecord, Manifest
 from treelm.store.replacement import IGNORED
-from treelm.store.untrusted import excerpt, not_regular, unreadable
+from treelm.store.untrusted import excerpt, not_regular, own_file, unreadable
+
+#: What model hubs and version control keep in a model folder; neither read nor refused. A folder
+#: with one of these is not replaced when a model is saved, so that no history is lost.
+_OF_HUBS = frozenset({".cache", ".git", ".gitattributes"})
 
 
 def check_entries(folder: Path, manifest: Manifest) -> None:
@@ -23,7 +27,7 @@ def check_entries(folder: Path, manifest: Manifest) -> None:
     shown = visible(str(folder))
     expected = {MANIFEST, README, *manifest.files, *([PARTS] if manifest.parts else [])}
     try:
-        _check_unlisted(folder, expected)
+        _check_unlisted(folder, expected | _OF_HUBS)
         for name, record in manifest.files.items():
             check_file(folder / name, record)
         if os.path.lexists(folder / README):  # for people, who may have removed or edited it
@@ -49,7 +53,7 @@ def _check_unlisted(folder: Path, expected: set[str]) -> None:
 def check_file(path: Path, record: FileRecord | None) -> None:
     """Check that a regular file stands there, of the size on record where there is one."""
     try:
-        found = path.lstat()
+        found = own_file(path).lstat()
     except OSError as error:
         raise unreadable(visible(str(path)), error, "E_MODEL_FILE") from error
     if not stat.S_ISREG(found.st_mode):

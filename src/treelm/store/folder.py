@@ -44,6 +44,7 @@ from treelm.store.tables import Tables, open_tables, write_tables
 from treelm.store.untrusted import (
     excerpt,
     open_regular,
+    own_file,
     unreadable,
 )
 
@@ -227,7 +228,7 @@ class ModelFolder:
         return lines
 
     def file(self, name: str) -> Path:
-        """Return the path of a file that the manifest lists.
+        """Return the path of a file that the manifest lists, links followed.
 
         Raises:
             ModelFileError: if it lists none of that name, or the folder was changed meanwhile.
@@ -236,7 +237,7 @@ class ModelFolder:
             raise incomplete(self.path, f'the manifest lists no file "{excerpt(name)}"')
         self.check_unchanged()
         check_file(self.path / name, self.manifest.files[name])
-        return self.path / name
+        return own_file(self.path / name)
 
     def part(self, name: str) -> ModelFolder:
         """Return a model that this one needs.
@@ -258,7 +259,7 @@ class ModelFolder:
         check_entries(self.path, self.manifest)
         for name, record in self.manifest.files.items():
             path = self.path / name
-            with open_regular(path, "E_MODEL_FILE") as descriptor:
+            with open_regular(own_file(path), "E_MODEL_FILE") as descriptor:
                 if _sha256(descriptor, record.size + 1) == record.sha256:
                     continue
             self.check_unchanged()
@@ -294,7 +295,7 @@ def open_folder(path: Path, *, verify: bool = False) -> ModelFolder:
     """Open a model folder after checking its manifest and the set and sizes of its files.
 
     The time does not depend on the size of the files, unless they are verified. Nothing outside the
-    folder is opened and no code from it runs.
+    folder is opened, but for the files of a model hub's cache, and no code from it runs.
 
     Args:
         path: The folder.

@@ -22,7 +22,7 @@ from pydantic import (
 
 from treelm.characters import visible
 from treelm.errors import ModelFileError
-from treelm.store.untrusted import excerpt, open_regular, parse_json, read_exactly
+from treelm.store.untrusted import excerpt, open_regular, own_file, parse_json, read_exactly
 from treelm.version import __version__
 
 FORMAT = "treelm-model"
@@ -208,7 +208,7 @@ def manifest_bytes(folder: Path) -> bytes:
     Raises:
         ModelFileError: ``E_MANIFEST`` if there is none that can be read.
     """
-    with open_regular(folder / MANIFEST, "E_MANIFEST") as descriptor:
+    with open_regular(own_file(folder / MANIFEST), "E_MANIFEST") as descriptor:
         return read_exactly(descriptor, MAX_MANIFEST_BYTES + 1)
 
 

@@ -21,6 +21,9 @@ MAX_JSON_DEPTH = 32
 #: Lists and objects of one text: each costs hundreds of times the memory of its two bytes.
 MAX_JSON_CONTAINERS = 50_000
 
+#: Names of files in the cache of a model hub: SHA-1 or SHA-256.
+_CHECKSUM = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
 # Strings are swallowed whole, also one that never ends, so that the time is linear.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
@@ -29,6 +32,36 @@ def excerpt(text: object) -> str:
     """Return something that a file says, short and safe enough for a message."""
     shown = visible(str(text))
     return shown if len(shown) <= 100 else f"{shown[:97]}..."
+
+
+def own_file(path: Path) -> Path:
+    """Return where the content of a file of a model folder lies: there, or where its link leads.
+
+    A link is followed to a regular file in the same folder or below it, and from
+    ``CACHE/snapshots/REVISION`` to a file of ``CACHE/blobs`` that is named by a checksum, as model
+    hubs lay out what they have downloaded; the way there has no further links. Any other link is
+    returned itself, to be refused.
+    """
+    try:
+        target = path.readlink()
+    except (OSError, ValueError):  # no link, or nothing at all
+        return path
+    folder = Path(os.path.realpath(path.parent))
+    wanted = Path(os.path.normpath(folder / target))
+    is_own = wanted.is_relative_to(folder) or (
+        wanted.parent == _blobs(folder) and _CHECKSUM.fullmatch(wanted.name) is not None
+    )
+    if is_own and os.path.realpath(wanted) == str(wanted) and wanted.is_file():
+        return wanted
+    return path
+
+
+def _blobs(folder: Path) -> Path | None:
+    """Return where a model hub keeps the files of a snapshot, if the folder is part of one."""
+    for revision in (folder, *folder.parents):
+        if revision.parent.name == "snapshots":
+            return revision.parent.parent / "blobs"
+    return None
 
 
 @contextlib.contextmanager

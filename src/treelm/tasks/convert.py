@@ -12,12 +12,14 @@ from treelm.models.registry import load
 from treelm.tasks.train import check_target
 
 
-def convert(source: Source, target: Source) -> LanguageModel:
+def convert(source: Source, target: Source, *, oov_log_prob: float | None = None) -> LanguageModel:
     """Write a model folder as an ARPA file, or an ARPA file as a model folder.
 
     Args:
         source: A model folder, or an ARPA file, perhaps compressed.
         target: The other of the two; the name of a file must end in ``.arpa``, ``.arpa.gz`` etc.
+        oov_log_prob: Natural log probability of unknown words, if an ARPA file has no ``<unk>``; by
+            default that of KenLM.
 
     Returns:
         The converted model.
@@ -26,10 +28,12 @@ def convert(source: Source, target: Source) -> LanguageModel:
         UsageError: if neither or both are ARPA files.
         UnsupportedTask: if it is not an n-gram model.
     """
-    from treelm.models.ngram.arpa import read_arpa
+    from treelm.models.ngram.arpa import OOV_LOG_PROB, read_arpa
 
     to_file = is_arpa_name(target)
     if Path(source).is_dir():
+        if oov_log_prob is not None:
+            raise UsageError("--oov-log-prob is for reading ARPA files, not for model folders.")
         if not to_file:
             raise UsageError(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
@@ -45,7 +49,7 @@ def convert(source: Source, target: Source) -> LanguageModel:
             f"target must then be a model folder, not {source_name(target)}."
         )
     check_target(target)
-    read = read_arpa(source)
+    read = read_arpa(source, oov_log_prob=OOV_LOG_PROB if oov_log_prob is None else oov_log_prob)
     read.save(target)
     return read
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         >>> _ = judge.fit(["the cat sat", "a dog ran"] * 9, [1, 1] * 9)
         Traceback (most recent call last):
         ...
-        ValueError: sentences of two classes are needed, not of 1.
+        ValueError: Classifier can't train when only one class is present.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         tags.input_tags.one_d_array = tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_class = False
-        tags.no_validation = True
+        tags.target_tags.required = True
         return tags
 
     # -- training ---------------------------------------------------------------------------
@@ -105,14 +105,24 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
             ValueError: if there are not two classes, or for sentences without words.
             UsageError: if something that the judge needs is missing.
         """
-        sentences = _sentences(X)
-        given = np.asarray(y)
-        if given.shape != (len(sentences),):
-            raise ValueError(f"{len(sentences)} sentences and labels of shape {given.shape}.")
+        sentences = self._sentences(X)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        given = _validation.column_or_1d(y, warn=True)
+        _validation.check_consistent_length(sentences, given)
+        _validation.assert_all_finite(given, input_name="y")
         _multiclass.check_classification_targets(given)
         self.classes_ = np.unique(given)
-        if len(self.classes_) != 2:
-            raise ValueError(f"sentences of two classes are needed, not of {len(self.classes_)}.")
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{_multiclass.type_of_target(given)}."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError("Classifier can't train when only one class is present.")
         labels = np.where(given == self.classes_[1], 1, -1).astype(np.int8)
         self.fitted_: LanguageModel
         self.calibration_: Calibration
@@ -178,7 +188,7 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
     def decision_function(self, X: Sequence[Any]) -> Floats:  # noqa: N803
         """Return the margins of sentences: above zero is good; minus infinity if there is none."""
         _validation.check_is_fitted(self, "fitted_")
-        sentences = _sentences(X)
+        sentences = self._sentences(X)
         if self.judge in _TRAINED:
             decisions = self.fitted_.classify_many(sentences, threads=self.threads)
             return np.fromiter((each.margin for each in decisions), np.float64, len(sentences))
@@ -195,6 +205,42 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         good = self.decision_function(X)
         chances = self.calibration_.probabilities(good)
         return np.column_stack([1.0 - chances, chances])
+
+    def _sentences(self, given: Any) -> list[Sentence]:
+        """Return the words of sentences, which are checked as scikit-learn checks numbers.
+
+        Raises:
+            ValueError: for anything but strings and sequences of words, with some words in each.
+        """
+        name = type(self).__name__
+        dimensions = np.ndim(given) if isinstance(given, str) else getattr(given, "ndim", 1)
+        if dimensions != 1 or not isinstance(given, Iterable):
+            kind = f"{dimensions}D array" if hasattr(given, "ndim") else type(given).__name__
+            raise ValueError(
+                f"Expected 1D array, got {kind} instead: {name} takes a list of strings, or of "
+                "sequences of words."
+            )
+        found: list[Sentence] = []
+        for number, sentence in enumerate(given):
+            is_text = isinstance(sentence, str)
+            if not is_text and not (
+                isinstance(sentence, Iterable) and all(isinstance(word, str) for word in sentence)
+            ):
+                what = "None" if sentence is None else f"a {type(sentence).__name__}"
+                raise ValueError(
+                    f"Input X contains {what}, in sentence {number}: {name} takes strings, or "
+                    "sequences of words."
+                )
+            words = words_of(str(sentence) if is_text else [str(word) for word in sentence])
+            if not words:
+                raise ValueError(f"Input X contains a sentence without words, sentence {number}.")
+            found.append(words)
+        if not found:
+            raise ValueError(
+                "Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required by "
+                f"{name}."
+            )
+        return found
 
     def _values(self, sentences: list[Sentence]) -> Floats:
         """Return the model's score of each sentence: one column, or two with the length."""
@@ -215,23 +261,6 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
         return np.where(usable, sums, -np.inf)
 
 
-def _sentences(given: Sequence[Any]) -> list[Sentence]:
-    if isinstance(given, str) or getattr(given, "ndim", 1) != 1:
-        raise ValueError("sentences must be a list of strings, or of sequences of words.")
-    found: list[Sentence] = []
-    for number, sentence in enumerate(given):
-        is_text = isinstance(sentence, str)
-        if not is_text and not all(isinstance(word, str) for word in sentence):
-            raise ValueError(f"sentence {number} is neither a string nor a sequence of words.")
-        words = words_of(str(sentence) if is_text else [str(word) for word in sentence])
-        if not words:
-            raise ValueError(f"sentence {number} has no words.")
-        found.append(words)
-    if not found:
-        raise ValueError("there are no sentences.")
-    return found
-
-
 def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.NDArray[np.bool_]:
     """Return which sentences are kept for tuning: a share of each class, at least one."""
     if not 0 < share < 1:
@@ -243,7 +272,9 @@ def _stratified(labels: npt.NDArray[np.int8], share: float, seed: int) -> npt.ND
     for label in (1, -1):
         own = order[labels[order] == label]
         if len(own) < 2:
-            raise ValueError("each class needs two sentences, one of them to tune on.")
+            raise ValueError(
+                f"n_samples = {len(own)} of one class: each needs two, one of them to tune on."
+            )
         held[own[: min(max(1, round(share * len(own))), len(own) - 1)]] = True
     return held
 

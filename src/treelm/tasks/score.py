@@ -30,6 +30,7 @@ def score_lines(
     lines: Iterable[str],
     *,
     eos: bool = True,
+    bos: bool = True,
     threads: int = 1,
     line_buffered: bool = False,
     source: Source = "-",
@@ -42,6 +43,7 @@ def score_lines(
         model: Any model that scores.
         lines: Tokenized sentences, one per line.
         eos: Whether the end of the sentence counts.
+        bos: Whether the lines begin sentences; if not, they are fragments.
         threads: Number of threads.
         line_buffered: Score every line as soon as it arrives.
         source: Where the lines come from, for messages.
@@ -60,7 +62,12 @@ def score_lines(
         while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
             sentences = [words for words in batch if words]
             try:
-                scores = iter(_log_probs(model, sentences, report, eos=eos, threads=threads))
+                if bos:
+                    values = _log_probs(model, sentences, report, eos=eos, threads=threads)
+                else:
+                    fragments = (model.continuation(each, bos=False, eos=eos) for each in sentences)
+                    values = [score.log_prob for score in fragments]
+                scores = iter(values)
             except VocabularyError as error:
                 raise _with_line(error, model, batch, done, source) from error
             except TooLongSentence as error:

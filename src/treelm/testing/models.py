@@ -7,12 +7,15 @@ entry point ``treelm.systems``, if it is not one of ours.
 
 from __future__ import annotations
 
+import copy
 import functools
+import gc
 import json
 import multiprocessing
 import pickle
 import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -164,6 +167,35 @@ def _pickle(model: LanguageModel, sentences: Sentences) -> None:
     assert _answers(again, sentences) == _answers(model, sentences)
 
 
+@law("model", "copies")
+def _copies(model: LanguageModel, sentences: Sentences) -> None:
+    """A copy of it, deep or not, is the model itself: nothing can change it."""
+    del sentences
+    assert copy.copy(model) is model
+    assert copy.deepcopy([model])[0] is model
+
+
+@law("model", "freed")
+def _freed(model: LanguageModel, sentences: Sentences) -> None:
+    """Deleted after it was asked everything, it leaves memory at once: it does not hold itself."""
+    with tempfile.TemporaryDirectory() as parent:
+        model.save(Path(parent) / "model")
+        again = load(Path(parent) / "model")
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            for task in filter(again.can, Task):
+                _QUESTIONS[task](again, sentences[-1])
+            if again.can(Task.SCORE):
+                _answers(again, sentences, threads=2)
+            alive = weakref.ref(again)
+            del again
+            assert alive() is None, "it holds a reference to itself"
+        finally:
+            if collects:
+                gc.enable()
+
+
 @law("model", "fork")
 def _fork(model: LanguageModel, sentences: Sentences) -> None:
     """A forked process that inherits it answers the same, also after threads were used here."""
@@ -195,6 +227,17 @@ def _batches(model: LanguageModel, sentences: Sentences) -> None:
         parsed = [str(model.parse(words)[0].tree) for words in sentences]
         found_trees = [tree and str(tree.tree) for tree in model.parse_many(sentences)]
         assert found_trees == parsed
+
+
+@law("model", "fields")
+def _fields(model: LanguageModel, sentences: Sentences) -> None:
+    """A score says as much of one sentence as of many: of words and their end, and of trees."""
+    if model.can(Task.SCORE):
+        scores = [*model.score_many(sentences), *map(model.score, sentences)]
+        word_by_word = model.can(Task.SURPRISAL)
+        assert {score.words is not None for score in scores} == {word_by_word}
+        assert {score.end is not None for score in scores} == {word_by_word}
+        assert {score.trees is not None for score in scores} == {model.sums_over_trees}
 
 
 @law("model", "strings")

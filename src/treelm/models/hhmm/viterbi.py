@@ -79,7 +79,7 @@ def fallback_tree(words: Sequence[str], tags: Sequence[str], log_prob: float) ->
     """Return a flat tree for a sentence that the grammar has no tree for."""
     leaves = [Tree(tag, word) for tag, word in zip(tags, words, strict=True)]
     tree = undo_disambiguate_tags(Tree(ROOT, leaves))
-    return ScoredTree(tree, -math.inf, log_prob, ParseStatus.FAILED)
+    return ScoredTree(tree, -math.inf, log_prob, ParseStatus.FAILED, -math.inf)
 
 
 def parse_sentences(
@@ -113,7 +113,8 @@ def parse_sentences(
         total = float(totals[number])
         if tied:
             best = min(tied, key=lambda tree: str(tree).encode())
-            found.append(ScoredTree(best, float(log_probs[number]), total))
+            own = float(log_probs[number])  # a tree has one sequence of stacks
+            found.append(ScoredTree(best, own, total, tree_log_prob=own))
         else:
             found.append(fallback_tree(words, _likely_tags(model, words), total))
     return found

@@ -7,6 +7,7 @@ logarithms everywhere; surprisal is in bits.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -18,13 +19,14 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import Word, WordIds, Words, words_of
-from treelm.seeds import random_uniform
+from treelm.seeds import given_or_fresh, random_uniform
 
 #: Sentences that are scored at once.
 BATCH = SENTENCES_AT_ONCE
@@ -216,16 +218,27 @@ class IncrementalModel(LanguageModel):
 
         return BatchScores(log_probs, with_ends, mark_oov)
 
-    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
-        """Return the score of a sentence and of each of its words."""
+    def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
+        """Return the score of a sentence and of each of its words.
+
+        Args:
+            sentence: Its words, or a string that is split at white space.
+            eos: Whether the end of the sentence counts.
+            bos: Whether the words begin the sentence; see `continuation`.
+        """
         words = words_of(sentence)
+        if not bos:
+            return self.continuation(words, bos=False, eos=eos)
         scores = self.score_batch([words]).sentence_scores([words], self.info.exactness, eos=eos)
         return next(scores)
 
     def score_many(
-        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
+        if not bos:
+            yield from (self.continuation(each, bos=False, eos=eos) for each in sentences)
+            return
         rest = iter(sentences)
         while batch := list(islice(rest, BATCH)):
             scores = self.score_batch(batch, threads=threads)
@@ -245,11 +258,64 @@ class IncrementalModel(LanguageModel):
             rows.append(WordScore(SENTENCE_END, score.end))
         return rows
 
+    def continuation(
+        self, words: Words, context: Words = "", *, bos: bool = True, eos: bool = False
+    ) -> SentenceScore:
+        """Return the score of words that go on from others, which are given and not scored."""
+        before = words_of(context)
+        state = self._state_after(before, bos=bos)
+        total = 0.0
+        rows = []
+        for place, word in enumerate(words_of(words)):
+            log_prob, state = self.advance(state, word)
+            number = self.word_ids.word(word, first=bos and not before and not place)
+            rows.append(WordScore(word, log_prob, bool(self.word_ids.is_oov[number])))
+            total += log_prob
+        end = self.finish(state) if eos else None
+        total += end or 0.0
+        lost = total == -math.inf
+        return SentenceScore(total, self.info.exactness, eos, tuple(rows), end, fallback=lost)
+
+    def top(self, n: int = 10, context: Words = "", *, bos: bool = True) -> list[WordScore]:
+        """Return the most probable next words after others, ``</s>`` among them, the first first.
+
+        Raises:
+            UsageError: if `n` is less than one.
+        """
+        if n < 1:
+            raise UsageError(f"n is {n}; at least one word must be asked for.")
+        log_probs = self.distribution(self._state_after(words_of(context), bos=bos))
+        names = (*self.vocabulary.symbols, SENTENCE_END)
+        best = np.argsort(-log_probs, kind="stable")[:n].tolist()
+        is_oov = self.word_ids.is_oov
+        return [WordScore(names[id_], float(log_probs[id_]), bool(is_oov[id_])) for id_ in best]
+
+    def _state_after(self, context: Sequence[str], *, bos: bool) -> State:
+        return self.score_phrase(self.initial() if bos else self.fragment(), context).state
+
+    def fragment(self) -> State:
+        """Return the state in the middle of a sentence of which nothing is known.
+
+        Raises:
+            UnsupportedTask: if the model needs the sentence from its start.
+        """
+        raise UnsupportedTask(
+            f"{self.system} models need a sentence from its start (bos=True). N-gram models and "
+            "mixtures of these can begin in the middle of one."
+        )
+
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the model, cut after `max_words` words."""
-        return [self._sample_one(seed, first + index, max_words) for index in range(count)]
+        chosen = given_or_fresh(seed)
+        drawn = (self._sample_one(chosen, first + index, max_words) for index in range(count))
+        return [each._replace(seed=chosen) for each in drawn]
 
     def _sample_one(self, seed: int, stream: int, max_words: int) -> Sample:
         state = self.initial()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.parser_options import ParserOptions
@@ -22,6 +23,7 @@ from treelm.models.interface.config import Config, make_config
 from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
 from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step
+from treelm.models.interface.training_sentences import read_sentences, write_sentences
 from treelm.models.interface.variants import ModelVariants
 from treelm.models.interface.words import Word, Words
 from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
@@ -115,10 +117,34 @@ class LanguageModel(ModelVariants, ABC):
         """What it was trained on."""
         return ()
 
+    #: Set by training and loading, before anybody else has the model.
+    _training_sentences: SentenceFilter | None = None
+
+    @property
+    def training_sentences(self) -> tuple[SentenceFilter, ...]:
+        """Hashes of what it was trained on, by part in a mixture; nothing if that is not known."""
+        return () if self._training_sentences is None else (self._training_sentences,)
+
+    def remember(self, sentences: SentenceFilter | None) -> Self:
+        """Return the model with hashes of what it was trained on; for whoever has just made it."""
+        self._training_sentences = sentences
+        return self
+
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
         """Counts of the training text by word id, that of the sentence end last, if known."""
         return None
+
+    # -- copies: never changed, so it is its own copy -----------------------------------------
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self
 
     # -- what there is to say about it ------------------------------------------------------
 
@@ -159,6 +185,11 @@ class LanguageModel(ModelVariants, ABC):
     def can(self, task: Task) -> bool:
         """Return whether this model does a task."""
         return self.obstacle(task) is None
+
+    @property
+    def abilities(self) -> tuple[Task, ...]:
+        """The tasks that this model does: perhaps fewer than `tasks`, which are its system's."""
+        return tuple(filter(self.can, Task))
 
     def require(self, task: Task) -> None:
         """Refuse what this model does not do.
@@ -223,6 +254,7 @@ class LanguageModel(ModelVariants, ABC):
         *,
         oov_mode: OovMode = "include",
         strict_docs: bool = False,
+        allow_overlap: bool = False,
         threads: int = 1,
     ) -> Perplexity:
         """Return how surprised the model is by a text, per word and sentence end.
@@ -232,6 +264,7 @@ class LanguageModel(ModelVariants, ABC):
             oov_mode: ``include`` unknown words, or ``skip`` them.
             strict_docs: Refuse a text of several sentences without marks between documents, if the
                 model remembers the document.
+            allow_overlap: Do not warn if many sentences stand in the training data.
             threads: Kernel threads; results do not depend on it.
 
         Raises:
@@ -242,17 +275,67 @@ class LanguageModel(ModelVariants, ABC):
         """
         self.require(Task.PERPLEXITY)
         return text_perplexity(
-            self, sentences, oov_mode=oov_mode, strict_docs=strict_docs, threads=threads
+            self,
+            sentences,
+            oov_mode=oov_mode,
+            strict_docs=strict_docs,
+            allow_overlap=allow_overlap,
+            threads=threads,
         )
 
+    def continuation(
+        self, words: Words, context: Words = "", *, bos: bool = True, eos: bool = False
+    ) -> SentenceScore:
+        """Return the score of words that go on from others, which are given and not scored.
+
+        Args:
+            words: What is scored, as words or as a string that is split at white space.
+            context: The words of the sentence before it.
+            bos: Whether the context begins the sentence; if not, it is from the middle of one,
+                which n-gram models can score.
+            eos: Whether the sentence ends after the words.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+
+        Examples:
+            >>> from treelm.models.registry import train
+            >>> text = [["rain", "fell"], ["rain", "came"]]
+            >>> model = train("ngram", text, order=2, smoothing="kn")
+            >>> model.continuation("fell", "rain").words[0].word
+            'fell'
+        """
+        del words, context, bos, eos
+        raise self.unable(Task.DECODE)
+
+    def top(self, n: int = 10, context: Words = "", *, bos: bool = True) -> list[WordScore]:
+        """Return the most probable next words after others, ``</s>`` among them, the first first.
+
+        Args:
+            n: How many.
+            context: The words of the sentence so far.
+            bos: Whether the context begins the sentence; see `continuation`.
+
+        Raises:
+            UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
+        """
+        del n, context, bos
+        raise self.unable(Task.DECODE)
+
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the model.
 
         Args:
             count: How many.
-            seed: Sentence i depends on the seed and on i alone, not on how many are drawn.
+            seed: Sentence i depends on the seed and on i alone, not on how many are drawn. Without
+                a seed there is a new one each time; `Sample.seed` says it.
             first: Number of the first sentence.
             max_words: A longer sentence is cut, or given up where it is drawn with a tree, and
                 marked as not complete.
@@ -385,7 +468,17 @@ class LanguageModel(ModelVariants, ABC):
         Raises:
             OutputFileError: if the folder holds something else, or cannot be written.
         """
-        save_folder(Path(folder), self.description(), self.write_files)
+        save_folder(Path(folder), self.description(), self._write)
+
+    def _write(self, writer: FolderWriter) -> None:
+        self.write_files(writer)
+        if self._training_sentences is not None:
+            write_sentences(writer, self._training_sentences)
+
+    @classmethod
+    def opened(cls, folder: ModelFolder) -> Self:
+        """Return the model in an opened folder, with what it remembers of its training data."""
+        return cls.from_folder(folder).remember(read_sentences(folder))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
@@ -408,4 +501,4 @@ class LanguageModel(ModelVariants, ABC):
                 "`treelm.load` finds the right class.",
                 code="E_MODEL_SYSTEM",
             )
-        return cls.from_folder(opened)
+        return cls.opened(opened)

@@ -18,7 +18,9 @@ import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
+from treelm.corpus.files import can_be_read_twice, source_name
 from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.models.interface.training_sentences import MOST_LOOKED_AT, warn_of_overlap
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
@@ -78,6 +80,7 @@ def text_perplexity(
     *,
     oov_mode: OovMode = "include",
     strict_docs: bool = False,
+    allow_overlap: bool = False,
     threads: int = 1,
 ) -> Perplexity:
     """Return the perplexity of a text; see `LanguageModel.perplexity`, which checks the model.
@@ -97,6 +100,13 @@ def text_perplexity(
             TreelmWarning,
             stacklevel=3,
         )
+    first: list[tuple[str, ...]] = []
+    if not allow_overlap and model.training_sentences:
+        if isinstance(sentences, TextCorpus):
+            seen: Iterable[Words] = sentences if _can_be_read_twice(sentences) else ()
+            warn_of_overlap(model.training_sentences, seen, _name_of(sentences), level=3)
+        else:
+            sentences = _noting(sentences, first)
     counts = _Sums()
     skip = oov_mode == "skip"
     incremental = model.incremental
@@ -106,6 +116,7 @@ def text_perplexity(
     else:
         for batch in _batches(sentences):
             counts.add_sentences(model, batch, skip=skip, threads=threads)
+    warn_of_overlap(model.training_sentences, first, "the text", level=3)
     if not counts.sentences:
         raise CorpusFormatError(
             "the text contains no sentence, so it has no perplexity. Is it the right file?",
@@ -168,6 +179,23 @@ def _train_prefix(model: LanguageModel) -> str | None:
     if len(checksums) > 1:
         return hashlib.sha256("\n".join(checksums).encode()).hexdigest()[:_PREFIX]
     return checksums[0][:_PREFIX] if checksums else None
+
+
+def _can_be_read_twice(corpus: TextCorpus) -> bool:
+    return all(map(can_be_read_twice, corpus.paths))
+
+
+def _name_of(corpus: TextCorpus) -> str:
+    return " ".join(map(source_name, corpus.paths))
+
+
+def _noting(sentences: Iterable[Words], first: list[tuple[str, ...]]) -> Iterator[Words]:
+    """Yield sentences, and keep as many as are looked for in the training data."""
+    for sentence in sentences:
+        words = words_of(sentence)
+        if len(first) < MOST_LOOKED_AT:
+            first.append(words)
+        yield words
 
 
 def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:

@@ -38,6 +38,11 @@ class WordScore:
     oov: bool = False
 
     @property
+    def probability(self) -> float:
+        """Its probability."""
+        return math.exp(self.log_prob)
+
+    @property
     def surprisal(self) -> float:
         """Surprisal in bits."""
         return bits(self.log_prob)
@@ -141,6 +146,8 @@ class Sample(NamedTuple):
     """False if it was cut, or abandoned, at the largest number of words."""
     tree: Tree | None = None
     """Its tree, if it was sampled from a grammar."""
+    seed: int | None = None
+    """The seed that gives it again."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
@@ -94,6 +95,7 @@ class ScoringView(LanguageModel):
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
+        self._training_sentences = model._training_sentences
         self.system = model.system  # type: ignore[misc]  # what messages call it
 
     def obstacle(self, task: Task) -> str | None:
@@ -134,6 +136,11 @@ class ScoringView(LanguageModel):
     def corpora(self) -> tuple[TrainingCorpus, ...]:
         """What it was trained on."""
         return self.model.corpora
+
+    @property
+    def training_sentences(self) -> tuple[SentenceFilter, ...]:
+        """Hashes of what the model was trained on."""
+        return self.model.training_sentences
 
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus
 from treelm.corpus.files import source_name
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel
@@ -63,11 +64,12 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
 
     def _changed(self, **arguments: object) -> Self:
         """Return the model made again with some arguments of its constructor changed."""
-        return type(self)(**{**self._arguments(), **arguments})
+        made = type(self)(**{**self._arguments(), **arguments})
+        return made.remember(self._training_sentences)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Kernel objects cannot be pickled; the constructor makes them again.
-        return _made, (type(self), self._arguments())
+        return _made, (type(self), self._arguments(), self._training_sentences)
 
     def transforms(self) -> Sequence[Mapping[str, object]]:
         """Return what was done to the training trees, as the manifest records it."""
@@ -86,8 +88,10 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
         )
 
 
-def _made(kind: type[ConfiguredModel[Any]], arguments: dict[str, Any]) -> ConfiguredModel[Any]:
-    return kind(**arguments)
+def _made(
+    kind: type[ConfiguredModel[Any]], arguments: dict[str, Any], sentences: SentenceFilter | None
+) -> ConfiguredModel[Any]:
+    return kind(**arguments).remember(sentences)
 
 
 class TrainedModel(ConfiguredModel[OwnConfig]):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
@@ -145,6 +146,11 @@ class _Mixture(LanguageModel):
         return tuple(dict.fromkeys(record for part in self._mixed for record in part.corpora))
 
     @property
+    def training_sentences(self) -> tuple[SentenceFilter, ...]:
+        """Hashes of what the parts were trained on."""
+        return tuple(each for part in self._mixed for each in part.training_sentences)
+
+    @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
         """Counts of the training texts of the parts, each text once; None if a part has none."""
         counted = {part.corpora: part.unigram_counts for part in self._mixed}
@@ -271,6 +277,10 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         return self._state(
             part.initial(own) for part, own in zip(self._parts, contexts, strict=True)
         )
+
+    def fragment(self) -> MixtureState:
+        """Return the state in the middle of a sentence, if all parts have one."""
+        return self._state(part.fragment() for part in self._parts)
 
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""

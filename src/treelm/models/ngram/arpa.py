@@ -6,7 +6,10 @@ model read from one has no counts and its corpora are unknown.
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,12 +28,24 @@ from treelm.models.ngram.model import NgramModel
 _FEWEST_SUMS, _MOST_SUMS, _MOST_TERMS = 8, 200, 20_000_000
 
 
-def read_arpa(source: Source, *, precision: Precision = "single", threads: int = 1) -> NgramModel:
+#: Natural log probability of unknown words where a file has no ``<unk>``: KenLM's 10^-100.
+OOV_LOG_PROB = -100 * math.log(10)
+
+
+def read_arpa(
+    source: Source,
+    *,
+    precision: Precision = "single",
+    oov_log_prob: float | None = OOV_LOG_PROB,
+    threads: int = 1,
+) -> NgramModel:
     """Return the model of an ARPA file, perhaps compressed.
 
     Args:
         source: The file.
         precision: How probabilities are stored; the file has single precision.
+        oov_log_prob: Natural log probability of unknown words, before back-off weights, if the file
+            has no ``<unk>``; None for a probability of 0.
         threads: Number of threads.
 
     Raises:
@@ -62,7 +77,18 @@ def read_arpa(source: Source, *, precision: Precision = "single", threads: int =
     counts = np.zeros(len(words) + 1, dtype=np.uint64)
     model = NgramModel(BackoffTable(native), vocabulary, counts, config)
     sums = probability_sums(model)
-    return model.with_sums((min(sums), max(sums)))
+    model = model.with_sums((min(sums), max(sums)))
+    if reader.has_unknown or oov_log_prob is None:
+        return model
+    if oov_log_prob == OOV_LOG_PROB:
+        warnings.warn(
+            f"{name} has no <unk>, so unknown words get the log probability {oov_log_prob:.3f} "
+            "(10^-100, as in KenLM) and the back-off weights of their contexts. --oov-log-prob "
+            "gives them another.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    return model.with_oov_log_prob(oov_log_prob)
 
 
 def probability_sums(model: NgramModel) -> list[float]:
@@ -105,8 +131,43 @@ def write_arpa(model: NgramModel, target: Source) -> None:
             stacklevel=2,
         )
     words = [*model.vocabulary.symbols, SENTENCE_END, SENTENCE_START]
+    oov_log_prob = model.config.oov_log_prob
     with write_atomically(target) as file, kernel_errors("writing an ARPA file"):
-        _native.write_arpa(model.table.native, words, file.write)
+        write = file.write if oov_log_prob is None else _UnknownWord(file.write, oov_log_prob).write
+        _native.write_arpa(model.table.native, words, write)
+
+
+class _UnknownWord:
+    """Passes an ARPA file on, with what the model gives unknown words and its table does not have.
+
+    What is KenLM's own is left out of the file, as it was when it was read.
+
+    Args:
+        write: Writes blocks.
+        oov_log_prob: Natural log probability of unknown words.
+    """
+
+    _NONE = re.compile(rb"ngram 1=(\d+)(.*?\n)-99\t<unk>[^\n]*\n", re.DOTALL)
+
+    def __init__(self, write: Callable[[bytes], object], oov_log_prob: float) -> None:
+        self._write, self._oov_log_prob = write, oov_log_prob
+        self._start: bytes | None = b""
+
+    def write(self, block: bytes) -> None:
+        """Write a block; the first ones together, until the unknown word is among them."""
+        if self._start is None:
+            self._write(block)
+            return
+        self._start += block
+        if self._NONE.search(self._start):
+            self._write(self._NONE.sub(self._replaced, self._start, count=1))
+            self._start = None
+
+    def _replaced(self, found: re.Match[bytes]) -> bytes:
+        if self._oov_log_prob == OOV_LOG_PROB:
+            return b"ngram 1=%d%b" % (int(found[1]) - 1, found[2])
+        row = f"{self._oov_log_prob / math.log(10):.8g}\t<unk>\t0\n"
+        return b"ngram 1=%b%b%b" % (found[1], found[2], row.encode())
 
 
 def _malformed(name: str, line: int, what: str) -> CorpusFormatError:

@@ -55,6 +55,9 @@ class NgramConfig(Config):
     sums: tuple[float, float] | None = no_option(strict=False)
     """Smallest and largest sum of the probabilities of all words and the end in some contexts; set
     when an ARPA file is read."""
+    oov_log_prob: Annotated[float, Field(lt=0, allow_inf_nan=False)] | None = no_option()
+    """Natural log probability of unknown words, before back-off weights; set when an ARPA file
+    without ``<unk>`` is read."""
 
     @field_validator("min_count")
     @classmethod

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import ModelFileError
+from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
 from treelm.models.interface.config import Config, config_of
@@ -31,11 +32,12 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
+from treelm.models.interface.words import Word, WordIds, Words, words_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
 from treelm.parallel.progress import SILENT, Progress
+from treelm.seeds import given_or_fresh
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
@@ -82,7 +84,6 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self._config = config
         self._corpora = tuple(corpora)
         self._width = config.order - 1
-        self._estimates = lru_cache(_CACHED_ESTIMATES)(self._estimate)
 
     # -- properties -------------------------------------------------------------------------
 
@@ -100,7 +101,8 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     @cached_property
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others."""
-        return self._fingerprint(self._tensors())
+        without = ("oov_log_prob",) if self._config.oov_log_prob is None else ()
+        return self._fingerprint(self._tensors(), without=without)
 
     def __repr__(self) -> str:
         return f"NgramModel(order={self._config.order}, words={len(self._vocabulary)})"
@@ -161,6 +163,22 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the model with a record of the smallest and largest sum of probabilities."""
         return self._changed(config=self._config.model_copy(update={"sums": sums}))
 
+    def with_oov_log_prob(self, oov_log_prob: float | None) -> NgramModel:
+        """Return the model with another probability of unknown words, where it has no ``<unk>``.
+
+        Args:
+            oov_log_prob: Its natural logarithm, to which the back-off weights of the context are
+                added; None for a probability of 0.
+
+        Raises:
+            UsageError: if it is not below 0.
+        """
+        if oov_log_prob is not None and not -math.inf < oov_log_prob < 0:
+            raise UsageError(
+                f"the log probability of unknown words is {oov_log_prob}; it must be below 0."
+            )
+        return self._changed(config=self._config.model_copy(update={"oov_log_prob": oov_log_prob}))
+
     @property
     def roundings(self) -> tuple[tuple[str, Rounding], ...]:
         """How far stored values moved when it was quantised."""
@@ -180,11 +198,15 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         start = (self.word_ids.start,) if self._width else ()
         return NgramState(start, self.word_ids.position_matters, self.fingerprint)
 
+    def fragment(self) -> NgramState:
+        """Return the state in the middle of a sentence: nothing is known of the words before."""
+        return NgramState((), first=False, model=self.fingerprint)
+
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
         own = self._own(state)
         word_id = self.word_ids.word(word, first=own.first)
-        log_probs, contexts = advance_contexts(self.table, self._contexts([own]), _ids([word_id]))
+        log_probs, contexts = self._advanced(self._contexts([own]), _ids([word_id]))
         self.count("advances", 1)
         return Step(float(log_probs[0]), self._state(contexts[0].tolist()))
 
@@ -206,10 +228,8 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self.count("cache_hits", len(wanted) - len(places))
         if not places:
             return Steps(np.zeros(0), [])
-        log_probs, contexts = advance_contexts(
-            self.table,
-            self._contexts([own for own, _ in places]),
-            _ids([word for _, word in places]),
+        log_probs, contexts = self._advanced(
+            self._contexts([own for own, _ in places]), _ids([word for _, word in places])
         )
         after = [self._state(row) for row in contexts.tolist()]
         return Steps(log_probs[wanted], [after[place] for place in wanted])
@@ -223,7 +243,9 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of words in a state; all words and the end by default."""
         own = self._own(state)
-        everything = self.table.distribution(self._contexts([own])[0].tolist())
+        contexts = self._contexts([own])
+        known = self.table.distribution(contexts[0].tolist())
+        everything = self._with_unknown(known, np.zeros(1, np.intp), contexts)
         if words is None:
             return everything[: self.word_ids.end + 1]  # the sentence start is never predicted
         return everything[[self.word_ids.word(word, first=own.first) for word in words]]
@@ -244,12 +266,12 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the log probability of words after nothing: unigram, bigram, and so on."""
         return self._estimates(words_of(words))
 
-    def _estimate(self, words: tuple[str, ...]) -> float:
-        ids = _ids([self.word_ids.word(word, first=False) for word in words])
-        rows = np.full((len(ids), 1 + self._width), NONE, dtype=np.uint32)
-        for back in range(1 + self._width):
-            rows[back:, back] = ids[: max(0, len(ids) - back)]
-        return float(self.table.log_probabilities(rows).sum()) if len(ids) else 0.0
+    @cached_property
+    def _estimates(self) -> Callable[[tuple[str, ...]], float]:
+        # Made of parts of the model: with itself in it, a deleted model would stay in memory.
+        return lru_cache(_CACHED_ESTIMATES)(
+            partial(_estimate, self.table, self.word_ids, self._width, self._config.oov_log_prob)
+        )
 
     def _own(self, state: State) -> NgramState:
         check_state_model(state.model, self.fingerprint)
@@ -274,23 +296,69 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         log_probs = self.table.score_sequences(
             ids, starts, start=self.word_ids.start, end=self.word_ids.end, threads=threads
         )
+        unknown = np.flatnonzero(ids == 0) if self._config.oov_log_prob is not None else ids[:0]
+        if len(unknown):
+            bounds = starts.astype(np.int64)
+            sentences = np.searchsorted(bounds, unknown, side="right") - 1
+            back = unknown[:, np.newaxis] - np.arange(1, self._width + 1)
+            first = bounds[sentences, np.newaxis]
+            words = np.where(back >= first, ids[np.maximum(back, 0)], NONE)
+            contexts = np.where(back == first - 1, self.word_ids.start, words).astype(np.uint32)
+            places = unknown + sentences  # each end before takes a place too
+            log_probs = self._with_unknown(log_probs, places, contexts)
         return self.batch_scores(log_probs, ids, starts)
 
+    def _advanced(self, contexts: Ids, words: Ids) -> tuple[npt.NDArray[np.float64], Ids]:
+        """Return the log probabilities of words after contexts, and the contexts after them."""
+        log_probs, after = advance_contexts(self.table, contexts, words)
+        unknown = np.flatnonzero(words == 0)
+        return self._with_unknown(log_probs, unknown, contexts[unknown]), after
+
+    def _with_unknown(
+        self, log_probs: npt.NDArray[np.float64], places: npt.NDArray[np.intp], contexts: Ids
+    ) -> npt.NDArray[np.float64]:
+        """Return log probabilities in which unknown words have what the options give them.
+
+        That is where the table has nothing for them. It comes in place of a unigram, so the
+        back-off weights of the context are added.
+
+        Args:
+            log_probs: Those of words.
+            places: Where unknown words are among them.
+            contexts: Their contexts.
+        """
+        value = self._config.oov_log_prob
+        lost = np.isneginf(log_probs[places])
+        if value is None or not lost.any():
+            return log_probs
+        sums = np.full(int(lost.sum()), value)
+        for level in range(self._width):
+            sums += np.log(self.table.backoff_weights(contexts[lost], level=level))
+        changed = log_probs.copy()
+        changed[places[lost]] = sums
+        return changed
+
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the model, word by word, all at once."""
+        chosen = given_or_fresh(seed)
         start = self._contexts([self.initial()])[0]
         drawn = sample_sentences(
             self.table,
             start,
             self.word_ids.end,
             range(first, first + count),
-            seed=seed,
+            seed=chosen,
             max_words=max_words,
         )
         return [
-            Sample(self._vocabulary.decode(ids), log_prob, complete)
+            Sample(self._vocabulary.decode(ids), log_prob, complete, seed=chosen)
             for ids, log_prob, complete in drawn
         ]
 
@@ -329,6 +397,26 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "table": self.table}
+
+
+def _estimate(
+    table: BackoffTable,
+    word_ids: WordIds,
+    width: int,
+    oov_log_prob: float | None,
+    words: tuple[str, ...],
+) -> float:
+    """Return the log probability of words after nothing, in contexts of up to `width` words."""
+    ids = _ids([word_ids.word(word, first=False) for word in words])
+    rows = np.full((len(ids), 1 + width), NONE, dtype=np.uint32)
+    for back in range(1 + width):
+        rows[back:, back] = ids[: max(0, len(ids) - back)]
+    if not len(ids):
+        return 0.0
+    log_probs = table.log_probabilities(rows)
+    if oov_log_prob is not None:
+        log_probs = np.where((ids == 0) & np.isneginf(log_probs), oov_log_prob, log_probs)
+    return float(log_probs.sum())
 
 
 def _ids(numbers: Sequence[int]) -> Ids:

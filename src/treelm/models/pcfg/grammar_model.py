@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, ClassVar, Self, cast
 
@@ -32,6 +33,7 @@ from treelm.models.interface.scoring_views import PrunedScores, check_lengths
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.interface.words import Words, words_of
+from treelm.seeds import given_or_fresh
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import damage_in
@@ -72,8 +74,8 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         self._unigram_counts = unigram_counts
         self._config = config
         self._corpora = tuple(corpora)
-        self._parsers = lru_cache(maxsize=8)(self._parser)
-        self._k_best_parsers = lru_cache(maxsize=8)(self._k_best_parser)
+        # Made of parts of the model: with itself in it, a deleted model would stay in memory.
+        self._parsers = lru_cache(maxsize=8)(partial(ChartParser, grammar, lexicon))
 
     # -- properties -------------------------------------------------------------------------
 
@@ -109,9 +111,6 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     # -- trees ------------------------------------------------------------------------------
 
-    def _parser(self, options: ParserOptions) -> ChartParser:
-        return ChartParser(self.grammar, self.lexicon, options)
-
     def k_best_many(
         self,
         sentences: Sequence[Sequence[str]],
@@ -122,7 +121,9 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     ) -> list[KBest | None]:
         """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
-        return parser.parse(sentences, k, threads=threads)
+        lists = parser.parse(sentences, k, threads=threads)
+        own = self.tree_log_probs
+        return [found and replace(found, tree_log_probs=own) for found in lists]
 
     def forests_many(
         self,
@@ -149,21 +150,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the log of the summed probabilities of all trees of each forest, exactly."""
         return forest_log_probs(forests, self._parsers(self.parser_options), threads=threads)
 
-    def _k_best_parser(self, options: ParserOptions) -> KBestParser:
-        return KBestParser(self._parsers(options), self._restored)
+    @cached_property
+    def _k_best_parsers(self) -> Callable[[ParserOptions], KBestParser]:
+        parsers, restored = self._parsers, self._restored
+        return lru_cache(maxsize=8)(lambda options: KBestParser(parsers(options), restored))
 
-    def _restored(self, tree: Tree) -> Tree:
-        """Return a tree of the grammar in the form of the treebank."""
-        return tree
-
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return up to `k` distinct trees of a sentence, the best first; none for no words.
-
-        Each has its own log probability, beside that of the sentence.
-        """
-        found = super().parse(sentence, k)
-        own = self.tree_log_probs([each.tree for each in found]).tolist() if found else []
-        return [each._replace(tree_log_prob=value) for each, value in zip(found, own, strict=True)]
+    @cached_property
+    def _restored(self) -> Callable[[Tree], Tree]:
+        """Turns a tree of the grammar into one in the form of the treebank."""
+        return lambda tree: tree
 
     def parse_many(
         self,
@@ -173,7 +168,22 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
+        parser = self._parsers(options or self.parser_options)
+        found = parser.parse(sentences, threads=threads)
+        trees = {
+            place: self._restored(each.tree) for place, each in enumerate(found) if each is not None
+        }
+        own = self.tree_log_probs(list(trees.values()), threads=threads).tolist() if trees else []
+        log_probs = dict(zip(trees, own, strict=True))
+        return [
+            None
+            if each is None
+            else each._replace(
+                tree=trees[place],
+                tree_log_prob=-np.inf if each.is_fallback else log_probs[place],
+            )
+            for place, each in enumerate(found)
+        ]
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         """Return trees in the form of the grammar."""
@@ -262,7 +272,12 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return PrunedScores(self, pruning)
 
     def sample(
-        self, count: int, *, seed: int, first: int = 0, max_words: int = LONGEST_SAMPLE
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
     ) -> list[Sample]:
         """Return sentences drawn from the grammar, with their trees; longer ones are given up.
 
@@ -270,14 +285,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             UnsupportedTask: ``E_NOT_NORMALIZED`` if the words do not sum to one.
         """
         self.require(Task.SAMPLE)
-        drawn = [self._sampler.draw(seed, first + index, max_words) for index in range(count)]
+        chosen = given_or_fresh(seed)
+        drawn = [self._sampler.draw(chosen, first + index, max_words) for index in range(count)]
         done = [self._restored(tree) for tree, _ in drawn if tree is not None]
         log_probs = iter(self.tree_log_probs(done).tolist())
         trees = iter(done)
         return [
-            Sample(words, -np.inf, complete=False)
+            Sample(words, -np.inf, complete=False, seed=chosen)
             if tree is None
-            else Sample(words, next(log_probs), complete=True, tree=next(trees))
+            else Sample(words, next(log_probs), complete=True, tree=next(trees), seed=chosen)
             for tree, words in drawn
         ]
 

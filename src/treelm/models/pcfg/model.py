@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,7 +14,6 @@ from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
-from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Task
@@ -59,29 +58,14 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         return self._config.binary_trees_of(trees, self.vocabulary.profile)
 
-    def parse_many(
-        self,
-        sentences: Sequence[Sequence[str]],
-        *,
-        options: ParserOptions | None = None,
-        threads: int = 1,
-    ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words."""
-        found = super().parse_many(sentences, options=options, threads=threads)
-        if not self._pipeline.steps:
-            return found
-        return [
-            None if parse is None else parse._replace(tree=self._restored(parse.tree))
-            for parse in found
-        ]
-
     @property
     def parser_options(self) -> ParserOptions:
         """How it parses unless told otherwise: with the decoding it was trained for."""
         return ParserOptions(decoding=self._config.decoding)
 
-    def _restored(self, tree: Tree) -> Tree:
-        return self._pipeline.undo(tree) if self._pipeline.steps else tree
+    @cached_property
+    def _restored(self) -> Callable[[Tree], Tree]:
+        return self._pipeline.undo
 
     # -- word by word -----------------------------------------------------------------------
 
@@ -161,15 +145,15 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         check_lengths(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
         return scores
 
-    def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
+    def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
-        return IncrementalModel.score(self, sentence, eos=eos)
+        return IncrementalModel.score(self, sentence, eos=eos, bos=bos)
 
     def score_many(
-        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
+        self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences and of their words, in order."""
-        return IncrementalModel.score_many(self, sentences, eos=eos, threads=threads)
+        return IncrementalModel.score_many(self, sentences, eos=eos, bos=bos, threads=threads)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1

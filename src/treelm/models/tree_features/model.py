@@ -142,14 +142,17 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         }
 
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
-        """Return the margin of every sentence.
+        """Return the margin of every sentence; minus infinity for one without words.
 
         Raises:
             UnsupportedTask: ``E_NO_PARSER`` without a parser.
         """
-        parses = best_parses(self._needed_parser(), sentences, self._config, threads=threads)
+        given = [words for words in sentences if words]
+        parses = best_parses(self._needed_parser(), given, self._config, threads=threads)
         counted = tree_features(parses, self._config, self.grammar, threads=threads)
-        margins: Floats = rows_of(counted, self._ids).matrix() @ self.weights + self.offset
+        margins = np.full(len(sentences), -np.inf)
+        has_words = np.array([bool(words) for words in sentences], np.bool_)
+        margins[has_words] = rows_of(counted, self._ids).matrix() @ self.weights + self.offset
         return margins
 
     def weight_of(self, parse: ScoredTree) -> dict[str, float]:

@@ -30,6 +30,7 @@ from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.explain import Factor, TreeletExplainer
 from treelm.models.treelet.tables import TreeletTables
 from treelm.parallel.progress import SILENT, Progress
+from treelm.seeds import given_or_fresh
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
@@ -168,7 +169,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         self,
         count: int,
         *,
-        seed: int,
+        seed: int | None = None,
         first: int = 0,
         max_words: int = LONGEST_SAMPLE,
         max_depth: int = DEEPEST_SAMPLE,
@@ -178,15 +179,17 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
 
         Args:
             count: How many.
-            seed: Sample i depends on the seed and on i alone.
+            seed: Sample i depends on the seed and on i alone. Without a seed there is a new one
+                each time; `Sample.seed` says it.
             first: Number of the first one.
             max_words: A longer sentence is given up: it is not complete, and has no words.
             max_depth: So is a deeper tree.
             threads: Kernel threads; results do not depend on it.
         """
+        chosen = given_or_fresh(seed)
         with kernel_errors("sampling"):
             packed, outcomes, log_probs = self._sampler.draw(
-                seed & ((1 << 64) - 1),
+                chosen & ((1 << 64) - 1),
                 first,
                 count,
                 max_words=max_words,
@@ -198,10 +201,11 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         drawn = []
         for outcome in outcomes.tolist():
             if outcome:
-                drawn.append(Sample((), float("-inf"), complete=False))
+                drawn.append(Sample((), float("-inf"), complete=False, seed=chosen))
                 continue
             tree = next(trees)
-            drawn.append(Sample(tuple(tree.words), next(values), complete=True, tree=tree))
+            words = tuple(tree.words)
+            drawn.append(Sample(words, next(values), complete=True, tree=tree, seed=chosen))
         return drawn
 
     # -- smaller ones -----------------------------------------------------------------------

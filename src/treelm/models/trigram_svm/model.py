@@ -225,7 +225,8 @@ def vector_margins(vectors: Any, tables: dict[str, npt.NDArray[Any]], size: int)
             ),
             shape=(len(weights), size),
         )
-        margins = polynomial(vectors, landmarks) @ weights + offset
+        # Row by row: a matrix product rounds otherwise when there are more rows.
+        margins = (polynomial(vectors, landmarks) * weights).sum(axis=1) + offset
     else:
         margins = vectors @ weights + offset
     return np.where(np.diff(vectors.indptr) > 0, margins, -np.inf)

@@ -13,6 +13,7 @@ from treelm.corpus.corpus import hashed_blocks, split_words
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.training_sentences import warn_of_overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = Non
 
 
 def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) -> None:
-    """Refuse to evaluate a model on a file that it was trained on.
+    """Refuse to evaluate a model on a file that it was trained on, and warn of single sentences.
 
     Raises:
         UsageError: ``E_TEST_IN_TRAINING``, naming the file.
@@ -89,6 +90,8 @@ def check_not_trained_on(model: LanguageModel, texts: Sequence[MeasuredText]) ->
     _check_not_among(
         {record.sha256 for record in model.corpora}, [(text.name, text.sha256) for text in texts]
     )
+    for text in texts:
+        warn_of_overlap(model.training_sentences, text.sentences, text.name)
 
 
 def _check_not_among(seen: Collection[str], texts: Iterable[tuple[str, str | None]]) -> None:

@@ -42,6 +42,7 @@ def _describe(folder: ModelFolder) -> dict[str, object]:
         "config": dict(manifest.config),
         "exactness": info.exactness,
         "normalized": info.normalized,
+        "abilities": list(map(str, model.abilities)),
         "order": info.order,
         "beam": info.beam,
         "words": len(model.vocabulary) - 1,

@@ -1,0 +1,104 @@
+"""Which sentences a model was trained on, kept with it as hashes, and how many a test text shares.
+
+A model that was trained by `treelm.train` or ``treelm train`` remembers them, unless it is told not
+to; of one that was made from counts, of an ARPA file or by hand nothing is known.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, sentence_hashes
+from treelm.errors import ModelFileError, TreelmWarning
+from treelm.models.interface.words import Words, words_of
+from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.store.schema import ANY, Tensor, damage_in, read_tensors
+
+#: File of the hashes in a model folder.
+SENTENCES = "sentences.safetensors"
+#: Sentences of a test text that are looked at.
+MOST_LOOKED_AT = 50_000
+#: A larger share of known sentences, and more of them, are worth a warning.
+LARGEST_SHARE, FEWEST_KNOWN = 0.05, 3
+
+_SCHEMA = (Tensor("bits", np.uint8, (ANY,)), Tensor("shape", np.uint64, (2,)))
+
+
+def write_sentences(writer: FolderWriter, sentences: SentenceFilter) -> None:
+    """Write the hashes of the training sentences of a model."""
+    shape = np.array([sentences.shift, sentences.sentences], np.uint64)
+    writer.tables(SENTENCES, {"bits": sentences.bits, "shape": shape})
+
+
+def read_sentences(folder: ModelFolder) -> SentenceFilter | None:
+    """Return the hashes of the training sentences of a model; None if there are none.
+
+    Raises:
+        ModelFileError: ``E_MODEL_TABLES`` if they are damaged.
+    """
+    if SENTENCES not in folder.manifest.files:
+        return None
+    with damage_in(folder):
+        found = read_tensors(folder.tables(SENTENCES), _SCHEMA, only=True)
+        shift, sentences = found["shape"].tolist()
+        if shift >= 64 or not len(found["bits"]):
+            raise ModelFileError(f"{SENTENCES} is no filter of sentences", code="E_MODEL_TABLES")
+    return SentenceFilter(found["bits"], shift, sentences)
+
+
+class Overlap(NamedTuple):
+    """How many sentences of a text a model was trained on."""
+
+    known: int
+    looked_at: int
+
+    @property
+    def share(self) -> float:
+        """Share of the sentences that were looked at."""
+        return self.known / self.looked_at if self.looked_at else 0.0
+
+
+def find_overlap(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) -> Overlap:
+    """Return how many sentences of a text stand in the training data of a model.
+
+    Args:
+        filters: The training data: those of every part of a mixture.
+        sentences: The text; the first `MOST_LOOKED_AT` sentences are looked at, without those that
+            are shorter than five words.
+    """
+    first = islice(map(words_of, sentences), MOST_LOOKED_AT)
+    hashes = sentence_hashes(first)
+    best = Overlap(0, 0)
+    for each in filters:
+        some = each.looks_at(hashes)
+        best = max(best, Overlap(int(each.contains(some).sum()), len(some)), key=lambda o: o.share)
+    return best
+
+
+def warn_of_overlap(
+    filters: Sequence[SentenceFilter], sentences: Iterable[Words], name: str, *, level: int = 2
+) -> None:
+    """Warn if many sentences of a text stand in the training data of a model.
+
+    Args:
+        filters: The training data; nothing is said if it is not known.
+        sentences: The text.
+        name: What the warning calls it.
+        level: Whose line the warning shows, counted from here.
+    """
+    if not filters:
+        return
+    found = find_overlap(filters, sentences)
+    if found.known >= FEWEST_KNOWN and found.share > LARGEST_SHARE:
+        warnings.warn(
+            f"{name}: {found.known} of {found.looked_at} sentences of {LEAST_WORDS} words or more "
+            f"({found.share:.0%}) stand in the training data of the model, so the results are "
+            "better than on new text. Leave them out, or use --allow-overlap (allow_overlap=True).",
+            TreelmWarning,
+            stacklevel=level + 1,
+        )
