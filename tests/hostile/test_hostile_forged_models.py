@@ -1,0 +1,68 @@
+"""What forged models were once accepted or broke: refused now, or sane.
+
+Each was found by the forger of `tests/fuzz`, which makes such folders by the thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fuzz.forge_campaign import make_forgers
+from tests.fuzz.forger import Folder
+from tests.hostile.inputs import refused_at_once
+
+from treelm.models.registry import load
+
+Change = Callable[[Folder], object]
+
+
+@cache
+def originals(system: str) -> tuple[Folder, ...]:
+    return tuple(make_forgers([system])[system].originals)
+
+
+def forged(path: Path, system: str, change: Change, *, variant: int = 0) -> Path:
+    """Write a small model with a change, its sizes and checksums right; return the folder."""
+    folder = originals(system)[variant].copy()
+    folder.manifest["config"] = dict(folder.manifest["config"])
+    folder.tables = {name: array.copy() for name, array in (folder.tables or {}).items()}
+    change(folder)
+    folder.write(path / "model")
+    return path / "model"
+
+
+def number(name: str, value: Any, place: Any = 0) -> Change:
+    """Return what changes one number of a tensor."""
+
+    def change(folder: Folder) -> None:
+        assert folder.tables is not None
+        folder.tables[name][place] = value
+
+    return change
+
+
+def option(name: str, value: Any) -> Change:
+    """Return what changes an option."""
+    return lambda folder: folder.manifest["config"].update({name: value})
+
+
+# -- messages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "a\n", "\u202eorder", "x" * 1000])
+@pytest.mark.parametrize("system", ["ngram", "interpolated"])
+def test_hostile_options_are_named_safely(system: str, name: str, tmp_path: Path) -> None:
+    folder = forged(tmp_path, system, option(name, 1))
+    with refused_at_once("E_MANIFEST", "there is no such option"):
+        load(folder)
+
+
+def test_hostile_options_by_the_thousand_are_not_all_named(tmp_path: Path) -> None:
+    more = {f"option{number}": number for number in range(1000)}
+    folder = forged(tmp_path, "hhmm", lambda folder: folder.manifest["config"].update(more))
+    with refused_at_once("E_MANIFEST", "option0", "and 995 more"):
+        load(folder)
