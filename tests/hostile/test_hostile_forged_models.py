@@ -66,3 +66,13 @@ def test_hostile_options_by_the_thousand_are_not_all_named(tmp_path: Path) -> No
     folder = forged(tmp_path, "hhmm", lambda folder: folder.manifest["config"].update(more))
     with refused_at_once("E_MANIFEST", "option0", "and 995 more"):
         load(folder)
+
+
+# -- topics --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", ["plsa", "composite"])
+def test_hostile_topics_that_are_not_there(system: str, tmp_path: Path) -> None:
+    folder = forged(tmp_path, system, number("predictor.0.topics", 3, -1))
+    with refused_at_once("E_MODEL_TABLES", "predictor.0.topics"):
+        load(folder)
