@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.fuzz.forge_campaign import make_forgers
 from tests.fuzz.forger import Folder
@@ -75,4 +76,35 @@ def test_hostile_options_by_the_thousand_are_not_all_named(tmp_path: Path) -> No
 def test_hostile_topics_that_are_not_there(system: str, tmp_path: Path) -> None:
     folder = forged(tmp_path, system, number("predictor.0.topics", 3, -1))
     with refused_at_once("E_MODEL_TABLES", "predictor.0.topics"):
+        load(folder)
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+NAMES = [
+    ("tree_features", 0, "features.txt", "weights"),
+    ("tree_features", 1, "rules.txt", None),
+    ("pcfg", 0, "labels.txt", "substates"),
+    ("lsvm", 0, "classes.txt", None),
+    ("headlex", 1, "tags.txt", None),
+    ("treelet", 1, "tags.txt", None),
+    ("hhmm", 2, "endings.txt", None),
+    ("composite", 0, "phrases.txt", None),
+]
+
+
+@pytest.mark.parametrize(("system", "variant", "name", "tensor"), NAMES)
+def test_hostile_names_that_stand_twice(
+    system: str, variant: int, name: str, tensor: str | None, tmp_path: Path
+) -> None:
+    def change(folder: Folder) -> None:
+        assert folder.tables is not None
+        first = folder.texts[name].partition(b"\n")[0]
+        folder.texts[name] += first + b"\n"
+        if tensor is not None:
+            folder.tables[tensor] = np.append(folder.tables[tensor], folder.tables[tensor][:1])
+
+    folder = forged(tmp_path, system, change, variant=variant)
+    with refused_at_once("E_MODEL_TABLES", name, "twice"):
         load(folder)

@@ -19,6 +19,7 @@ is not read when its model is loaded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -300,6 +301,20 @@ def damage_in(folder: ModelFolder, again: str = "train the model again") -> Iter
             f"were copied into it; copy it again or {again}.",
             code="E_MANIFEST" if error.code == "E_MANIFEST" else "E_MODEL_TABLES",
         ) from error
+
+
+def read_names(folder: ModelFolder, name: str) -> tuple[str, ...]:
+    """Return the lines of a text file that names something in each, such as labels.
+
+    Raises:
+        ModelFileError: ``E_MODEL_TABLES`` if a line stands there twice; to be called inside
+            `damage_in`.
+    """
+    names = folder.lines(name)
+    if len({*names}) < len(names):
+        twice = next(line for line, count in Counter(names).items() if count > 1)
+        raise ModelFileError(f'{name} holds "{excerpt(twice)}" twice', code="E_MODEL_TABLES")
+    return names
 
 
 def write_words(writer: FolderWriter, vocabulary: Vocabulary) -> None:
