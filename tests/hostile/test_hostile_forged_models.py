@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.fuzz.forge_campaign import make_forgers
+from tests.fuzz.forged_use import use
 from tests.fuzz.forger import Folder
 from tests.hostile.inputs import refused_at_once
 
@@ -108,3 +109,24 @@ def test_hostile_names_that_stand_twice(
     folder = forged(tmp_path, system, change, variant=variant)
     with refused_at_once("E_MODEL_TABLES", name, "twice"):
         load(folder)
+
+
+# -- HHMM ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [np.nan, -np.inf, -0.5])
+def test_hostile_hhmm_share_that_is_no_number(share: float, tmp_path: Path) -> None:
+    folder = forged(tmp_path, "hhmm", number("fitting_share", share))
+    with refused_at_once("E_MODEL_TABLES", "fitting_share"):
+        load(folder)
+
+
+def test_hostile_hhmm_without_rules_on_one_side(tmp_path: Path) -> None:
+    """Nothing is awaited at the first depth: an odd grammar, but no reason for an IndexError."""
+
+    def change(folder: Folder) -> None:
+        tables = folder.tables or {}
+        tables["left"], tables["right"] = tables["right"], tables["left"]
+
+    folder = forged(tmp_path, "hhmm", change)
+    assert use(folder, tmp_path, save=True).refused in (None, "E_MODEL_TABLES")
