@@ -17,6 +17,7 @@ from tests.fuzz.forged_use import use
 from tests.fuzz.forger import Folder
 from tests.hostile.inputs import refused_at_once
 
+from treelm.errors import ModelFileError
 from treelm.models.registry import load
 
 Change = Callable[[Folder], object]
@@ -130,3 +131,16 @@ def test_hostile_hhmm_without_rules_on_one_side(tmp_path: Path) -> None:
 
     folder = forged(tmp_path, "hhmm", change)
     assert use(folder, tmp_path, save=True).refused in (None, "E_MODEL_TABLES")
+
+
+# -- n-grams -------------------------------------------------------------------------------------
+
+
+def test_hostile_ngrams_that_predict_the_start_of_a_sentence(tmp_path: Path) -> None:
+    def change(folder: Folder) -> None:
+        assert folder.tables is not None
+        folder.tables["ngram.slots"] *= 2
+
+    model = load(forged(tmp_path, "ngram", change, variant=2))
+    with pytest.raises(ModelFileError, match="start of a sentence"):
+        model.sample(50, seed=1, max_words=20)
