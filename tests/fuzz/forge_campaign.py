@@ -52,8 +52,8 @@ MAX_BYTES = 1 << 30
 DEADLOCK_SECONDS = 30 * MAX_SECONDS
 #: Mutants of one process: so that nothing adds up, and a dead one costs little.
 JOB = 200
-#: One in so many is saved as well.
-SAVED = 4
+#: One in so many is looked at more thoroughly.
+THOROUGH = 4
 #: Results are reported at least so often, in seconds.
 REPORT_SECONDS = 0.5
 
@@ -153,7 +153,7 @@ def try_mutant(forger: Forger, seed: int, number: int, work: Path) -> tuple[Answ
     target = work / str(number)
     folder.write(target)
     try:
-        return use(target, work, save=number % SAVED == 0), changes
+        return use(target, work, thorough=number % THOROUGH == 0), changes
     except Exception as error:
         error.add_note("; ".join(changes))
         raise

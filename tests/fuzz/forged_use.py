@@ -58,25 +58,26 @@ class Answers(NamedTuple):
     codes: tuple[str, ...] = ()
 
 
-def use(folder: Path, work: Path, *, save: bool) -> Answers:
+def use(folder: Path, work: Path, *, thorough: bool) -> Answers:
     """Load a model folder and use it.
 
     Args:
         folder: The folder.
         work: Where files may be written.
-        save: Whether the model is saved as well, and what was saved is loaded.
+        thorough: Whether it is asked in several threads as well, verified and saved, and what was
+            saved is loaded.
 
     Raises:
         Exception: for a finding: anything but an error of treelm with a message fit for a terminal.
     """
     try:
-        model = load(folder, verify=True)
+        model = load(folder, verify=thorough)
     except TreelmError as error:
         return Answers(_code(error))
     codes = []
     questions = [*_questions(model)]
-    if save:
-        questions.append(lambda: _save(model, work))
+    if thorough:
+        questions += [lambda: _threads(model), lambda: _save(model, work)]
     for question in questions:
         try:
             question()
@@ -178,6 +179,16 @@ def _decisions(model: LanguageModel) -> None:
         _numbers(decision.margin)
         if not 0 <= decision.probability <= 1:
             raise Insane(f"a probability of {decision.probability}")
+
+
+def _threads(model: LanguageModel) -> None:
+    """Ask in threads, where a failure must find its way back."""
+    if model.can(Task.SCORE):
+        _log_probs(*model.sentence_log_probs(_SENTENCES, threads=2).tolist())
+    if model.can(Task.CLASSIFY):
+        _numbers(*(decision.margin for decision in model.classify_many(_SENTENCES, threads=2)))
+    if model.can(Task.PARSE):
+        model.parse_many(_SENTENCES, threads=2)
 
 
 def _log_probs(*values: float) -> None:

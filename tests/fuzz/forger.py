@@ -248,6 +248,8 @@ def _literals(annotation: Any) -> Iterator[Any]:
 
 def _change_manifest(folder: Folder, random: Random) -> str:
     name = random.pick(list(folder.manifest) or ["format"])
+    if random.chance(4) and folder.manifest.get("transforms"):
+        name = "transforms"
     kind = random.below(6)
     if kind == 0:
         folder.manifest = {key: item for key, item in folder.manifest.items() if key != name}
@@ -258,7 +260,7 @@ def _change_manifest(folder: Folder, random: Random) -> str:
         name = "exactness"
     else:
         folder.manifest[name] = mutate_json(folder.manifest.get(name), random)
-    return f"manifest.{name}: {('removed', 'added').__getitem__(kind) if kind < 2 else 'changed'}"
+    return f"manifest.{name}: {('removed', 'added', 'changed')[min(kind, 2)]}"
 
 
 # -- lines ---------------------------------------------------------------------------------------
@@ -408,6 +410,14 @@ def _change_values(folder: Folder, random: Random) -> str:
             factor = random.pick((2, -1, 3)) if array.dtype.kind == "f" else 2
             flat[:] = flat * np.array(factor).astype(array.dtype)
         return f"{name}: times {factor}"
+    if kind == 7 and array.dtype.kind == "f":  # sums stay as they are, whatever is summed
+        with np.errstate(all="ignore"):
+            moved = random.pick(
+                (flat[to], flat[to] / 2, flat[to] * 2, -flat[at], array.dtype.type(1))
+            )
+            flat[at] += moved
+            flat[to] -= moved
+        return f"{name}: {moved} moved from {to} to {at}"
     count = random.pick((1, 1, 1, 2, 5))
     said = []
     for _ in range(count):

@@ -51,7 +51,7 @@ def test_forged_models_are_refused_with_a_code_or_sane(system: str) -> None:
 def test_forger_writes_what_it_did_not_change_as_it_was(system: str, tmp_path: Path) -> None:
     for number, folder in enumerate(forgers()[system].originals):
         folder.write(tmp_path / f"{number}")
-        assert use(tmp_path / f"{number}", tmp_path, save=True).refused is None
+        assert use(tmp_path / f"{number}", tmp_path, thorough=True).refused is None
         assert Folder.read(tmp_path / f"{number}").texts == folder.texts
 
 
@@ -90,6 +90,7 @@ def contents(folder: Path) -> dict[str, object]:
 
 
 def die() -> None:
+    signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # pytest would print where every thread is
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -123,7 +124,7 @@ def test_campaign_names_every_kind_of_failure(
 ) -> None:
     failure, detail = FAILURES[kind]
 
-    def broken(folder: Path, work: Path, *, save: bool) -> Answers:
+    def broken(folder: Path, work: Path, *, thorough: bool) -> Answers:
         if folder.name == str(_BAD):
             failure()
         return Answers("E_MODEL_TABLES" if int(folder.name) % 2 else None)
@@ -152,7 +153,7 @@ def test_campaign_shows_one_mutant(
     assert capsys.readouterr().out.splitlines()[:-1] == changes
     assert (tmp_path / "kept" / "manifest.json").exists()
 
-    def broken(folder: Path, work: Path, *, save: bool) -> Answers:
+    def broken(folder: Path, work: Path, *, thorough: bool) -> Answers:
         raise KeyError(folder.name)
 
     monkeypatch.setattr(forge_campaign, "use", broken)

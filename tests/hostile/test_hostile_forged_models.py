@@ -130,7 +130,7 @@ def test_hostile_hhmm_without_rules_on_one_side(tmp_path: Path) -> None:
         tables["left"], tables["right"] = tables["right"], tables["left"]
 
     folder = forged(tmp_path, "hhmm", change)
-    assert use(folder, tmp_path, save=True).refused in (None, "E_MODEL_TABLES")
+    assert use(folder, tmp_path, thorough=True).refused in (None, "E_MODEL_TABLES")
 
 
 # -- n-grams -------------------------------------------------------------------------------------
