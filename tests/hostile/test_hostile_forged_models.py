@@ -144,3 +144,26 @@ def test_hostile_ngrams_that_predict_the_start_of_a_sentence(tmp_path: Path) -> 
     model = load(forged(tmp_path, "ngram", change, variant=2))
     with pytest.raises(ModelFileError, match="start of a sentence"):
         model.sample(50, seed=1, max_words=20)
+
+
+# -- numbers that overflow -----------------------------------------------------------------------
+
+
+WEIGHTS = [
+    ("trigram_svm", "weights"),
+    ("tree_features", "weights"),
+    ("lsvm", "weights"),
+    ("lsvm", "calibration"),
+    ("pcfg", "openness"),
+    ("hhmm", "tag_counts"),
+]
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e31, np.inf, np.nan])
+@pytest.mark.parametrize(("system", "name"), WEIGHTS)
+def test_hostile_numbers_whose_sums_overflow(
+    system: str, name: str, value: float, tmp_path: Path
+) -> None:
+    folder = forged(tmp_path, system, number(name, value))
+    with refused_at_once("E_MODEL_TABLES", name, "1e+30"):
+        load(folder)

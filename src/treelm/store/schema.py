@@ -43,6 +43,8 @@ Size = int | str
 WORDS = "words.txt"
 #: A length that nothing else depends on.
 ANY = "*"
+#: Larger numbers come from no training, and sums and products of them might overflow.
+LARGEST = 1e30
 #: Probabilities may differ from a sum of 1 by less than this.
 TOLERANCE = 1e-6
 
@@ -192,15 +194,17 @@ def _wrong(name: str, what: str) -> ModelFileError:
 
 
 def finite(array: Array, _: Tensors | None = None) -> str | None:
-    """Ask for numbers that are neither NaN nor infinite."""
-    return None if np.isfinite(array).all() else "contains NaN or infinity"
+    """Ask for numbers that are neither NaN nor infinite, nor so large that they might become so."""
+    if (np.abs(array) <= LARGEST).all():
+        return None
+    return f"contains NaN, infinity or numbers beyond {LARGEST:g}"
 
 
 def non_negative(array: Array, _: Tensors | None = None) -> str | None:
-    """Ask for finite numbers from 0 on."""
-    if np.isfinite(array).all() and (array >= 0).all():
+    """Ask for numbers from 0 on that are finite in the same sense."""
+    if ((array >= 0) & (array <= LARGEST)).all():
         return None
-    return "contains negative numbers, NaN or infinity"
+    return f"contains negative numbers, NaN, infinity or numbers beyond {LARGEST:g}"
 
 
 def probabilities(array: Array, _: Tensors | None = None) -> str | None:
