@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.command_line import processor_time_below
 from tests.fuzz.forge_campaign import make_forgers
 from tests.fuzz.forged_use import use
 from tests.fuzz.forger import Folder
@@ -167,3 +168,32 @@ def test_hostile_numbers_whose_sums_overflow(
     folder = forged(tmp_path, system, number(name, value))
     with refused_at_once("E_MODEL_TABLES", name, "1e+30"):
         load(folder)
+
+
+# -- treelets ------------------------------------------------------------------------------------
+
+
+def slots_times(factor: int) -> Change:
+    """Return what changes every slot of the right-hand sides that were never seen."""
+
+    def change(folder: Folder) -> None:
+        assert folder.tables is not None
+        folder.tables["yields.slots"] *= factor
+
+    return change
+
+
+def test_hostile_treelets_whose_right_hand_sides_never_begin(tmp_path: Path) -> None:
+    """Only the end is drawn, again and again: it was waited for a symbol that never comes."""
+    model = load(forged(tmp_path, "treelet", slots_times(0), variant=1))
+    with processor_time_below(5), pytest.raises(ModelFileError, match="right-hand side"):
+        model.sample(20, seed=1)
+
+
+@pytest.mark.parametrize("variant", [0, 1, 2])
+def test_hostile_treelets_whose_right_hand_sides_are_all_empty(
+    variant: int, tmp_path: Path
+) -> None:
+    """The probability of the end is 1 at the start, by which one cannot divide: NaN."""
+    folder = forged(tmp_path, "treelet", slots_times(2), variant=variant)
+    assert use(folder, tmp_path, thorough=True).refused is None
