@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fuzz.small_models import trees
+from tests.fuzz.small_models import sentences, trees
 
 from treelm.errors import TreelmError, UnsupportedTask
 from treelm.models.interface.abilities import (
@@ -40,6 +40,9 @@ _MOST_WORDS = 6
 _TREE = trees()[3]
 _KNOWN, _ONE, _UNKNOWN = tuple(_TREE.words), tuple(_TREE.words[:1]), ("frumious", "Bandersnatch")
 _SENTENCES = [_KNOWN, _UNKNOWN, _ONE]
+#: What the models were trained on and more, so that hardly a number is not used.
+_TREES = list(trees())
+_TEXT = sentences(_TREES)
 
 
 class Insane(Exception):
@@ -64,8 +67,8 @@ def use(folder: Path, work: Path, *, thorough: bool) -> Answers:
     Args:
         folder: The folder.
         work: Where files may be written.
-        thorough: Whether it is asked in several threads as well, verified and saved, and what was
-            saved is loaded.
+        thorough: Whether it is verified, asked about all of its training text, in threads, and
+            saved, and what was saved is loaded.
 
     Raises:
         Exception: for a finding: anything but an error of treelm with a message fit for a terminal.
@@ -77,7 +80,7 @@ def use(folder: Path, work: Path, *, thorough: bool) -> Answers:
     codes = []
     questions = [*_questions(model)]
     if thorough:
-        questions += [lambda: _threads(model), lambda: _save(model, work)]
+        questions += [lambda: _whole_text(model), lambda: _save(model, work)]
     for question in questions:
         try:
             question()
@@ -140,8 +143,7 @@ def _abilities(model: LanguageModel) -> Iterator[Callable[[], object]]:
 
 
 def _scores(model: LanguageModel, *, empty: bool = False) -> None:
-    sentences = [()] if empty else _SENTENCES
-    for score in model.score_many(sentences):
+    for score in model.score_many([()] if empty else _SENTENCES):
         _log_probs(score.log_prob, *(word.log_prob for word in score.words or ()))
 
 
@@ -181,14 +183,16 @@ def _decisions(model: LanguageModel) -> None:
             raise Insane(f"a probability of {decision.probability}")
 
 
-def _threads(model: LanguageModel) -> None:
+def _whole_text(model: LanguageModel) -> None:
     """Ask in threads, where a failure must find its way back."""
+    if isinstance(model, TreeScorer):
+        _log_probs(*model.tree_log_probs(_TREES, threads=2).tolist())
     if model.can(Task.SCORE):
-        _log_probs(*model.sentence_log_probs(_SENTENCES, threads=2).tolist())
+        _log_probs(*model.sentence_log_probs(_TEXT, threads=2).tolist())
     if model.can(Task.CLASSIFY):
-        _numbers(*(decision.margin for decision in model.classify_many(_SENTENCES, threads=2)))
+        _numbers(*(decision.margin for decision in model.classify_many(_TEXT, threads=2)))
     if model.can(Task.PARSE):
-        model.parse_many(_SENTENCES, threads=2)
+        model.parse_many(_TEXT, threads=2)
 
 
 def _log_probs(*values: float) -> None:
