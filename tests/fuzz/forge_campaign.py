@@ -427,35 +427,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("--only needs --system")
         (forger,) = forgers.values()
         return show_one(forger, options.seed, options.only, options.keep)
-    started = time.monotonic()
+    started, written = time.monotonic(), Counter[str]()
+    with (options.output or Path(os.devnull)).open("w", encoding="utf-8") as output:
 
-    def report(tallies: Mapping[str, Tally]) -> None:
-        tried = sum(tally.tried for tally in tallies.values())
-        found = sum(len(tally.findings) for tally in tallies.values())
-        speed = tried / (time.monotonic() - started)
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{tried} mutants, {speed:.0f} per second, {found} findings ")
+        def report(tallies: Mapping[str, Tally]) -> None:
+            for system, tally in tallies.items():
+                for finding in tally.findings[written[system] :]:
+                    output.write(f"{json.dumps(vars(finding))}\n")
+                written[system] = len(tally.findings)
+            output.flush()
+            if sys.stderr.isatty():
+                tried = sum(tally.tried for tally in tallies.values())
+                speed = tried / (time.monotonic() - started)
+                line = f"\r{tried} mutants, {speed:.0f} per second, {written.total()} findings "
+                sys.stderr.write(line)
 
-    tallies = run_campaign(
-        forgers,
-        options.mutants,
-        options.seed,
-        processes=options.processes,
-        seconds=None if options.minutes is None else 60 * options.minutes,
-        report=report,
-    )
-    findings = [finding for tally in tallies.values() for finding in tally.findings]
-    if options.output is not None:
-        lines = (json.dumps(vars(finding)) for finding in findings)
-        options.output.write_text("".join(f"{line}\n" for line in lines))
+        tallies = run_campaign(
+            forgers,
+            options.mutants,
+            options.seed,
+            processes=options.processes,
+            seconds=None if options.minutes is None else 60 * options.minutes,
+            report=report,
+        )
     seconds = time.monotonic() - started
     tried = sum(tally.tried for tally in tallies.values())
     sys.stdout.write(table_of(tallies))
     sys.stdout.write(
         f"{tried} mutants in {seconds:.0f} s with {options.processes} processes, "
-        f"seed {options.seed}: {len(findings)} findings\n"
+        f"seed {options.seed}: {written.total()} findings\n"
     )
-    return FINDING if findings else 0
+    return FINDING if written.total() else 0
 
 
 if __name__ == "__main__":
