@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from tests.fuzz.small_models import sentences, trees
 
+from treelm.corpus.encoder import encode_sentences
 from treelm.errors import TreelmError, UnsupportedTask
 from treelm.models.interface.abilities import (
     ExplainsDecisions,
@@ -80,7 +83,8 @@ def use(folder: Path, work: Path, *, thorough: bool) -> Answers:
     codes = []
     questions = [*_questions(model)]
     if thorough:
-        questions += [lambda: _whole_text(model), lambda: _save(model, work)]
+        questions += [lambda: _whole_text(model), lambda: _pickle(model)]
+        questions.append(lambda: _save(model, work))
     for question in questions:
         try:
             question()
@@ -138,6 +142,7 @@ def _abilities(model: LanguageModel) -> Iterator[Callable[[], object]]:
         yield lambda: _numbers(*model.topic_table().shares.tolist())
     if has_ability(model, ParsesWordByWord):
         yield lambda: model.stacks(model.advance(model.initial(), _KNOWN[0]).state, 2)
+        yield lambda: _measures(model)
     if has_ability(model, WritesArpa):
         yield lambda: model.write_arpa("/dev/null")
 
@@ -159,6 +164,14 @@ def _decode(model: LanguageModel) -> None:
     again = goes.advance(goes.initial(goes.end_sentence(both.states[0])), _UNKNOWN[1])
     _log_probs(again.log_prob)
     goes.key(again.state)
+
+
+def _measures(model: ParsesWordByWord) -> None:
+    text = encode_sentences(_SENTENCES, model.vocabulary)
+    scores, measures = model.measure_ids(text.ids, text.starts)
+    _log_probs(*scores.log_probs.tolist())
+    for values in measures:
+        _numbers(*np.ravel(values).tolist())
 
 
 def _samples(model: LanguageModel) -> None:
@@ -204,6 +217,12 @@ def _log_probs(*values: float) -> None:
 def _numbers(*values: float) -> None:
     if any(map(math.isnan, values)):
         raise Insane("NaN")
+
+
+def _pickle(model: LanguageModel) -> None:
+    again = pickle.loads(pickle.dumps(model))
+    if again.can(Task.SCORE):
+        assert str(again.score(_KNOWN).log_prob) == str(model.score(_KNOWN).log_prob)
 
 
 _saved = count()

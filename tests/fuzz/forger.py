@@ -474,21 +474,20 @@ def _change_shape(folder: Folder, random: Random) -> str:
     elif kind == 5:
         made = array[tuple(slice(0, 0) for _ in array.shape)]
     else:
-        made = _sized(array, random.below(max(array.ndim, 1)), *_new_length(array, random))
+        axis = random.below(max(array.ndim, 1))
+        length = array.shape[axis] if array.ndim else 1
+        made = _sized(
+            array, axis, random.pick((length - 1, length + 1, length // 2, length * 2, 1))
+        )
     tables[name] = made
     return f"{name}: {array.dtype}{array.shape} becomes {made.dtype}{made.shape}"
-
-
-def _new_length(array: Array, random: Random) -> tuple[int]:
-    length = len(array) if array.ndim else 1
-    return (min(random.pick((length - 1, length + 1, length // 2, length * 2, 1)), _LARGEST),)
 
 
 def _sized(array: Array, axis: int, length: int) -> Array:
     """Return an array cut, or continued with its first values, along an axis."""
     if not array.ndim:
         return array
-    length = max(length, 0)
+    length = min(max(length, 0), _LARGEST)
     if length <= array.shape[axis] or not array.shape[axis]:
         return np.take(array, range(min(length, array.shape[axis])), axis)
     return np.take(array, np.arange(length) % array.shape[axis], axis)
@@ -522,7 +521,7 @@ def _resize(folder: Folder, random: Random) -> str:
         return "nothing"
     length = random.pick(lengths)
     new = random.pick((length - 1, length + 1, length + 1, length * 2, 1, 0))
-    return _follow(folder, length, min(new, _LARGEST))
+    return _follow(folder, length, new).strip()
 
 
 def _follow(folder: Folder, before: int, after: int) -> str:
@@ -532,6 +531,6 @@ def _follow(folder: Folder, before: int, after: int) -> str:
         made = array
         for axis, length in enumerate(array.shape):
             if abs(length - before) <= 1 and length - before + after >= 0 and length > 0:
-                made = _sized(made, axis, min(length - before + after, _LARGEST))
+                made = _sized(made, axis, length - before + after)
         tables[name] = made
     return f" (lengths of {before} become {after})"
