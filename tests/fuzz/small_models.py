@@ -157,6 +157,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _ngram(order=2, smoothing="jm", held_out=sentences(_held_out())),
         lambda: _ngram(order=3, bits=8, min_count=(1, 1, 2)),
         lambda: _ngram(order=1, smoothing="kn"),
+        lambda: _ngram(order=3, smoothing="berkeley"),
     ),
     "pcfg": (_grammar, lambda: _grammar("closed")),
     "pcfg_la": (lambda: _pcfg_la(lexicon="closed"), _pcfg_la),

@@ -147,6 +147,14 @@ def test_hostile_ngrams_that_predict_the_start_of_a_sentence(tmp_path: Path) -> 
         model.sample(50, seed=1, max_words=20)
 
 
+@pytest.mark.parametrize("size", [1, 46, 48])
+def test_hostile_ngrams_over_another_number_of_words(size: int, tmp_path: Path) -> None:
+    """The distribution over the next word had another length than the vocabulary."""
+    folder = forged(tmp_path, "ngram", number("ngram.shape", size, 5))
+    with refused_at_once("E_MODEL_TABLES", "ngram"):
+        load(folder)
+
+
 # -- numbers that overflow -----------------------------------------------------------------------
 
 
