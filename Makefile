@@ -10,10 +10,11 @@ CMAKE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD
 NATIVE_READERS := brackets arpa tables
 PYTHON_READERS := forest manifest safetensors
 EXECUTIONS ?= 20000
+MUTANTS ?= 1000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz reference docs bench clean
+.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge reference docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,7 +85,7 @@ format: $(VENV)/.tools ## Rewrite Python and C++ in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i $(filter %.h %.cpp,$(NATIVE))
 
-sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the address and UB sanitizers
+sanitize: $(VENV)/.installed ## Run native and hostile tests and forged models under the address and UB sanitizers
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitized-package \
 		--config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=RelWithDebInfo \
 		--config-settings=cmake.define.TREELM_SANITIZE=ON --config-settings=cmake.define.TREELM_TESTS=ON \
@@ -95,7 +96,7 @@ sanitize: $(VENV)/.installed ## Run the native and the hostile tests under the a
 		build/sanitize/native/fuzz/treelm_fuzz_$$reader -runs=3000 -artifact_prefix=build/sanitize/; done
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
-		$(BIN)/python -m pytest tests/hostile -q -n auto
+		$(BIN)/python -m pytest tests/hostile tests/fuzz/test_forged_models.py -q -n auto
 
 fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs each, SEED=1
 	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_TESTS=OFF -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
@@ -107,6 +108,10 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 		mkdir -p build/fuzz/corpus/$$reader; \
 		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
 	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
+
+forge: install ## Forge MUTANTS=1000 model folders of every system, SEED=1, then load and use them
+	mkdir -p build/forge
+	$(BIN)/python tests/fuzz/forge_campaign.py --mutants $(MUTANTS) --seed $(SEED) --output build/forge/findings.jsonl
 
 reference: install ## Write the pages that are made from the program
 	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md

@@ -45,8 +45,10 @@ double YieldModel::log_product(const BackoffTable& table, const std::uint32_t* p
     row[0] = symbol;
     return table.probability_from(0, row, table.uniform_base(symbol));
   };
-  // There are no empty right-hand sides.
-  double sum = -std::log1p(-probability(stop()));
+  // There are no empty right-hand sides; a damaged table may give nothing else.
+  const double empty = probability(stop());
+  if (!(empty < 1)) return -std::numeric_limits<double>::infinity();
+  double sum = -std::log1p(-empty);
   for (std::size_t i = 0; i <= symbols.size(); ++i) {
     const std::uint32_t symbol = i < symbols.size() ? symbols[i] : stop();
     sum += std::log(probability(symbol));
@@ -95,10 +97,9 @@ void YieldSampler::draw(std::uint32_t parent, std::uint64_t seed, std::uint64_t 
   if (bound) *before++ = parent;
   for (std::size_t i = 0; i < YieldModel::history; ++i) before[i] = model_->start();
   const std::size_t first = out.size();
-  for (;;) {
+  for (std::size_t draws = 0;; ++draws) {
     const std::uint32_t symbol = sampler.draw(context, seed, stream, ++counter);
-    if (out.size() - first > longest)
-      throw Error(ErrorCode::table, "a right-hand side of more than 10000 symbols was sampled");
+    if (draws > longest) throw Error(ErrorCode::table, "a right-hand side does not end, or does not begin");
     if (symbol >= label_of_.size()) {  // STOP; nothing else lies behind the labels and is drawn
       if (out.size() == first) continue;
       ++counter;

@@ -21,7 +21,7 @@ from treelm.errors import EstimationError
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 from treelm.pickling import PickledFields
-from treelm.store.schema import ANY, Tensor, read_tensors
+from treelm.store.schema import ANY, Tensor, ids, read_tensors
 
 Ids = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
@@ -31,6 +31,8 @@ Floats = npt.NDArray[np.float64]
 ONE = 1 << 30
 #: A count must stay below this, or it does not fit into 64 bits.
 LARGEST_COUNT = float(1 << 33)
+#: A topic is stored in 16 bits.
+MOST_TOPICS = 1 << 16
 #: Types of the arrays of a stem; the kernel looks at their values.
 _STORED: dict[str, type[np.generic]] = {
     "keys": np.uint32,
@@ -291,18 +293,30 @@ class LatticeTables:
 
     @classmethod
     def from_tensors(
-        cls, lattice: Lattice, tensors: Mapping[str, npt.NDArray[Any]], prefix: str
+        cls,
+        lattice: Lattice,
+        tensors: Mapping[str, npt.NDArray[Any]],
+        prefix: str,
+        *,
+        topics: int = MOST_TOPICS,
     ) -> LatticeTables:
         """Return the tables that `to_tensors` stored; nothing in them is trusted.
+
+        Args:
+            lattice: Its shape.
+            tensors: Arrays by name.
+            prefix: How the names of its own begin.
+            topics: Number of topics, where the lattice has them.
 
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays do not belong to the lattice.
         """
         places = range(len(lattice.native.stems))
+        rules = {"topics": (ids(topics),)}  # the kernel looks at everything else
         found = read_tensors(
             tensors,
             [
-                Tensor(f"{prefix}.{stem}.{name}", dtype, (ANY,))
+                Tensor(f"{prefix}.{stem}.{name}", dtype, (ANY,), *rules.get(name, ()))
                 for stem in places
                 for name, dtype in _STORED.items()
             ],

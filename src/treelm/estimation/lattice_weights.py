@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.estimation.lattice import (
     LARGEST_COUNT,
+    MOST_TOPICS,
     Floats,
     Ids,
     Lattice,
@@ -214,14 +215,25 @@ class LatticeModel:
 
     @classmethod
     def from_tensors(
-        cls, lattice: Lattice, tensors: Mapping[str, npt.NDArray[Any]], prefix: str
+        cls,
+        lattice: Lattice,
+        tensors: Mapping[str, npt.NDArray[Any]],
+        prefix: str,
+        *,
+        topics: int = MOST_TOPICS,
     ) -> LatticeModel:
         """Return the model that `to_tensors` stored; nothing in it is trusted.
+
+        Args:
+            lattice: Its shape.
+            tensors: Arrays by name.
+            prefix: How the names of its own begin.
+            topics: Number of topics, where the lattice has them.
 
         Raises:
             ModelFileError: ``E_MODEL_TABLES`` if the arrays do not belong to the lattice.
         """
-        tables = LatticeTables.from_tensors(lattice, tensors, prefix)
+        tables = LatticeTables.from_tensors(lattice, tensors, prefix, topics=topics)
         return cls(tables, LatticeWeights.from_tensors(lattice, tensors, prefix))
 
     def __reduce__(self) -> tuple[Any, ...]:

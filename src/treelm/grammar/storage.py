@@ -18,6 +18,7 @@ from treelm.store.schema import (
     Tensor,
     ids,
     offsets,
+    read_names,
     read_tensors,
     read_words,
     write_words,
@@ -93,7 +94,7 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
         EstimationError: if probabilities do not add up to 1.
     """
     vocabulary = read_words(folder)
-    symbols = folder.lines(LABELS)
+    symbols = read_names(folder, LABELS)
     found = read_tensors(
         folder.tables(),
         (UNIGRAM_COUNTS, *_SCHEMA),

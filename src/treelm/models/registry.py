@@ -322,8 +322,9 @@ def from_folder(folder: ModelFolder) -> LanguageModel:
     if name not in known or not known[name].is_stored:
         stored = ", ".join(system.name for system in known.values() if system.is_stored)
         raise ModelFileError(
-            f"{folder.path} contains a model of an unknown system, {name!r}. This treelm knows: "
-            f"{stored}. A newer treelm, or a package that is not installed, may have written it.",
+            f"{visible(str(folder.path))} contains a model of an unknown system, {name!r}. This "
+            f"treelm knows: {stored}. A newer treelm, or a package that is not installed, may have "
+            "written it.",
             code="E_MODEL_SYSTEM",
         )
     return known[name].model_class.opened(folder)

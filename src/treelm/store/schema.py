@@ -19,6 +19,7 @@ is not read when its model is loaded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,6 +43,8 @@ Size = int | str
 WORDS = "words.txt"
 #: A length that nothing else depends on.
 ANY = "*"
+#: Larger numbers come from no training, and sums and products of them might overflow.
+LARGEST = 1e30
 #: Probabilities may differ from a sum of 1 by less than this.
 TOLERANCE = 1e-6
 
@@ -191,15 +194,17 @@ def _wrong(name: str, what: str) -> ModelFileError:
 
 
 def finite(array: Array, _: Tensors | None = None) -> str | None:
-    """Ask for numbers that are neither NaN nor infinite."""
-    return None if np.isfinite(array).all() else "contains NaN or infinity"
+    """Ask for numbers that are neither NaN nor infinite, nor so large that they might become so."""
+    if (np.abs(array) <= LARGEST).all():
+        return None
+    return f"contains NaN, infinity or numbers beyond {LARGEST:g}"
 
 
 def non_negative(array: Array, _: Tensors | None = None) -> str | None:
-    """Ask for finite numbers from 0 on."""
-    if np.isfinite(array).all() and (array >= 0).all():
+    """Ask for numbers from 0 on that are finite in the same sense."""
+    if ((array >= 0) & (array <= LARGEST)).all():
         return None
-    return "contains negative numbers, NaN or infinity"
+    return f"contains negative numbers, NaN, infinity or numbers beyond {LARGEST:g}"
 
 
 def probabilities(array: Array, _: Tensors | None = None) -> str | None:
@@ -300,6 +305,20 @@ def damage_in(folder: ModelFolder, again: str = "train the model again") -> Iter
             f"were copied into it; copy it again or {again}.",
             code="E_MANIFEST" if error.code == "E_MANIFEST" else "E_MODEL_TABLES",
         ) from error
+
+
+def read_names(folder: ModelFolder, name: str) -> tuple[str, ...]:
+    """Return the lines of a text file that names something in each, such as labels.
+
+    Raises:
+        ModelFileError: ``E_MODEL_TABLES`` if a line stands there twice; to be called inside
+            `damage_in`.
+    """
+    names = folder.lines(name)
+    if len({*names}) < len(names):
+        twice = next(line for line, count in Counter(names).items() if count > 1)
+        raise ModelFileError(f'{name} holds "{excerpt(twice)}" twice', code="E_MODEL_TABLES")
+    return names
 
 
 def write_words(writer: FolderWriter, vocabulary: Vocabulary) -> None:

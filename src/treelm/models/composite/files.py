@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import ModelFileError
 from treelm.estimation.lattice import Floats
 from treelm.models.composite.actions import ActionCodes
 from treelm.models.composite.config import CompositeConfig
@@ -18,6 +17,7 @@ from treelm.store.schema import (
     Tensor,
     damage_in,
     distribution,
+    read_names,
     read_tensors,
     read_words,
     write_words,
@@ -60,11 +60,7 @@ def read_files(
         tables = folder.tables()
         schema = (UNIGRAM_COUNTS, TOPIC_PRIOR)
         found = read_tensors(tables, schema, words=len(vocabulary), topics=config.topics)
-        tags, phrases = folder.lines(TAGS), folder.lines(PHRASES)
-        if len({*tags}) < len(tags) or len({*phrases}) < len(phrases):
-            raise ModelFileError(
-                f"a label stands twice in {TAGS} or {PHRASES}", code="E_MODEL_TABLES"
-            )
+        tags, phrases = read_names(folder, TAGS), read_names(folder, PHRASES)
         codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
         shape = CompositeShape(config, len(vocabulary), codes)
         parts = CompositeParts.from_tensors(shape, tables)

@@ -277,7 +277,7 @@ class CompositeParts(PickledFields):
             ModelFileError: ``E_MODEL_TABLES`` if the arrays do not fit the shape.
         """
         models = {
-            part: LatticeModel.from_tensors(lattice, tensors, part)
+            part: LatticeModel.from_tensors(lattice, tensors, part, topics=shape.config.topics)
             for part, lattice in shape.lattices.items()
         }
         return cls(shape, models)

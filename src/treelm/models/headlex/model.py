@@ -36,6 +36,7 @@ from treelm.store.schema import (
     Tensor,
     damage_in,
     ids,
+    read_names,
     read_tensors,
     read_words,
     write_words,
@@ -177,7 +178,7 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
         config = config_of(folder, HeadlexConfig, "a headlex model")
         with damage_in(folder):
             vocabulary = read_words(folder)
-            labels, tags = folder.lines(LABELS), folder.lines(TAGS)
+            labels, tags = read_names(folder, LABELS), read_names(folder, TAGS)
             tensors = folder.tables()
             found = read_tensors(
                 tensors, _SCHEMA, words=len(vocabulary), labels=len(labels), tags=len(tags)

@@ -44,7 +44,14 @@ from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.words import Word, Words, words_of
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
-from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
+from treelm.store.schema import (
+    UNIGRAM_COUNTS,
+    damage_in,
+    read_names,
+    read_tensors,
+    read_words,
+    write_words,
+)
 
 #: Files of the model folder.
 LABELS, ENDINGS = "labels.txt", "endings.txt"
@@ -408,8 +415,8 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             counts = read_tensors(tensors, (UNIGRAM_COUNTS,), words=len(vocabulary))
             tables = HhmmTables.from_arrays(
                 tensors,
-                folder.lines(LABELS),
-                folder.lines(ENDINGS) if config.observation == "bayes" else None,
+                read_names(folder, LABELS),
+                read_names(folder, ENDINGS) if config.observation == "bayes" else None,
                 depth=config.depth,
                 words=len(vocabulary),
             )

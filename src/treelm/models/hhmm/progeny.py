@@ -93,7 +93,7 @@ def _first_children(
     sums = np.bincount(where, weights[used], minlength=len(keys))
     awaited, starts = np.unique(keys // len(grammar.rules.symbols), return_index=True)
     columns = keys % len(grammar.rules.symbols)
-    ends = [*starts[1:].tolist(), len(keys)]
+    ends = np.append(starts, len(keys))[1:].tolist()
     numbers: dict[bytes, int] = {}
     which: list[int] = []
     pieces: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]] = []

@@ -42,7 +42,7 @@ _SCHEMA = (
     Tensor("unigram", np.float64, ("words",), distribution),
     Tensor("tag_counts", np.float64, ("end+1",), non_negative),
     Tensor("end_share", np.float64, (1,), probabilities),
-    Tensor("fitting_share", np.float64, (1,)),
+    Tensor("fitting_share", np.float64, (1,), non_negative),
 )
 _SUFFIXES = (
     Tensor("suffix_start", np.int64, ("endings+1",), offsets("guesses")),

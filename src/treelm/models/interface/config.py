@@ -15,8 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
+from treelm.characters import visible
 from treelm.errors import ModelFileError, UsageError
 from treelm.store.folder import ModelFolder
+from treelm.store.untrusted import excerpt
 
 
 class Config(BaseModel):
@@ -33,15 +35,21 @@ class Config(BaseModel):
 _Config = TypeVar("_Config", bound="Config")
 
 
+#: Wrong options that one message names.
+_MOST_NAMED = 5
+
+
 def explain(error: ValidationError) -> str:
-    """Return what is wrong with options, in one sentence each."""
+    """Return what is wrong with options, in one sentence each; fit for a terminal."""
     found = []
-    for item in error.errors():
-        name = ".".join(map(str, item["loc"]))
-        message = item["msg"].removeprefix("Value error, ")
+    for item in error.errors()[:_MOST_NAMED]:
+        name = excerpt(".".join(map(str, item["loc"])))  # may be anybody's in a manifest
+        message = visible(item["msg"].removeprefix("Value error, "))
         if item["type"] == "extra_forbidden":
             message = "there is no such option"
-        found.append(f"{name}: {message}" if name else message)
+        found.append(f"{name}: {message}" if item["loc"] else message)
+    if error.error_count() > _MOST_NAMED:
+        found.append(f"and {error.error_count() - _MOST_NAMED} more")
     return "; ".join(found) + "."
 
 
@@ -60,7 +68,7 @@ def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _C
         return config_class.model_validate(folder.manifest.config)
     except ValidationError as error:
         raise ModelFileError(
-            f"{folder.path}: this is no configuration of {what} ({explain(error)})",
+            f"{visible(str(folder.path))}: this is no configuration of {what} ({explain(error)})",
             code="E_MANIFEST",
         ) from error
 

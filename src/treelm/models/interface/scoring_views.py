@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
+from treelm.characters import visible
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
@@ -181,7 +182,9 @@ class ScoringView(LanguageModel):
     @classmethod
     def from_folder(cls, folder: ModelFolder) -> Self:
         """Refuse: a folder contains the model, from which this view is made."""
-        raise UsageError(f"{folder.path}: load the model itself, then make this view of it.")
+        raise UsageError(
+            f"{visible(str(folder.path))}: load the model itself, then make this view of it."
+        )
 
 
 class PrunedScores(ScoringView):

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field
 
+from treelm.characters import visible
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
@@ -236,7 +237,8 @@ class TreeModel(TreeScorer):
         parser = from_folder(folder.part(PARSER_PART))
         if not parser.can(Task.PARSE):
             raise ModelFileError(
-                f"{folder.path}: parts/{PARSER_PART} holds a model of {parser.system}, which does "
-                "not parse. Give the model another parser and save it again."
+                f"{visible(str(folder.path))}: parts/{PARSER_PART} holds a model of "
+                f"{parser.system}, which does not parse. Give the model another parser and save "
+                "it again."
             )
         return parser

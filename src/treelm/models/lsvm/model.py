@@ -27,6 +27,7 @@ from treelm.store.schema import (
     damage_in,
     finite,
     ids,
+    read_names,
     read_tensors,
     read_words,
     write_words,
@@ -228,7 +229,8 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         with damage_in(folder):
             vocabulary = read_words(folder)
             words = tuple(sorted(set(vocabulary.symbols) - {UNKNOWN}))
-            labels, classes, added = map(folder.lines, (_LABELS, _CLASSES, _ADDED))
+            labels, classes = read_names(folder, _LABELS), read_names(folder, _CLASSES)
+            added = folder.lines(_ADDED)
             found = read_tensors(
                 folder.tables(),
                 (*_SCHEMA, _FIXED) if config.fixed_trees else _SCHEMA,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
+from treelm.characters import visible
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
@@ -188,7 +189,7 @@ class _Mixture(LanguageModel):
         except (ValidationError, UsageError) as error:
             what = explain(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFileError(
-                f"{folder.path}: the configuration is not that of a mixture ({what})",
+                f"{visible(str(folder.path))}: the configuration is not that of a mixture ({what})",
                 code="E_MANIFEST",
             ) from error
         numbers = sorted(folder.manifest.parts, key=lambda name: (len(name), name))

@@ -386,6 +386,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
                 table.widths != tuple(range(config.order - 1, -1, -1))
                 or not table.shape.sequence
                 or table.shape.outcomes != len(vocabulary) + 2
+                or table.shape.base_size not in (0, len(vocabulary) + 1)
                 or (bits if bits < 32 else None) != config.bits
             ):
                 raise ModelFileError(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import Ids
+from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 
 
@@ -39,6 +40,10 @@ def sample_sentences(
         numbers: Numbers of the sentences.
         seed: Seed.
         max_words: A longer sentence is cut after this many words.
+
+    Raises:
+        ModelFileError: ``E_MODEL_TABLES`` if the table predicts what never follows, the sentence
+            start; tables are not read when they are opened.
     """
     count = len(numbers)
     words: list[list[int]] = [[] for _ in numbers]
@@ -52,6 +57,12 @@ def sample_sentences(
             break
         counters = np.full(len(active), place, dtype=np.uint64)
         drawn = table.sample(contexts, seed=seed, streams=streams[active], counters=counters)
+        if (drawn > end).any():
+            raise ModelFileError(
+                "the n-gram table predicts the start of a sentence, so it is damaged; copy or "
+                "train the model again.",
+                code="E_MODEL_TABLES",
+            )
         log_probs, contexts = advance_contexts(table, contexts, drawn)
         ends = drawn == end
         complete[active[ends]] = True

@@ -277,7 +277,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
             schema = (UNIGRAM_COUNTS, TOPIC_SHARES)
             found = read_tensors(tables, schema, words=len(vocabulary), topics=config.topics)
             lattice = predictor_lattice(len(vocabulary) + 1, config)
-            predictor = LatticeModel.from_tensors(lattice, tables, PREDICTOR)
+            predictor = LatticeModel.from_tensors(lattice, tables, PREDICTOR, topics=config.topics)
         return cls(
             predictor,
             np.array(found[TOPIC_SHARES.name]),

@@ -29,6 +29,7 @@ from treelm.store.schema import (
     Tensor,
     damage_in,
     finite,
+    read_names,
     read_tensors,
     read_words,
     write_words,
@@ -214,13 +215,13 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         config = config_of(folder, TreeFeaturesConfig, "a classifier by trees")
         with damage_in(folder):
             vocabulary = read_words(folder)
-            names = folder.lines(_FEATURES)
+            names = read_names(folder, _FEATURES)
             fragments = _FRAGMENTS if config.features == "tsg" else ()
             found = read_tensors(folder.tables(), (*_SCHEMA, *fragments), features=len(names))
             grammar = None
             if fragments:
                 arrays = (np.array(found[item.name]) for item in fragments)
-                grammar = FragmentGrammar(folder.lines(_RULES), *arrays)
+                grammar = FragmentGrammar(read_names(folder, _RULES), *arrays)
                 grammar.check()
             parser = TreeModel.read_parser(folder)
         return cls(

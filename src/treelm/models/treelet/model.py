@@ -33,7 +33,14 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.seeds import given_or_fresh
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
-from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
+from treelm.store.schema import (
+    UNIGRAM_COUNTS,
+    damage_in,
+    read_names,
+    read_tensors,
+    read_words,
+    write_words,
+)
 from treelm.transforms.treelet import Treelet
 from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
@@ -242,7 +249,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
             vocabulary = read_words(folder)
             words, tensors = len(vocabulary), folder.tables()
             counts = read_tensors(tensors, (UNIGRAM_COUNTS,), words=words)[COUNTS]
-            names = folder.lines(LABELS), folder.lines(TAGS)
+            names = read_names(folder, LABELS), read_names(folder, TAGS)
             tables = TreeletTables.from_tensors(tensors, *names, words)
             tables.check(config)
             return cls(
