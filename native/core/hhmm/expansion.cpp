@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/interrupt.h"
+
 namespace treelm {
 
 namespace {
@@ -46,7 +48,10 @@ double StackExpansion::run() {
   }
   place_stacks();
   order_nodes();
-  for (const auto& [weight, node] : work_.order_) expand_node(node);
+  for (const auto& [weight, node] : work_.order_) {
+    poll_interrupt();
+    expand_node(node);
+  }
   return total_;
 }
 
