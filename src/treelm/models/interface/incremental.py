@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
+from treelm.corpus.lengths import after_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
@@ -226,9 +227,11 @@ class IncrementalModel(LanguageModel):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := list(islice(rest, BATCH)):
-            scores = self.score_batch(batch, threads=threads)
+            with after_sentences(done):
+                scores = self.score_batch(batch, threads=threads)
+            done += len(batch)
             yield from scores.sentence_scores(batch, self.info.exactness, eos=eos)
 
     def sentence_log_probs(

@@ -63,11 +63,11 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
 
     def _changed(self, **arguments: object) -> Self:
         """Return the model made again with some arguments of its constructor changed."""
-        return type(self)(**{**self._arguments(), **arguments})
+        return _made(type(self), {**self._arguments(), **arguments}, self._max_words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Kernel objects cannot be pickled; the constructor makes them again.
-        return _made, (type(self), self._arguments())
+        return _made, (type(self), self._arguments(), self._max_words)
 
     def transforms(self) -> Sequence[Mapping[str, object]]:
         """Return what was done to the training trees, as the manifest records it."""
@@ -86,8 +86,12 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
         )
 
 
-def _made(kind: type[ConfiguredModel[Any]], arguments: dict[str, Any]) -> ConfiguredModel[Any]:
-    return kind(**arguments)
+Made = TypeVar("Made", bound=ConfiguredModel[Any])
+
+
+def _made(kind: type[Made], arguments: dict[str, Any], max_words: int | None) -> Made:
+    made = kind(**arguments)
+    return made if max_words is None else made.with_max_words(max_words)
 
 
 class TrainedModel(ConfiguredModel[OwnConfig]):
