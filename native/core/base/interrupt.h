@@ -30,14 +30,16 @@ class InterruptPoll {
  public:
   // Call this every few microseconds or less often; it costs about a nanosecond.
   static void poll() {
-    if (scope_ != nullptr && --left_ == 0) look(std::chrono::steady_clock::now());
+    unsigned& left = state_.left;
+    if (left != 0 && --left == 0) [[unlikely]]
+      look();
   }
   // Asks at once; for those that wait for others.
   static void ask();
-  static bool is_stopped() { return scope_ != nullptr && scope_->stopped_; }
+  static bool is_stopped() { return state_.scope != nullptr && state_.scope->stopped_; }
   // Whether loops of this thread can be stopped, and whether it is the one that finds out.
-  static Interruptible* scope() { return scope_; }
-  static bool asks() { return scope_ != nullptr && asks_; }
+  static Interruptible* scope() { return state_.scope; }
+  static bool asks() { return state_.scope != nullptr && state_.asks; }
 
   // Lets a thread of a pool stop with the thread that handed it work.
   class Follow {
@@ -53,18 +55,18 @@ class InterruptPoll {
  private:
   friend class Interruptible;
   static constexpr unsigned polls_per_look = 16;
-  static void look(std::chrono::steady_clock::time_point now);
+  struct State {
+    unsigned left;  // polls before the next look; 0 if nothing can stop this thread
+    bool asks;
+    Interruptible* scope;
+    std::chrono::steady_clock::time_point next;
+  };
+  static void look();
   static void enter(Interruptible* scope, bool asks) {
-    scope_ = scope;
-    asks_ = asks;
-    left_ = polls_per_look;
-    next_ = {};
+    state_ = {scope == nullptr ? 0 : polls_per_look, asks, scope, {}};
   }
 
-  static inline constinit thread_local Interruptible* scope_ = nullptr;
-  static inline constinit thread_local bool asks_ = false;
-  static inline constinit thread_local unsigned left_ = polls_per_look;
-  static inline constinit thread_local std::chrono::steady_clock::time_point next_{};
+  static inline constinit thread_local State state_{};
 };
 
 inline void poll_interrupt() { InterruptPoll::poll(); }

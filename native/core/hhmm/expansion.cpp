@@ -48,8 +48,9 @@ double StackExpansion::run() {
   }
   place_stacks();
   order_nodes();
+  std::uint32_t expanded = 0;
   for (const auto& [weight, node] : work_.order_) {
-    poll_interrupt();
+    if (expanded++ % 64 == 0) poll_interrupt();  // a node may take less than a poll
     expand_node(node);
   }
   return total_;
