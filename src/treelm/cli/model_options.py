@@ -72,7 +72,7 @@ class SearchOptions:
         return model.with_search(**self.given) if self.given else model
 
 
-@Parameter(name="*", group=Group("Options for reading text", sort_key=60))
+@Parameter(name="*", group=Group("Length options", sort_key=55))
 @dataclass(frozen=True, kw_only=True)
 class LengthOptions:
     """The longest sentence that is read."""

@@ -130,7 +130,7 @@ def parse(
         return
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
-    loaded = search.apply(load(model))
+    loaded = length.apply(search.apply(load(model)))
     options = parser_options(loaded, chosen, long=long, max_words=length.max_words)
     sources = text.first_lines(files or ["-"])
     if is_forest:
