@@ -64,12 +64,11 @@ def check_lengths(lengths: Iterable[int], limit: int | None, system: str) -> Non
         TooLongSentence: naming the first such sentence.
 
     Examples:
-        >>> check_lengths([3, 5], 4, "lsvm")
-        Traceback (most recent call last):
-        ...
-        treelm.corpus.lengths.TooLongSentence: sentence 2 of those given has 5 words: this
-        lsvm model reads at most 4. Split it, or raise the limit with --max-words 5 (in Python
-        `with_max_words`), which may take minutes and gigabytes.
+        >>> try:
+        ...     check_lengths([3, 5], 4, "lsvm")
+        ... except TooLongSentence as error:
+        ...     print(error.code, error.place, error.words)
+        E_TOO_LONG 1 5
     """
     if limit is None:
         return
