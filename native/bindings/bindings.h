@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 
 namespace nb = nanobind;
@@ -65,17 +66,27 @@ std::vector<T> copy(const Array<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
-// Runs `work` without the interpreter's lock.
-template <class Work>
-auto released(const Work& work) {
-  const nb::gil_scoped_release release;
-  return work();
-}
-
 // Ctrl-C stops the work of the thread that calls this, with or without the interpreter's lock.
 inline void hear_signals() {
   const nb::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Gives the interpreter's lock away while it lives; kernels that poll then hear Ctrl-C.
+class Unlocked {
+ public:
+  Unlocked() = default;
+
+ private:
+  nb::gil_scoped_release release_;
+  Interruptible interruptible_{hear_signals};
+};
+
+// Runs `work` without the interpreter's lock.
+template <class Work>
+auto released(const Work& work) {
+  const Unlocked unlocked;
+  return work();
 }
 
 // Tells `progress`, which lives at least as long, and checks for Ctrl-C.

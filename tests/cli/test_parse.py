@@ -80,7 +80,29 @@ def test_sentences_without_a_tree_are_named(tmp_path: Path) -> None:
     assert lines[0] == "(ROOT (S (A a) (B b)))"
     assert lines[2] == "(ROOT (B b) (A a) (B b))"
     assert b":3: no tree was found" in done.stderr
-    assert b":4: the sentence is too long" in done.stderr
+    assert b"1 sentence of over 200 words was split." in done.stderr
+
+
+def test_long_sentences_are_split_flat_or_refused(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the boat .\n\n" + "the old boat is here . " * 40 + "\n")
+    done = treelm("parse", "-m", folder, "-k", "2", text)
+    assert b"1 sentence of over 200 words was split.\n" in done.stderr
+    assert done.stdout.decode().splitlines()[-2].startswith("nan\t(ROOT (")
+    done = treelm("parse", "-m", folder, "-k", "2", "--long", "flat", "--verbose", text)
+    assert b"1 sentence of over 200 words was given flat trees.\n" in done.stderr
+    assert f"{text}:3: the sentence is too long".encode() in done.stderr
+    assert done.stdout.decode().splitlines()[-2].startswith("-inf\t(ROOT (")
+    refused = treelm("parse", "-m", folder, "--long", "refuse", text)
+    assert_refused(refused, 3, f"{text}:3: this sentence has 240 words", "--max-words 240")
+    whole = treelm("parse", "-m", folder, "--long", "refuse", "--max-words", "240", text)
+    assert whole.returncode == 0
+    assert b"240" not in whole.stderr
+    forest = tmp_path / "text.forest"
+    done = treelm("parse", "-m", folder, "-o", forest, text)
+    assert b"1 sentence of over 200 words was split.\n" in done.stderr
+    assert treelm("parse", "--from", forest).stdout == treelm("parse", "-m", folder, text).stdout
+    assert_refused(treelm("parse", "--from", forest, "--long", "flat"), 2, "cannot be combined")
 
 
 def test_wrong_use_of_parse_is_refused(folder: Path, ngram_folder: Path) -> None:

@@ -155,7 +155,7 @@ def test_latent_worked_example() -> None:
 def test_sentences_without_a_tree_get_a_flat_one() -> None:
     grammar = make_grammar(["ROOT", "T", "U"], 1, {(0, 1): 1.0}, {})
     lexicon = make_lexicon(grammar, {("a", 1): 1.0, ("a", 2): 0.5})
-    parser = ChartParser(grammar, lexicon, ParserOptions(max_words=3))
+    parser = ChartParser(grammar, lexicon, ParserOptions(max_words=3, long="flat"))
     empty, one, two, unknown, long = parser.parse([[], ["a"], ["a", "a"], ["zz"], ["a"] * 4])
     assert empty is None
     assert one is not None

@@ -218,7 +218,7 @@ def test_long_sentences_are_safe() -> None:
 
 
 def test_what_has_no_tree_gets_a_flat_one() -> None:
-    options = ParserOptions(max_words=3)
+    options = ParserOptions(max_words=3, long="flat")
     none, flat, long = KBestParser(ChartParser(*attachment(), options)).parse(
         [[], ["d"], ["a"] * 4], 5
     )

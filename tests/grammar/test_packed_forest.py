@@ -19,13 +19,16 @@ from tests.grammar.small_grammars import (
 from tests.grammar.test_k_best import attachment, cyclic
 from tests.reference.derivations import derivations, rules_of, without_subcategories
 
+from treelm import _native
 from treelm.errors import EstimationError, UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.k_best import KBestParser, text_of
 from treelm.grammar.packed_forest import (
     NO_NODE,
+    ForestSymbols,
     PackedForest,
     forest_log_probs,
+    join_forests,
     k_best_of_forests,
     parse_forests,
 )
@@ -180,3 +183,16 @@ def test_forged_forests_are_refused() -> None:
         forest.k_best(0)
     with pytest.raises(UsageError, match="max-rule"):
         parse_forests(parser_of(attachment(), decoding="viterbi"), [["a"]])
+
+
+def test_a_forest_of_more_words_than_places_can_name_is_refused() -> None:
+    parser = parser_of(attachment())
+    (forest,) = parse_forests(parser, [["a", "d", "b"]])
+    arrays = list(join_forests([forest]))
+    symbols = ForestSymbols.of(parser)
+    for words in (1 << 32, (1 << 32) + 3, (1 << 64) - 1):
+        arrays[0] = np.array([0, words], np.uint64)
+        with pytest.raises(_native.KernelError, match=r"more than 2\^32 - 1 words"):
+            _native.check_forests(
+                tuple(arrays), symbols=len(symbols.names), phrasal=symbols.phrasal
+            )

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
-from tests.command_line import processor_time_below
-from tests.every_system import TRAININGS, write_data
+from tests.every_system import TRAININGS
 
-from treelm.cli.main import run
-from treelm.errors import EstimationError, ModelFileError, TreelmError, VocabularyError
+from treelm.errors import ModelFileError, TreelmError, VocabularyError
 from treelm.models.interface.model import Task
 from treelm.models.registry import load
 
@@ -37,24 +33,6 @@ FORGED = (
     "\ud800",
 )
 SENTENCE = "the old boat is here ."
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model of every system."""
-    folder = tmp_path_factory.mktemp("models")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        write_data(folder)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            assert run(["vocabulary", "--text", "train.txt", "--min-count=1", "-o", "words"]) == 0
-            for line in TRAININGS.values():
-                assert run(["train", *line.split(), "-q"]) == 0, line
-    finally:
-        os.chdir(before)
-    return folder
 
 
 @pytest.mark.parametrize("system", TRAININGS)
@@ -89,13 +67,3 @@ def test_lone_surrogates_are_no_words(system: str, models: Path) -> None:
     with pytest.raises(VocabularyError) as caught:
         model.classify(["a\ud800"]) if model.can(Task.CLASSIFY) else model.score(["a\ud800"])
     assert caught.value.code == "E_BAD_TOKEN"
-
-
-@pytest.mark.parametrize("system", ["slm", "composite"])
-def test_endless_sentences_are_refused_at_once(system: str, models: Path) -> None:
-    model = load(models / system)
-    words = ["the"] * 1_000_000
-    with processor_time_below(10), pytest.raises(EstimationError) as caught:
-        model.score(words)
-    assert caught.value.code == "E_TOO_LONG"
-    assert "Split it" in str(caught.value)

@@ -11,11 +11,11 @@ from tests.models.latent_models import sample_corpus
 from tests.models.ngram_models import small_ngram
 from tests.models.tree_models import LEFT, RIGHT, NodeConfig, NodeModel
 
+from treelm.corpus.lengths import TooLongSentence
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
 from treelm.models.interface.scores import Sample
-from treelm.models.interface.scoring_views import TooLongSentence
 from treelm.models.interface.tree_model import TreeModel
 from treelm.models.open_parser import open_parser
 from treelm.models.pcfg.model import PcfgModel
@@ -128,11 +128,11 @@ def test_lengths_that_hardly_occur_are_refused(
 def test_sentences_that_are_too_long_have_a_line(
     grammar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treelm.grammar.chart.WORK_LIMIT", 1000)
+    monkeypatch.setattr("treelm.models.pcfg.grammar_model.WORK_LIMIT", 1000)
     model = load(grammar)
     lines = ["left .", "", "the old ferry " * 20]
     with pytest.raises(
-        CorpusFormatError, match=r"text\.txt:3: this sentence of 60 words"
+        CorpusFormatError, match=r"text\.txt:3: this sentence has 60 words"
     ) as caught:
         list(score_lines(model, lines, source="text.txt"))
     assert (caught.value.code, caught.value.line) == ("E_TOO_LONG", 3)

@@ -15,7 +15,7 @@ void bind_arpa(nb::module_& module) {
           "feed",
           [](ArpaReader& self, const nb::bytes& block) {
             const std::string_view bytes(block.c_str(), block.size());
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.feed(bytes);
           },
           nb::arg("block"))
@@ -27,14 +27,14 @@ void bind_arpa(nb::module_& module) {
           "build",
           [](ArpaReader& self, bool double_precision, std::size_t threads) {
             check_threads(threads);
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return self.build(double_precision, threads);
           },
           nb::kw_only(), nb::arg("double_precision"), nb::arg("threads"));
   module.def(
       "write_arpa",
       [](const BackoffTable& table, const std::vector<std::string>& words, const nb::callable& write) {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         write_arpa(table, words, [&](std::string_view bytes) {
           const nb::gil_scoped_acquire acquire;
           hear_signals();

@@ -39,7 +39,7 @@ nb::tuple entry_arrays(const ChainCounts& self, std::size_t level) {
   const std::size_t width = self.shape().widths[level] + 1;
   std::vector<std::uint32_t> rows(self.size(level) * width), tokens(self.size(level));
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const SortedEvents& events = self.events();
     with_key_words(events.layout().words(), [&]<std::size_t W>() {
       for (std::size_t i = 0; i < self.size(level); ++i) {
@@ -62,7 +62,7 @@ nb::tuple look_up(const ChainCounts& self, std::size_t level, const Matrix<std::
   const std::size_t n = rows.shape(0), columns = rows.shape(1), width = self.shape().widths[level];
   std::vector<std::uint64_t> count(n, 0), total(n, 0), types(n, 0);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const LevelContexts contexts = self.contexts(level);
     // Contexts are in ascending order of their columns: found by halving.
     std::vector<std::uint32_t> columns_of(contexts.counts.size() * width);
@@ -108,7 +108,7 @@ std::shared_ptr<SortedEvents> from_arrays(const std::vector<std::uint32_t>& bits
     const nb::gil_scoped_acquire acquire;
     delete static_cast<const Arrays*>(held);
   });
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   auto events =
       std::make_shared<SortedEvents>(layout, total, counts.size(), keys.data(), counts.data(), std::move(owner));
   check_sorted(*events, largest);
@@ -120,7 +120,7 @@ nb::tuple context_arrays(const ChainCounts& self, std::size_t level) {
   std::vector<std::uint32_t> columns;
   std::vector<std::uint64_t> total, types;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const LevelContexts contexts = self.contexts(level);
     for (std::size_t g = 0; g < contexts.counts.size(); ++g) {
       const std::vector<std::uint32_t> row = self.row(level, contexts.an_entry[g]);
@@ -177,7 +177,7 @@ void bind_event_counter(nb::module_& module) {
             check_columns(rows.shape(1), self.columns());
             if (weights && weights->size() != rows.shape(0))
               throw Error(ErrorCode::argument, "every row needs one weight");
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.add(rows.data(), rows.shape(0), weights ? weights->data() : nullptr);
           },
           nb::arg("rows"), nb::arg("weights").none())
@@ -185,14 +185,14 @@ void bind_event_counter(nb::module_& module) {
           "add_sequences",
           [](EventCounter& self, const Array<std::uint32_t>& ids, const Array<std::uint64_t>& starts, std::uint32_t end,
              std::uint32_t pad) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.add_sequences(span_of(ids), span_of(starts), end, pad);
           },
           nb::arg("ids"), nb::arg("starts"), nb::kw_only(), nb::arg("end"), nb::arg("pad"))
       .def(
           "merge",
           [](EventCounter& self, const SortedEvents& other) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.merge(other);
           },
           nb::arg("counts"))
@@ -200,7 +200,7 @@ void bind_event_counter(nb::module_& module) {
           "finish",
           [](EventCounter& self, const std::optional<nb::callable>& progress) {
             const ProgressCallback report = interruptible(progress);
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return std::make_shared<SortedEvents>(self.finish(report));
           },
           nb::arg("progress").none())
@@ -236,7 +236,7 @@ void bind_chain_counts(nb::module_& module) {
           [](ChainCounts* self, std::shared_ptr<SortedEvents> events, std::vector<std::uint32_t> widths,
              std::vector<std::uint32_t> pads, bool token_counts, bool keep_tokens, std::size_t threads) {
             check_threads(threads);
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             new (self) ChainCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, keep_tokens,
                                    threads);
           },
@@ -257,7 +257,7 @@ void bind_streamed_counts(nb::module_& module) {
          std::string folder, const std::optional<nb::callable>& progress) {
         check_threads(threads);
         const ProgressCallback report = interruptible(progress);
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         new (self) StreamedCounts(std::move(events), {std::move(widths), std::move(pads)}, token_counts, threads,
                                   {memory, std::move(folder)}, report);
       },
@@ -278,7 +278,7 @@ void bind_counts(nb::module_& module) {
       "memory_to_estimate",
       [](const SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,
          bool keep_tokens) {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         return memory_to_estimate(events, {std::move(widths), std::move(pads)}, keep_tokens);
       },
       nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("keep_tokens"));

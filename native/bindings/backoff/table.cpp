@@ -72,7 +72,7 @@ Array<double> log_probabilities(const BackoffTable& self, std::size_t level, con
   if (base && base->size() != rows.shape(0)) throw Error(ErrorCode::argument, "every row needs one base probability");
   std::vector<double> out(rows.shape(0));
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::uint32_t* row = rows.data() + i * rows.shape(1);
       out[i] = std::log(self.probability_from(level, row, base ? base->data()[i] : self.uniform_base(row[0])));
@@ -85,7 +85,7 @@ Array<double> distribution(const BackoffTable& self, const std::vector<std::uint
   check_columns(context.size() + 1, self.shape().columns());
   std::vector<double> out(self.shape().base_size != 0 ? self.shape().base_size : self.shape().outcomes);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     std::vector<std::uint32_t> row(context);
     row.insert(row.begin(), 0);
     for (std::size_t x = 0; x < out.size(); ++x) {
@@ -112,7 +112,7 @@ nb::tuple advance(const BackoffTable& self, const Matrix<std::uint32_t>& context
   std::vector<double> log_probability(n);
   std::vector<std::uint32_t> next(n * width, none);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t* context = contexts.data() + i * width;
       std::uint32_t length = 0;
@@ -136,7 +136,7 @@ Array<double> score_sequences(const BackoffTable& self, const Array<std::uint32_
   const std::size_t sequences = starts.size() - 1;
   std::vector<double> out(ids.size() + (end == none ? 0 : sequences));
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     constexpr std::size_t piece = 4096;
     ThreadPool pool(threads);
     pool.map((sequences + piece - 1) / piece, [&](std::size_t i, std::size_t) {
@@ -158,7 +158,7 @@ nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) 
   std::vector<std::uint32_t> found;
   std::vector<double> probability, backoff;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const ContextColumns columns_of(self);
     std::uint32_t row[max_columns + 1] = {};
     self.each_entry(level,
@@ -190,7 +190,7 @@ std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const T
   for (std::size_t j = 0; j < levels; ++j) plan.levels.push_back({discounts[j], weights[j], by_ratio, min_counts[j]});
   if (base) plan.base = span_of(*base);
   const ProgressCallback report = interruptible(progress);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   return estimate(counts, plan, report);
 }
 
@@ -270,7 +270,7 @@ void bind_chain_sampler(nb::module_& module) {
           "__init__",
           [](ChainSampler* self, std::shared_ptr<BackoffTable> table, const std::optional<Array<double>>& base,
              std::uint32_t never) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             new (self) ChainSampler(std::move(table), base ? span_of(*base) : std::span<const double>(), never);
           },
           nb::arg("table"), nb::arg("base").none(), nb::kw_only(), nb::arg("never"))
@@ -284,7 +284,7 @@ void bind_chain_sampler(nb::module_& module) {
               throw Error(ErrorCode::argument, "every context needs one stream and one counter");
             std::vector<std::uint32_t> out(n);
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               for (std::size_t i = 0; i < n; ++i)
                 out[i] =
                     self.draw(contexts.data() + i * contexts.shape(1), seed, streams.data()[i], counters.data()[i]);

@@ -23,7 +23,7 @@ std::tuple<std::shared_ptr<const BackoffTable>, Change, Change> quantize_table(
     const BackoffTable& table, unsigned bits, std::size_t threads, const std::optional<nb::callable>& progress) {
   check_threads(threads);
   const ProgressCallback report = interruptible(progress);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   QuantizedTable made = quantize(table, bits, threads, report);
   return {std::move(made.table), numbers_of(made.probabilities), numbers_of(made.weights)};
 }

@@ -28,8 +28,8 @@ nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& wo
   std::vector<double> log_prob;
   JoinedLists joined;
   {
-    const nb::gil_scoped_release release;
-    std::vector<Parse> parses = parser.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);
+    const Unlocked unlocked;
+    std::vector<Parse> parses = parser.parse_all(span_of(words), span_of(starts), options, threads);
     std::size_t nodes = 0;
     for (const Parse& parse : parses) nodes += parse.list.label.size();
     joined.label.reserve(nodes);
@@ -51,7 +51,7 @@ nb::bytes text_of_lists(const std::vector<std::string_view>& labels, const std::
                         labels,         words,         span_of(word_start)};
   std::string text;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     check_tree_lists(lists, lists.labels.size(), lists.words.size());
     text = write_tree_lists(lists, scores);
   }
@@ -61,7 +61,7 @@ nb::bytes text_of_lists(const std::vector<std::string_view>& labels, const std::
 void check_lists(std::size_t labels, const Array<std::uint64_t>& word_start, const Array<std::uint64_t>& list_start,
                  const Array<double>& score, const Array<std::uint64_t>& tree_start, const Array<std::uint32_t>& label,
                  const Array<std::uint32_t>& size) {
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   const std::size_t words = word_start.size() > 0 ? span_of(word_start).back() : 0;
   check_tree_lists({span_of(label),
                     span_of(size),

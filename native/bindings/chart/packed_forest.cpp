@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <numeric>
 
 #include "base/starts.h"
@@ -46,6 +47,10 @@ struct ForestArrays {
         first.size() != symbol.size() || last.size() != symbol.size() || expected.size() != symbol.size() ||
         left.size() != head.size() || right.size() != head.size() || weight.size() != head.size())
       throw Error(ErrorCode::argument, "packed forests: arrays differ in length");
+    // Places between words are 32-bit numbers.
+    for (std::size_t i = 0; i < sentences(); ++i)
+      if (word_start.data()[i + 1] - word_start.data()[i] > std::numeric_limits<std::uint32_t>::max())
+        throw Error(ErrorCode::argument, "packed forests: a sentence has more than 2^32 - 1 words");
   }
 
  private:
@@ -86,8 +91,8 @@ nb::tuple parse_forests(const ChartParser& parser, const Array<std::uint32_t>& w
   std::vector<std::uint32_t> symbol, first, last, head, left, right;
   std::vector<float> weight;
   {
-    const nb::gil_scoped_release release;
-    std::vector<Parse> parses = parser.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);
+    const Unlocked unlocked;
+    std::vector<Parse> parses = parser.parse_all(span_of(words), span_of(starts), options, threads);
     const auto add = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
     for (Parse& parse : parses) {
       PackedForest& forest = parse.forest;
@@ -109,7 +114,7 @@ nb::tuple parse_forests(const ChartParser& parser, const Array<std::uint32_t>& w
 
 void check_forests(const nb::tuple& arrays, std::uint32_t symbols, std::uint32_t phrasal) {
   const ForestArrays forests = forests_of(arrays);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   for (std::size_t i = 0; i < forests.sentences(); ++i) {
     const PackedForest forest = forests.at(i);
     if (forest.symbol.empty() && forest.head.empty()) continue;  // no tree was found, or there are no words
@@ -125,7 +130,7 @@ Array<double> forest_log_probs(const nb::tuple& arrays, const GrammarHandle<doub
     throw Error(ErrorCode::argument, "packed forests: the words do not fit the forests");
   std::vector<double> scores(forests.sentences());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     pool.map(scores.size(), [&](std::size_t i, std::size_t) {
       const PackedForest forest = forests.at(i);
@@ -150,7 +155,7 @@ nb::tuple forest_k_best(const nb::tuple& arrays, std::uint32_t phrasal, const Ar
   check_visible_labels(visible, symbols, phrasal);
   JoinedLists joined;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     std::vector<KBestFinder> finders(std::max<std::size_t>(1, pool.size()));
     std::vector<TreeList> lists(forests.sentences());

@@ -29,7 +29,7 @@ void make_grammar(std::shared_ptr<ChartGrammar<Real>>& out, std::uint32_t phrasa
                              span_of(binary_rules),
                              span_of(unary_weights),
                              span_of(binary_weights)};
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   out = std::make_shared<ChartGrammar<Real>>(arrays);
 }
 
@@ -89,8 +89,8 @@ nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, 
   if (intermediate.size() != self.symbols())
     throw Error(ErrorCode::argument, "every symbol of the grammar needs one mark");
   {
-    const nb::gil_scoped_release release;
-    const std::vector<Parse> parses = self.parse_all(span_of(words), span_of(starts), options, threads, hear_signals);
+    const Unlocked unlocked;
+    const std::vector<Parse> parses = self.parse_all(span_of(words), span_of(starts), options, threads);
     for (const Parse& parse : parses) {
       status.push_back(static_cast<std::uint8_t>(parse.status));
       log_prob.push_back(parse.log_prob);
@@ -109,7 +109,7 @@ nb::tuple chart_items(const InsideScorer& self, const Array<std::uint32_t>& word
   std::vector<double> inside, expected;
   double log_prob = 0;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     InsideScorer::Workspace workspace;
     log_prob = self.fill(span_of(words), {}, workspace);
     self.list_items(workspace, rows, inside, expected);
@@ -124,7 +124,7 @@ auto score_all(const Scorer& self, const Array<std::uint32_t>& words, const Arra
   check_threads(threads);
   ChartLimits limits;
   limits.work = work_limit;
-  return give(released([&] { return self.score_all(span_of(words), span_of(starts), limits, threads, hear_signals); }));
+  return give(released([&] { return self.score_all(span_of(words), span_of(starts), limits, threads); }));
 }
 
 void bind_lexicon(nb::module_& module) {
@@ -197,7 +197,7 @@ void bind_prefix_scorer(nb::module_& module) {
       .def(
           "extend",
           [](const PrefixScorer& self, const PrefixChart& chart, std::uint32_t word) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return self.extend(chart, word);
           },
           nb::arg("chart"), nb::arg("word"))

@@ -21,7 +21,7 @@ nb::tuple weighted_trees(std::uint32_t symbols, const Matrix<std::int32_t>& rule
   WeightedTrees trees;
   {
     const ProgressCallback report = interruptible(progress);
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const WeightedChart chart({symbols, span_of(rules), span_of(weights), span_of(root_weights)});
     trees = chart.parse({{span_of(tags), span_of(tag_weights), span_of(tag_starts)}, span_of(sentence_starts)}, threads,
                         report, plain);

@@ -47,7 +47,7 @@ void bind_headlex(nb::module_& module) {
             check_threads(threads);
             ListScores scores;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               scores = score_headlex(self, trees, span_of(starts), threads);
             }
             return scores_of(std::move(scores));

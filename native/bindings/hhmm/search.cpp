@@ -20,8 +20,6 @@ namespace treelm::bindings {
 
 namespace {
 
-constexpr std::size_t sentences_at_once = 64;
-
 using Words = Array<std::uint32_t>;
 using Starts = Array<std::uint64_t>;
 
@@ -119,28 +117,24 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
   std::vector<double> log_probs(words.size() + count), table(measured ? measures * log_probs.size() : 0, 0.0);
   std::vector<std::uint64_t> restarts(count, 0);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
-    for (std::size_t first = 0; first < count; first += sentences_at_once) {
-      pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t) {
-        auto borrowed = self.borrow();
-        const std::size_t sentence = first + index;
-        SharedBeam beam = search.initial();
-        std::size_t out = starts.data()[sentence] + sentence;
-        for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t, ++out) {
-          const HhmmStep step = search.advance(*beam, words.data()[t], borrowed.work());
-          log_probs[out] = step.log_prob;
-          restarts[sentence] += step.restarted;
-          beam = step.beam;
-          if (!measured) continue;
-          const BeamMeasures found = measure(*beam);
-          const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
-          std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
-        }
-        log_probs[out] = search.finish(*beam);
-      });
-      hear_signals();
-    }
+    pool.map(count, [&](std::size_t sentence, std::size_t) {
+      auto borrowed = self.borrow();
+      SharedBeam beam = search.initial();
+      std::size_t out = starts.data()[sentence] + sentence;
+      for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t, ++out) {
+        const HhmmStep step = search.advance(*beam, words.data()[t], borrowed.work());
+        log_probs[out] = step.log_prob;
+        restarts[sentence] += step.restarted;
+        beam = step.beam;
+        if (!measured) continue;
+        const BeamMeasures found = measure(*beam);
+        const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
+        std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
+      }
+      log_probs[out] = search.finish(*beam);
+    });
   }
   std::uint64_t total = 0;
   for (const std::uint64_t each : restarts) total += each;
@@ -158,22 +152,18 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
   std::vector<double> log_probs;
   std::vector<std::uint32_t> trees, moves;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     std::vector<std::unique_ptr<StackViterbi>> workers(std::max<std::size_t>(1, pool.size()));
-    for (std::size_t first = 0; first < count; first += sentences_at_once) {
-      pool.map(std::min(sentences_at_once, count - first), [&](std::size_t index, std::size_t worker) {
-        if (!workers[worker]) workers[worker] = std::make_unique<StackViterbi>(search.grammar(), search.options().beam);
-        const std::size_t sentence = first + index;
-        std::vector<std::vector<Emission>> emissions;
-        for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t) {
-          const auto found = search.grammar().emissions(words.data()[t]);
-          emissions.emplace_back(found.begin(), found.end());
-        }
-        parses[sentence] = workers[worker]->parse(emissions);
-      });
-      hear_signals();
-    }
+    pool.map(count, [&](std::size_t sentence, std::size_t worker) {
+      if (!workers[worker]) workers[worker] = std::make_unique<StackViterbi>(search.grammar(), search.options().beam);
+      std::vector<std::vector<Emission>> emissions;
+      for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t) {
+        const auto found = search.grammar().emissions(words.data()[t]);
+        emissions.emplace_back(found.begin(), found.end());
+      }
+      parses[sentence] = workers[worker]->parse(emissions);
+    });
     for (std::size_t sentence = 0; sentence < count; ++sentence) {
       log_probs.push_back(parses[sentence].log_prob);
       for (const auto& derivation : parses[sentence].derivations) {
@@ -197,14 +187,11 @@ nb::tuple advance_many(Searcher& self, const std::vector<StateHandle>& states, c
   }
   std::vector<HhmmStep> steps(states.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
-    for (std::size_t first = 0; first < steps.size(); first += sentences_at_once) {
-      pool.map(std::min(sentences_at_once, steps.size() - first), [&](std::size_t index, std::size_t) {
-        steps[first + index] = self.advance(states[first + index].beam, words.data()[first + index]);
-      });
-      hear_signals();
-    }
+    pool.map(steps.size(), [&](std::size_t index, std::size_t) {
+      steps[index] = self.advance(states[index].beam, words.data()[index]);
+    });
   }
   std::vector<double> log_probs, log_masses;
   nb::list after;
@@ -317,7 +304,7 @@ void bind_search(nb::module_& module) {
             const SharedBeam& beam = self.checked(state);
             HhmmStep step;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               step = self.advance(beam, word);
             }
             return self.tuple(step);
@@ -331,7 +318,7 @@ void bind_search(nb::module_& module) {
             const std::vector<Emission> emissions = emissions_of(self.search().grammar(), tags, values);
             HhmmStep step;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               auto borrowed = self.borrow();
               step = self.search().advance(*beam, emissions, unigram, borrowed.work());
             }

@@ -24,7 +24,7 @@ using Changed = nb::ndarray<nb::numpy, double, nb::ndim<1>, nb::c_contig>;
 // Runs the work of a kernel without the interpreter's lock.
 template <typename Work>
 auto unlocked(const Work& work) {
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   return work();
 }
 

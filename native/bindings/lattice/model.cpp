@@ -63,12 +63,12 @@ void add_events(LatticeEvents& self, const Rows& columns, const Ids& outcomes, c
   check_columns(columns.shape(1), self.shape().columns());
   if (outcomes.size() != columns.shape(0) || counts.size() != columns.shape(0))
     throw Error(ErrorCode::argument, "columns, outcomes and counts of events must have the same length");
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   self.add(columns.data(), outcomes.data(), counts.data(), counts.size());
 }
 
 Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progress, std::int64_t least) {
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   return std::make_shared<LatticeTables>(events, least, interruptible(progress));
 }
 
@@ -76,7 +76,7 @@ void make_tables(LatticeTables* self, const LatticeShape& shape, const std::vect
   if (stems.size() != shape.stems().size()) throw Error(ErrorCode::table, "a lattice has a different number of stems");
   std::vector<StemTable::Stored> stored;
   for (std::size_t s = 0; s < stems.size(); ++s) stored.push_back(stored_from(stems[s], shape.stems()[s].size()));
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   new (self) LatticeTables(shape, std::move(stored));
 }
 
@@ -92,7 +92,7 @@ Numbers probs(const LatticeModel& self, const Rows& columns, const Ids& outcomes
   check_outcomes(self.shape(), columns, outcomes, self.shape().columns());
   std::vector<double> found(outcomes.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for (std::size_t i = 0; i < found.size(); ++i)
       found[i] = self.prob(columns.data() + i * columns.shape(1), outcomes.data()[i]);
   }
@@ -113,7 +113,7 @@ auto topic_probs(const LatticeModel& self, const Rows& columns, const Ids& outco
     if (topics.data()[i - 1] >= topics.data()[i]) throw Error(ErrorCode::argument, "topics must ascend");
   std::vector<double> found(outcomes.size() * topics.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for (std::size_t i = 0; i < outcomes.size(); ++i)
       self.topic_probs(columns.data() + i * columns.shape(1), outcomes.data()[i], topics.data(), topics.size(),
                        found.data() + i * topics.size());
@@ -141,7 +141,7 @@ nb::tuple check_step(const Check& self, const Numbers& values, double least, std
   LatticeWeights weights(self.tables->shape(), self.buckets, copy(values));
   double before = 0;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     before = self.check.step(weights, least, pool, hear_signals);
   }
@@ -151,7 +151,7 @@ nb::tuple check_step(const Check& self, const Numbers& values, double least, std
 double check_likelihood(const Check& self, const Numbers& values, std::size_t threads) {
   check_threads(threads);
   const LatticeWeights weights(self.tables->shape(), self.buckets, copy(values));
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   ThreadPool pool(threads);
   return self.check.log_likelihood(weights, pool);
 }
@@ -200,14 +200,14 @@ void bind_lattice(nb::module_& module) {
       .def(
           "refill",
           [](LatticeTables& self, const Counts& counts) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.refill(span_of(counts));
           },
           nb::arg("counts"))
       .def(
           "cut",
           [](const LatticeTables& self, std::int64_t least) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return std::make_shared<LatticeTables>(self.cut(least));
           },
           nb::arg("least"));
@@ -219,7 +219,7 @@ void bind_lattice(nb::module_& module) {
             check_threads(threads);
             check_columns(columns.shape(1), tables->shape().columns());
             CountBuckets buckets(copy(edges));
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             ThreadPool pool(threads);
             LatticeCheck check(*tables, buckets, span_of(columns), span_of(outcomes), span_of(weights), pool);
             new (self) Check{tables, std::move(buckets), std::move(check)};

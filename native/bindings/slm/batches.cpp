@@ -90,7 +90,7 @@ auto score(const SlmSearcher& self, const Words& words, const Starts& starts, co
       sentences_of(search.shape(), search.topics(), words, starts, mixture_starts, topics, shares);
   std::vector<double> log_probs(words.size() + sentences.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for_all(&self, sentences.size(), threads, interruptible(progress), [&](std::size_t sentence, auto& work) {
       SlmBeam beam = initial_beam(search.shape());
       std::size_t out = starts.data()[sentence] + sentence;
@@ -117,7 +117,7 @@ nb::tuple score_documents(const SlmSearcher& self, const Words& words, const Sta
     throw Error(ErrorCode::argument, "the prior, the rate or the number of topics kept does not fit the model");
   std::vector<double> log_probs(words.size() + starts.size() - 1), before((starts.size() - 1) * prior.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for_all(&self, documents.size() - 1, threads, interruptible({}), [&](std::size_t document, auto& work) {
       TopicMixture mixture(span_of(prior));
       for (std::size_t sentence = documents.data()[document]; sentence < documents.data()[document + 1]; ++sentence) {
@@ -146,7 +146,7 @@ nb::tuple best_parses(const SlmSearcher& self, const Words& words, const Starts&
   std::vector<std::uint16_t> actions;
   std::vector<double> log_probs;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for_all(&self, sentences.size(), threads, interruptible(progress), [&](std::size_t sentence, auto& work) {
       found[sentence] = search.best_parses(sentences[sentence], count, sentences.mixture(sentence), work);
     });
@@ -194,7 +194,7 @@ auto score_parses(const SlmSearcher& self, const Words& words, const Starts& sta
   const Lists lists = lists_of(sentences.size(), sentence_starts, actions, action_starts);
   std::vector<double> log_probs(action_starts.size() - 1);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for_all(&self, sentences.size(), threads, interruptible({}), [&](std::size_t sentence, auto& work) {
       for (std::size_t parse = sentence_starts.data()[sentence]; parse < sentence_starts.data()[sentence + 1]; ++parse)
         log_probs[parse] = search.score_parse(sentences[sentence], lists[parse], sentences.mixture(sentence), work);
@@ -225,7 +225,7 @@ nb::tuple events_of(const SlmShape& shape, const SlmSearcher* searcher, const Se
   std::vector<SlmEvents> found(sentences.size());
   SlmEvents all;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     std::vector<std::size_t> share_starts{0};
     for (std::size_t sentence = 0; sentence < sentences.size(); ++sentence)
       share_starts.push_back(share_starts.back() +
@@ -272,7 +272,7 @@ nb::tuple frontiers(const SlmSearcher& self, const Words& words, const Starts& s
   std::vector<std::uint64_t> row_starts{0};
   SlmFrontier all;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     for_all(&self, sentences.size(), threads, interruptible(progress), [&](std::size_t sentence, auto& work) {
       SlmBeam beam = initial_beam(search.shape());
       std::size_t out = starts.data()[sentence] + sentence;

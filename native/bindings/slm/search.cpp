@@ -30,7 +30,7 @@ nb::tuple advance(const SlmSearcher& self, const SlmBeamHandle& state, std::uint
   auto after = std::make_shared<SlmBeam>();
   double log_prob = 0;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     auto borrowed = self.borrow();
     *after = beam;
     log_prob = search.advance(*after, word, mixture, borrowed.work(), false);
@@ -112,7 +112,7 @@ void bind_slm(nb::module_& module) {
             const TopicShares mixture = mixture_of(self.search().topics(), topics, shares);
             std::vector<double> found;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               auto borrowed = self.borrow();
               found = self.search().distribution(self.checked(state), mixture, borrowed.work());
             }
@@ -126,7 +126,7 @@ void bind_slm(nb::module_& module) {
             if (word > self.search().shape().end()) throw Error(ErrorCode::argument, "a word id is out of range");
             std::vector<double> found;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               auto borrowed = self.borrow();
               found = self.search().topic_probs(self.checked(state), word, borrowed.work());
             }

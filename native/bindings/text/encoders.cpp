@@ -52,7 +52,7 @@ nb::ndarray<nb::numpy, std::uint32_t, nb::ndim<1>> give_writable(std::vector<std
 // Runs `use` without the interpreter, and alone.
 template <class Use>
 auto locked(TextEncoder& encoder, Use use) {
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   const std::scoped_lock lock(encoder.mutex());
   return use();
 }

@@ -31,7 +31,7 @@ double step(const DocumentWords& self, const ChangedTable& word_topics, const Ch
   check_threads(threads);
   if (word_topics.shape(1) != document_topics.shape(1))
     throw Error(ErrorCode::argument, "words and documents must have the same number of topics");
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   ThreadPool pool(threads);
   return plsa_step(self, word_topics.shape(1), std::span(word_topics.data(), word_topics.size()),
                    std::span(document_topics.data(), document_topics.size()), pool, interruptible(progress));
@@ -45,7 +45,7 @@ auto counts(const DocumentWords& self, const Table& word_topics, const Table& do
     throw Error(ErrorCode::argument, "words and documents must have the same number of topics");
   std::vector<std::int64_t> found;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     found = plsa_counts(self, topics, span_of(word_topics), span_of(document_topics), pool, interruptible(progress));
   }
@@ -61,7 +61,7 @@ KeptTopics kept_topics(const IdTable& topics, const ChangedTable& shares) {
 void add_events(const HeldText& text, const IdTable& topics, const ChangedTable& shares, const Table& word_topics,
                 LatticeEvents& events, const Progress& progress) {
   const KeptTopics kept = kept_topics(topics, shares);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   add_topic_events(text.text, kept, span_of(word_topics), word_topics.shape(1), events, interruptible(progress));
 }
 
@@ -69,7 +69,7 @@ double expect(const LatticeModel& model, const LatticeTables& tables, const Held
               const ChangedTable& shares, const ChangedCounts& counts, std::size_t threads, const Progress& progress) {
   check_threads(threads);
   const KeptTopics kept = kept_topics(topics, shares);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   ThreadPool pool(threads);
   return expect_topics(model, tables, text.text, kept, std::span(counts.data(), counts.size()), pool,
                        interruptible(progress));
@@ -81,7 +81,7 @@ nb::tuple score(const LatticeModel& model, const HeldText& text, const Numbers& 
   TopicChecks found;
   std::vector<double> log_probs;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     log_probs = score_topics(model, text.text, {span_of(prior), rate, keep}, checks ? &found : nullptr, pool,
                              interruptible(progress));
@@ -98,7 +98,7 @@ auto so_far(const HeldText& text, const Table& word_topics, const Numbers& prior
   if (topics != word_topics.shape(1)) throw Error(ErrorCode::argument, "every topic needs a share");
   std::vector<double> found;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     found = topics_so_far(text.text, span_of(word_topics), {span_of(prior), rate}, pool, interruptible(progress));
   }
@@ -121,7 +121,7 @@ void bind_plsa(nb::module_& module) {
       .def(
           "__init__",
           [](DocumentWords* self, const Ids& ids, const Places& starts, std::uint32_t words) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             new (self) DocumentWords(count_documents(span_of(ids), span_of(starts), words));
           },
           nb::arg("ids"), nb::arg("starts"), nb::arg("words"))

@@ -28,7 +28,7 @@ Array<double> probabilities(const YieldModel& self, const Array<std::uint32_t>& 
   check_starts(at, symbols.size(), "the starts of right-hand sides do not fit the symbols");
   std::vector<double> out(parents.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     constexpr std::size_t piece = 4096;
     ThreadPool pool(threads);
     pool.map((out.size() + piece - 1) / piece, [&](std::size_t p, std::size_t) {
@@ -102,7 +102,7 @@ void bind_model(nb::module_& module) {
             check_threads(threads);
             ListScores scores;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               scores = score_treelets(self, trees, span_of(starts), transform, threads);
             }
             return scores_of(std::move(scores));
@@ -124,7 +124,7 @@ void bind_sampler(nb::module_& module) {
           "__init__",
           [](TreeletSampler* self, std::shared_ptr<TreeletModel> model, const Array<bool>& is_tag) {
             std::vector<std::uint8_t> tags = flags(is_tag);
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             new (self) TreeletSampler(std::move(model), std::move(tags));
           },
           nb::arg("model"), nb::arg("is_tag"))
@@ -135,7 +135,7 @@ void bind_sampler(nb::module_& module) {
             check_threads(threads);
             SampledTrees drawn;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               drawn = self.draw(seed, first, count, max_words, max_depth, threads);
             }
             return nb::make_tuple(nb::cast(std::move(drawn.trees)), give(std::move(drawn.outcome)),

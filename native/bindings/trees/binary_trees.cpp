@@ -38,12 +38,12 @@ void bind_binary_trees(nb::module_& module) {
       .def(
           "add",
           [](BinaryTreeBuilder& self, const PackedTrees& trees) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.add(trees);
           },
           nb::arg("trees"))
       .def("finish", [](BinaryTreeBuilder& self) {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         return self.finish();
       });
 }

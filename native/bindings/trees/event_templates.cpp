@@ -17,7 +17,7 @@ namespace {
 nb::list extract(EventExtractor& self, const PackedTrees& trees) {
   std::vector<std::vector<std::uint32_t>> rows(self.templates().size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     self.extract(trees, rows);
   }
   nb::list result;

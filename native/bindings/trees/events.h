@@ -32,7 +32,7 @@ nb::list score_each(const nb::list& batches, std::size_t threads, const Score& s
   for (nb::handle batch : batches) trees.push_back(&nb::cast<const PackedTrees&>(batch));
   std::vector<ListScores> found(trees.size());
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ThreadPool pool(threads);
     pool.map(trees.size(), [&](std::size_t i, std::size_t) {
       const std::uint64_t starts[] = {0, trees[i]->tree_count()};
@@ -60,7 +60,7 @@ void count_rows(Extractor& extractor, const nb::list& batches, const nb::list& c
   for (nb::handle batch : batches) trees.push_back(&nb::cast<const PackedTrees&>(batch));
   std::vector<EventCounter*> into;
   for (nb::handle counter : counters) into.push_back(&nb::cast<EventCounter&>(counter));
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   std::vector<std::vector<std::uint32_t>> rows(into.size());
   ThreadPool pool(threads);
   extractor.extract(trees, pool, rows);

@@ -23,7 +23,7 @@ nb::tuple sample(const Array<std::int64_t>& starts, const Array<std::int32_t>& r
   Fragments fragments;
   {
     const ProgressCallback report = interruptible(progress);
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     fragments = sample_fragments(trees_of(starts, rules, labels, sizes), span_of(rule_log_probs), label_count,
                                  {concentration, stop, sweeps, seed}, report);
   }
@@ -39,7 +39,7 @@ nb::tuple derive(const FragmentCover& cover, const Array<std::int64_t>& starts, 
   Derivations found;
   {
     const ProgressCallback report = interruptible(progress);
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     found = cover.derive(trees_of(starts, rules, labels, sizes), threads, report);
   }
   return nb::make_tuple(give(std::move(found.starts)), give(std::move(found.fragments)), give(std::move(found.heights)),

@@ -99,7 +99,7 @@ void bind_trees(nb::module_& module) {
            [](const PackedTrees& self) {
              std::string out;
              {
-               const nb::gil_scoped_release release;
+               const Unlocked unlocked;
                out = write_brackets(self);
              }
              return nb::bytes(out.data(), out.size());
@@ -113,7 +113,7 @@ void bind_trees(nb::module_& module) {
       .def(
           "encode_words",
           [](const PackedTrees& self, TextEncoder& encoder) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             const std::scoped_lock lock(encoder.mutex());
             encode_words(self, encoder);
           },
@@ -145,7 +145,7 @@ void bind_recipe(nb::module_& module) {
       .def(
           "apply",
           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return TreeWorker(std::move(self)).process(trees);
           },
           nb::arg("trees"))
@@ -154,7 +154,7 @@ void bind_recipe(nb::module_& module) {
           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {
             std::vector<TreeWorker::TemporalCount> counts;
             {
-              const nb::gil_scoped_release release;
+              const Unlocked unlocked;
               counts = TreeWorker(std::move(self)).count_temporal_heads(trees);
             }
             nb::list result;

@@ -27,15 +27,15 @@ void bind_tree_stream(nb::module_& module) {
           "feed",
           [](TreeStream& self, const nb::bytes& block, bool flush) {
             const std::string_view bytes(block.c_str(), block.size());
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             self.feed(bytes, flush);
           },
           nb::arg("block"), nb::kw_only(), nb::arg("flush"))
-      .def("finish", &TreeStream::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("finish", &TreeStream::finish, nb::call_guard<Unlocked>())
       .def(
           "take",
           [](TreeStream& self, bool wait) -> std::optional<TreeBatch> {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return self.take(wait);
           },
           nb::kw_only(), nb::arg("wait"))

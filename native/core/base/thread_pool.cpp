@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <string>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 
 #ifdef _WIN32
 #include <process.h>
@@ -123,11 +125,14 @@ void ThreadPool::map(std::size_t count, const std::function<void(std::size_t, st
   std::mutex mutex;
   std::condition_variable finished;
   std::size_t running = std::min(size_, count), failed = count;
-  std::exception_ptr failure;
+  std::exception_ptr failure, interruption;
   std::atomic<std::size_t> next{0};
+  Interruptible* const scope = InterruptPoll::scope();
   for (std::size_t i = std::min(size_, count); i-- > 0;) {
     submit([&](std::size_t worker) {
-      for (std::size_t index = next++; index < count; index = next++) {
+      std::optional<InterruptPoll::Follow> follow;
+      if (size_ > 1) follow.emplace(scope);
+      for (std::size_t index = next++; index < count && !InterruptPoll::is_stopped(); index = next++) {
         try {
           body(index, worker);
         } catch (...) {
@@ -143,8 +148,21 @@ void ThreadPool::map(std::size_t count, const std::function<void(std::size_t, st
     });
   }
   std::unique_lock lock(mutex);
-  finished.wait(lock, [&] { return running == 0; });
+  const auto is_finished = [&] { return running == 0; };
+  while (InterruptPoll::asks() && !interruption && !finished.wait_for(lock, InterruptPoll::pause, is_finished)) {
+    lock.unlock();
+    try {
+      InterruptPoll::ask();
+    } catch (...) {
+      interruption = std::current_exception();
+    }
+    lock.lock();
+  }
+  finished.wait(lock, is_finished);
+  if (interruption) std::rethrow_exception(interruption);
   if (failure) std::rethrow_exception(failure);
+  // Work that stopped before it began threw nothing.
+  if (InterruptPoll::is_stopped()) throw Stopped();
 }
 
 }  // namespace treelm

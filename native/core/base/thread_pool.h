@@ -24,7 +24,8 @@ class ThreadPool {
   // Runs task(worker) soon, worker < size(); the task must not throw.
   void submit(std::function<void(std::size_t)> task);
   // Runs body(index, worker) for every index below `count` and waits; if some throw, the exception
-  // of the smallest index is thrown here.
+  // of the smallest index is thrown here. Within an `Interruptible`, bodies that poll stop with the caller,
+  // and no more are begun.
   void map(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body);
 
  private:

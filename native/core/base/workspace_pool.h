@@ -1,6 +1,7 @@
 // Workspaces for as many threads as work at once; each is made when it is first needed, and kept.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -11,11 +12,12 @@ namespace treelm {
 template <class Workspace>
 class WorkspacePool {
  public:
-  // A workspace that nobody else uses until this ends.
+  // A workspace that nobody else uses until this ends. One that an exception left half used is thrown away.
   class Borrowed {
    public:
     Borrowed(WorkspacePool& owner, std::unique_ptr<Workspace> work) : owner_(owner), work_(std::move(work)) {}
     ~Borrowed() {
+      if (std::uncaught_exceptions() > exceptions_) return;
       const std::lock_guard lock(owner_.mutex_);
       owner_.idle_.push_back(std::move(work_));
     }
@@ -26,6 +28,7 @@ class WorkspacePool {
    private:
     WorkspacePool& owner_;
     std::unique_ptr<Workspace> work_;
+    int exceptions_ = std::uncaught_exceptions();
   };
 
   // An idle workspace, or a new one made of `arguments`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "chart/loops.h"
 
 namespace treelm {
@@ -38,6 +39,7 @@ ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const s
       below_[word.tag[i]] = static_cast<Real>(std::ldexp(word.score[word.start[i]], -reference_));
     finish_cell(grammar, last - 1, last, beam);
     for (std::size_t first = last - 1; first-- > 0;) {
+      poll_interrupt();
       combine(grammar, first, last);
       finish_cell(grammar, first, last, beam);
       if (work_ > limits.work || items_.size() > limits.items) return ChartOutcome::too_much_work;
@@ -147,7 +149,10 @@ void PlainChart<Real>::outside(const ChartGrammar<Real>& grammar, Real floor) {
   for (std::size_t last = words_; last > 0; --last) {
     for (std::size_t first = 0; first < last; ++first)
       for (const Item& item : items(cell_of(first, last))) column_[first * symbols + item.symbol] = item.inside;
-    for (std::size_t first = 0; first < last; ++first) hand_down(grammar, first, last, floor);
+    for (std::size_t first = 0; first < last; ++first) {
+      poll_interrupt();
+      hand_down(grammar, first, last, floor);
+    }
     for (std::size_t first = 0; first < last; ++first)
       for (const Item& item : items(cell_of(first, last))) column_[first * symbols + item.symbol] = 0;
     std::fill_n(column_outside_.begin(), last * symbols, Real{0});

@@ -215,12 +215,11 @@ Parse ChartParser::parse(std::span<const std::uint32_t> words, const ParserOptio
 }
 
 std::vector<Parse> ChartParser::parse_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                                          const ParserOptions& options, std::size_t threads,
-                                          const std::function<void()>& check) const {
+                                          const ParserOptions& options, std::size_t threads) const {
   std::vector<Parse> parses(starts.empty() ? 0 : starts.size() - 1);
   ThreadPool pool(threads);
   std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
-  for_each_sentence(words, starts, pool, check,
+  for_each_sentence(words, starts, pool,
                     [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
                       parses[sentence] = parse(own, options, workspaces[worker]);
                     });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -73,11 +72,9 @@ class ChartParser {
     std::vector<std::vector<TagScores>> words;  // per level
   };
   Parse parse(std::span<const std::uint32_t> words, const ParserOptions& options, Workspace& workspace) const;
-  // Many sentences, in order; `starts` has one more entry than there are. `check` is called now and
-  // then and may throw.
+  // Many sentences, in order; `starts` has one more entry than there are.
   std::vector<Parse> parse_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                               const ParserOptions& options, std::size_t threads,
-                               const std::function<void()>& check) const;
+                               const ParserOptions& options, std::size_t threads) const;
   std::uint32_t symbols() const { return levels_[0].grammar->symbols(); }
   std::uint32_t phrasal() const { return levels_[0].grammar->phrasal(); }
 

@@ -98,12 +98,11 @@ void InsideScorer::look_up(const ChartLexicon& lexicon, std::span<const std::uin
 }
 
 std::vector<double> InsideScorer::score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                                            const ChartLimits& limits, std::size_t threads,
-                                            const std::function<void()>& check) const {
+                                            const ChartLimits& limits, std::size_t threads) const {
   std::vector<double> scores(starts.empty() ? 0 : starts.size() - 1);
   ThreadPool pool(threads);
   std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
-  for_each_sentence(words, starts, pool, check,
+  for_each_sentence(words, starts, pool,
                     [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
                       scores[sentence] = score(own, limits, workspaces[worker]);
                     });

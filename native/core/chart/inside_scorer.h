@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,8 +35,7 @@ class InsideScorer {
   void list_items(const Workspace& workspace, std::vector<std::uint32_t>& rows, std::vector<double>& inside,
                   std::vector<double>& expected) const;
   std::vector<double> score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                                const ChartLimits& limits, std::size_t threads,
-                                const std::function<void()>& check) const;
+                                const ChartLimits& limits, std::size_t threads) const;
 
  private:
   void look_up(const ChartLexicon& lexicon, std::span<const std::uint32_t> words, std::vector<TagScores>& out) const;

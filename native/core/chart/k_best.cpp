@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 
 namespace treelm {
 
@@ -309,6 +310,7 @@ bool KBestFinder::advance(std::uint32_t node) {
   }
   const bool is_root = waiting_.size() == 1;
   while (!is_limited_) {
+    poll_interrupt();
     if (nodes_[node].pending && !add_successors(node)) return false;
     if (nodes_[node].heap.size == 0) {
       nodes_[node].is_done = true;

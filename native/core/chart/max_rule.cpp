@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interrupt.h"
+
 namespace treelm {
 
 template <class Real>
@@ -67,6 +69,7 @@ void MaxRuleDecoder<Real>::fill(const RefinedChart<Real>& chart, const ChartGram
   const std::size_t words = chart.words();
   for (std::size_t last = 1; last <= words; ++last) {
     for (std::size_t first = last; first-- > 0;) {
+      poll_interrupt();
       const std::size_t cell = cell_of(first, last);
       if (last - first == 1) {
         for (std::size_t i = chart.first_item(cell); i < chart.first_item(cell + 1); ++i) {

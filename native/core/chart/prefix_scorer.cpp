@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "chart/loops.h"
 #include "chart/sentences.h"
 
@@ -94,6 +95,7 @@ std::uint64_t PrefixScorer::add_column(Columns before, const TagScores& word, Sc
     scratch.below[word.tag[i]] = std::ldexp(word.score[word.start[i]], -scratch.reference);
   finish_cell(last - 1, scratch, out);
   for (std::size_t first = last - 1; first-- > 0;) {
+    poll_interrupt();
     combine(before, first, out, scratch);
     finish_cell(first, scratch, out);
   }
@@ -250,16 +252,13 @@ std::vector<double> PrefixScorer::score(std::span<const std::uint32_t> words, co
 }
 
 std::vector<double> PrefixScorer::score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                                            const ChartLimits& limits, std::size_t threads,
-                                            const std::function<void()>& check) const {
+                                            const ChartLimits& limits, std::size_t threads) const {
   std::vector<double> scores(words.size() + starts.size() - (starts.empty() ? 0 : 1));
   ThreadPool pool(threads);
-  for_each_sentence(words, starts, pool, check,
-                    [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t) {
-                      const std::vector<double> found = score(own, limits);
-                      std::copy(found.begin(), found.end(),
-                                scores.begin() + static_cast<std::ptrdiff_t>(starts[sentence] + sentence));
-                    });
+  for_each_sentence(words, starts, pool, [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t) {
+    const std::vector<double> found = score(own, limits);
+    std::copy(found.begin(), found.end(), scores.begin() + static_cast<std::ptrdiff_t>(starts[sentence] + sentence));
+  });
   return scores;
 }
 

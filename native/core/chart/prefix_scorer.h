@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -74,8 +73,7 @@ class PrefixScorer {
   std::vector<double> score(std::span<const std::uint32_t> words, const ChartLimits& limits = {}) const;
   // The same for many sentences, one result after the other.
   std::vector<double> score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
-                                const ChartLimits& limits, std::size_t threads,
-                                const std::function<void()>& check) const;
+                                const ChartLimits& limits, std::size_t threads) const;
 
  private:
   using Column = PrefixChart::Column;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "base/symbols.h"
 #include "chart/loops.h"
 
@@ -70,6 +71,7 @@ ChartOutcome RefinedChart<Real>::inside(const ChartGrammar<Real>& grammar, const
     for (std::size_t first = last; first-- > 0;) {
       const std::size_t cell = cell_of(first, last);
       if (first_[cell] == first_[cell + 1]) continue;
+      poll_interrupt();
       set_slots(cell, true);
       if (last - first == 1) {
         const TagScores& word = words[first];

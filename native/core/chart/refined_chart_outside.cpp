@@ -1,6 +1,7 @@
 // The way down through a refined chart: outside scores, expected numbers, and what they leave for the next grammar.
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "base/symbols.h"
 #include "chart/loops.h"
 #include "chart/refined_chart.h"
@@ -23,6 +24,7 @@ void RefinedChart<Real>::outside(const ChartGrammar<Real>& grammar, bool keep_ru
     for (std::size_t first = 0; first < last; ++first) {
       const std::size_t cell = cell_of(first, last);
       if (first_[cell] == first_[cell + 1]) continue;
+      poll_interrupt();
       set_slots(cell, true);
       close_outside(grammar, cell, keep_rules);
       hand_down(grammar, first, last, keep_rules);

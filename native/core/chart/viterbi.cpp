@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "base/symbols.h"
 
 namespace treelm {
@@ -20,8 +21,12 @@ bool ViterbiDecoder<Real>::decode(const RefinedChart<Real>& chart, const ChartGr
   way_.assign(places, {none, none, 0, 0});
   exponent_.assign(cells_of(chart.words()), 0);
   slot_.assign(grammar.symbols(), 0);
-  for (std::size_t last = 1; last <= chart.words(); ++last)
-    for (std::size_t first = last; first-- > 0;) fill_cell(chart, grammar, words, first, last);
+  for (std::size_t last = 1; last <= chart.words(); ++last) {
+    for (std::size_t first = last; first-- > 0;) {
+      poll_interrupt();
+      fill_cell(chart, grammar, words, first, last);
+    }
+  }
   return build(chart, out);
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/starts.h"
 #include "base/symbols.h"
 #include "base/thread_pool.h"
@@ -278,8 +279,12 @@ void WeightedChart::parse_one(const WeightedTags& words, Workspace& work, Weight
   work.last.assign(cells_of(n), 0);
   if (work.rights.size() < n * count) work.rights.resize(n * count);
   work.present.assign(n * blocks, 0);
-  for (std::size_t last = 1; last <= n; ++last)
-    for (std::size_t start = last; start-- > 0;) fill_cell(start, last, words, work);
+  for (std::size_t last = 1; last <= n; ++last) {
+    for (std::size_t start = last; start-- > 0;) {
+      poll_interrupt();
+      fill_cell(start, last, words, work);
+    }
+  }
   WeightedItem top{impossible_weight, 0, none, 0, none};
   const std::size_t whole = cell_of(0, n);
   for (std::size_t at = work.first[whole]; at < work.last[whole]; ++at) {

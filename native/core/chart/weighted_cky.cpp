@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/starts.h"
 #include "base/symbols.h"
 #include "chart/cky.h"
@@ -50,6 +51,7 @@ void plain_weighted_tree(const WeightedGrammar& grammar, const WeightedTags& wor
   std::vector<WeightedItem> chart(cells_of(n) * symbols);
   for (std::size_t last = 1; last <= n; ++last) {
     for (std::size_t start = last; start-- > 0;) {
+      poll_interrupt();
       WeightedItem* own = chart.data() + cell_of(start, last) * symbols;
       if (last - start == 1) {
         for (auto t = static_cast<std::size_t>(words.starts[start]); t < static_cast<std::size_t>(words.starts[last]);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/interrupt.h"
+
 namespace treelm {
 
 namespace {
@@ -46,7 +48,11 @@ double StackExpansion::run() {
   }
   place_stacks();
   order_nodes();
-  for (const auto& [weight, node] : work_.order_) expand_node(node);
+  std::uint32_t expanded = 0;
+  for (const auto& [weight, node] : work_.order_) {
+    if (expanded++ % 64 == 0) poll_interrupt();  // a node may take less than a poll
+    expand_node(node);
+  }
   return total_;
 }
 

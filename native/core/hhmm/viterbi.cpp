@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "base/interrupt.h"
+
 namespace treelm {
 
 namespace {
@@ -46,7 +48,10 @@ StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
              {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
     } else {
       const std::vector<Item>& before = items.back();
-      for (std::uint32_t i = 0; i < before.size(); ++i) expand(before[i], i);
+      for (std::uint32_t i = 0; i < before.size(); ++i) {
+        poll_interrupt();
+        expand(before[i], i);
+      }
     }
     items.emplace_back();
     settle(items.back());

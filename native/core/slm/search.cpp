@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/interrupt.h"
+
 namespace treelm {
 
 namespace {
@@ -142,6 +144,7 @@ void SlmSearch::tag_word(const SlmBeam& beam, std::uint32_t word, Workspace& wor
   const std::size_t stacks = beam.hypotheses.empty() ? 0 : beam.hypotheses.back().moves + 1;
   if (work.stacks.size() < stacks + 1) work.stacks.resize(stacks + 1);
   for (std::size_t i = 0; i < beam.hypotheses.size(); ++i) {
+    poll_interrupt();
     const SlmHypothesis& hypothesis = beam.hypotheses[i];
     const double prob = work.frontier_probs[work.context_of[i]];
     if (!(prob > 0)) continue;
@@ -169,6 +172,7 @@ void SlmSearch::construct(SlmBeam& beam, Workspace& work, bool keep) const {
     for (const Candidate& each : next) bound = std::max(bound, each.score - options_.threshold);
     const std::size_t first = beam.hypotheses.size();
     for (const Candidate& each : stack) {
+      poll_interrupt();
       const auto top = static_cast<std::uint32_t>(beam.heads.size());
       beam.heads.push_back(
           {each.below, each.word, each.label, head_hash(beam.heads[each.below].hash, each.word, each.label)});
@@ -229,6 +233,7 @@ double SlmSearch::advance(SlmBeam& beam, std::uint32_t word, TopicShares mixture
 }
 
 void SlmSearch::extend(SlmBeam& beam, std::uint32_t word, double prob, Workspace& work, bool keep) const {
+  poll_interrupt();
   if (shape_.heads > 0) {
     tag_word(beam, word, work);
     construct(beam, work, keep);

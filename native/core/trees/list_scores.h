@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/starts.h"
 #include "base/thread_pool.h"
 #include "trees/shared_trees.h"
@@ -46,6 +47,7 @@ ListScores score_lists(const Model& model, const TreeRecipe& recipe, const Packe
       scorer.begin();
       known.clear();
       for (std::uint64_t tree = starts[list]; tree < starts[list + 1]; ++tree) {
+        poll_interrupt();
         const std::uint32_t form = shared.add(tree, scorer);
         if (form >= known.size()) known.resize(form + 1, std::numeric_limits<double>::quiet_NaN());
         if (std::isnan(known[form])) known[form] = scorer.total(form);

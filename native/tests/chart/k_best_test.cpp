@@ -1,5 +1,6 @@
 #include "chart/k_best.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import ModelPath, at_once
+from treelm.cli.model_options import LengthOptions, ModelPath, at_once
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -41,6 +41,7 @@ def classify(
     ] = None,
     explain: NewFile | None = None,
     json: Annotated[AsJson, Parameter(help="Write one JSON object per line.")] = False,
+    length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -54,7 +55,7 @@ def classify(
         explain: SVG file to write: the trees behind the first 50 decisions, each production with
             its weight in colour. For latent SVMs and classifiers by rules.
     """
-    loaded = as_classifier(load(model), parser)
+    loaded = length.apply(as_classifier(load(model), parser))
     if isinstance(loaded, Classifier) and not loaded.calibration.is_calibrated:
         common.note(
             f"{model}: the model could not be calibrated; its probabilities are all 0.5. Only "
@@ -63,10 +64,14 @@ def classify(
     shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:
-        for _, lines in text.first_lines(files or ["-"]):
+        for file, lines in text.first_lines(files or ["-"]):
             kept = _keeping(lines, shown) if explain is not None else lines
             decisions = classify_lines(
-                loaded, kept, batch=1 if flush else 1024, threads=text.thread_count
+                loaded,
+                kept,
+                batch=1 if flush else 1024,
+                threads=text.thread_count,
+                source=file,
             )
             for decision in decisions:
                 out.write(_line(decision, as_json=json).encode())

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from treelm.cli.model_options import LengthOptions
 from treelm.cli.options import AsJson, CommonOptions, InputFile, InputFiles, MeasureOptions, Rounds
 from treelm.cli.ranges import FINITE
 from treelm.cli.terminal import write_record
@@ -25,6 +26,7 @@ def compare(
     thresholds: Annotated[list[float] | None, FINITE] = None,
     rounds: Rounds = ROUNDS,
     json: AsJson = False,
+    length: LengthOptions = LengthOptions(),
     measuring: MeasureOptions = MeasureOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -51,6 +53,7 @@ def compare(
             thresholds=None if thresholds is None else (thresholds[0], thresholds[1]),
             allow_overlap=measuring.allow_overlap,
             threads=measuring.thread_count,
+            max_words=length.max_words,
         ),
     )
     write_record(found.to_record(), as_json=json)

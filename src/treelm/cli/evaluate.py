@@ -8,7 +8,13 @@ from cyclopts import Parameter
 
 from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
-from treelm.cli.model_options import ModelPath, OptionalModelPath, ScoringOptions, SearchOptions
+from treelm.cli.model_options import (
+    LengthOptions,
+    ModelPath,
+    OptionalModelPath,
+    ScoringOptions,
+    SearchOptions,
+)
 from treelm.cli.options import (
     SHOWN_PROBLEMS,
     AsJson,
@@ -29,6 +35,7 @@ from treelm.cli.oracle_scores import oracle
 from treelm.cli.parse_scores import write_evalb, write_parse_accuracy
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.lengths import lines_of_sentences
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
 from treelm.tasks.evaluate.classify_texts import (
@@ -164,6 +171,7 @@ def perplexity(
     json: AsJson = False,
     search: SearchOptions = SearchOptions(),
     scoring: ScoringOptions = ScoringOptions(),
+    length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -182,16 +190,17 @@ def perplexity(
         allow_overlap: Continue even if the model was trained on a file it is measured on.
     """
     corpus = TextCorpus(tuple(files or ["-"]))
-    loaded = search.apply(scoring.model(model))
+    loaded = length.apply(search.apply(scoring.model(model)))
     if not allow_overlap:
         check_files_not_trained_on(loaded, corpus.paths)
-    found = loaded.perplexity(
-        corpus if text.limit is None else text.first(corpus),
-        oov_mode=oov_mode,
-        strict_docs=strict_docs,
-        allow_overlap=allow_overlap,
-        threads=text.thread_count,
-    )
+    with lines_of_sentences(corpus):
+        found = loaded.perplexity(
+            corpus if text.limit is None else text.first(corpus),
+            oov_mode=oov_mode,
+            strict_docs=strict_docs,
+            allow_overlap=allow_overlap,
+            threads=text.thread_count,
+        )
     if found.without_parse:
         advice = "" if scoring.floor else " Use --floor 0.001 to give them a probability."
         common.note(f"{found.without_parse} sentences have no parse.{advice}")
@@ -214,6 +223,7 @@ def pairs(
     output: Annotated[OptionalOutputFile, Parameter(help=_PAIR_OUTCOMES)] = None,
     json: AsJson = False,
     scoring: ScoringOptions = ScoringOptions(),
+    length: LengthOptions = LengthOptions(),
     measuring: MeasureOptions = MeasureOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -242,7 +252,7 @@ def pairs(
             good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
         )
     else:
-        loaded = scoring.model(model)
+        loaded = length.apply(scoring.model(model))
         found = evaluate_pairs(
             loaded,
             read_pair_files(*(files or ()), tokenizing=tokenize)
@@ -290,6 +300,7 @@ def classification(
     output: Annotated[OptionalOutputFile, Parameter(help=_SENTENCE_OUTCOMES)] = None,
     json: AsJson = False,
     scoring: ScoringOptions = ScoringOptions(),
+    length: LengthOptions = LengthOptions(),
     measuring: MeasureOptions = MeasureOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -316,7 +327,7 @@ def classification(
             good, bad, tuning=tuning, score=choice, paired=paired, seed=measuring.seed
         )
     else:
-        loaded = scoring.model(model)
+        loaded = length.apply(scoring.model(model))
         found = evaluate_classification(
             loaded,
             *_texts(good, bad, paired=paired),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import ModelPath, SearchOptions
+from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions
 from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, ThreadOptions
 from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
@@ -36,6 +36,7 @@ def reading_times(
     table: NewFile | None = None,
     json: AsJson = False,
     search: SearchOptions = SearchOptions(),
+    length: LengthOptions = LengthOptions(),
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -58,8 +59,8 @@ def reading_times(
     """
     del common
     count = threads.thread_count
-    own = as_incremental(search.apply(load(model)))
-    other = as_incremental(load(baseline))
+    own = as_incremental(length.apply(search.apply(load(model))))
+    other = as_incremental(length.apply(load(baseline)))
     sentences = list(read_zoned_trees(trees))
     columns = {
         "frequency": unigram_surprisal(other, sentences),

@@ -72,6 +72,22 @@ class SearchOptions:
         return model.with_search(**self.given) if self.given else model
 
 
+@Parameter(name="*", group=Group("Length options", sort_key=55))
+@dataclass(frozen=True, kw_only=True)
+class LengthOptions:
+    """The longest sentence that is read."""
+
+    max_words: Annotated[
+        int | None, at_least(1), Parameter(show_default="depends on the system")
+    ] = None
+    """Longest sentence that is read as a whole. Where time or memory grow faster than the words,
+    longer ones are refused at once (`treelm parse` has --long)."""
+
+    def apply(self, model: LanguageModel) -> LanguageModel:
+        """Return the model with the limit asked for."""
+        return model if self.max_words is None else model.with_max_words(self.max_words)
+
+
 def at_once(output: str, *, line_buffered: bool) -> bool:
     """Return whether every record is wanted as soon as it is there."""
     return line_buffered or (output == "-" and is_terminal(sys.stdout))

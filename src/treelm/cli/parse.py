@@ -9,16 +9,22 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import NumberOfTrees, OptionalModelPath, SearchOptions, at_once
+from treelm.cli.model_options import (
+    LengthOptions,
+    NumberOfTrees,
+    OptionalModelPath,
+    SearchOptions,
+    at_once,
+)
 from treelm.cli.options import CommonOptions, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import text_of
-from treelm.grammar.parser_options import SCORES_OF_TREES, Pruning
+from treelm.grammar.parser_options import SCORES_OF_TREES, Long, ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.registry import load
-from treelm.tasks.parse import ParsedBatch, parse_batches, parser_options
+from treelm.tasks.parse import LongSentences, ParsedBatch, parse_batches, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
 
 #: How the name of a file of parses ends.
@@ -30,6 +36,7 @@ _LISTS_AT_ONCE = 256
 _REASONS = {
     ParseStatus.FAILED: "no tree was found; a flat one was written.",
     ParseStatus.TOO_LONG: "the sentence is too long to be parsed; a flat tree was written.",
+    ParseStatus.SPLIT: "the sentence is too long to be parsed; trees of its pieces were joined.",
 }
 
 
@@ -81,10 +88,12 @@ def parse(
     ] = None,
     k: NumberOfTrees = 1,
     pruning: PruningOptions = PruningOptions(),
+    long: Long = "split",
     output: OutputFile = "-",
     line_buffered: LineBuffered = False,
     forest: ForestOptions = ForestOptions(),
     search: SearchOptions = SearchOptions(),
+    length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -94,7 +103,8 @@ def parse(
     and a warning with its line. With -k, each sentence gives a block: lines of a score, a tab and a
     tree, the best first, all different; a blank line ends the block. The score is what the grammar
     maximizes (--decoding when it was trained), which standard error names, not the probability of
-    the tree; `treelm score --trees` gives that.
+    the tree; `treelm score --trees` gives that. A flat tree has the score -inf, and one that was
+    joined from pieces has none: nan.
 
     With `-o FILE.forest`, trees and scores go into a compressed file, a batch of sentences at a
     time. If the program is interrupted, the same command resumes where it stopped. `--from
@@ -102,12 +112,16 @@ def parse(
 
     Args:
         k: Number of trees for each sentence; with more than one, scores are written too.
+        long: Sentences of more words than --max-words, 200 for grammars: split parses pieces, cut
+            at punctuation, and joins their trees under one root; flat writes flat trees; refuse is
+            an error. Standard error says how many there were. With --forests, split is flat.
     """
     chosen = pruning.pruning
     forest.check(output)
     is_forest = output.endswith(FOREST)
     if forest.parsed is not None:
-        if model is not None or files or is_forest or chosen != "default" or search.given:
+        how_to_parse = chosen != "default" or search.given or long != "split" or length.max_words
+        if model is not None or files or is_forest or how_to_parse:
             raise UsageError(
                 "--from cannot be combined with a model, text, or -o FILE.forest: it writes a file "
                 "of parses as text."
@@ -116,8 +130,8 @@ def parse(
         return
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
-    loaded = search.apply(load(model))
-    options = parser_options(loaded, chosen)
+    loaded = length.apply(search.apply(load(model)))
+    options = parser_options(loaded, chosen, long=long, max_words=length.max_words)
     sources = text.first_lines(files or ["-"])
     if is_forest:
         done = parse_into_file(
@@ -133,10 +147,12 @@ def parse(
             progress=common.progress,
         )
         _note_done(done, source_name(output), common)
+        _note_long(done.long, options, common)
         return
     if k > 1:
         common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
+    counted = LongSentences()
     with write_atomically(output) as out:
         for file, lines in sources:
             for batch in parse_batches(
@@ -148,10 +164,11 @@ def parse(
                 line_buffered=flush,
                 source=file,
             ):
-                _note_fallbacks(batch, file, common)
+                _note_fallbacks(batch, file, counted, common)
                 out.write(text_of(batch.k_best, scores=k > 1))
                 if flush:
                     out.flush()
+    _note_long(counted, options, common)
 
 
 def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
@@ -162,10 +179,21 @@ def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
     common.note(f"{name}: parses of {done.sentences} sentences.")
 
 
-def _note_fallbacks(batch: ParsedBatch, file: str, common: CommonOptions) -> None:
+def _note_fallbacks(
+    batch: ParsedBatch, file: str, counted: LongSentences, common: CommonOptions
+) -> None:
     for line, status in batch.statuses:
-        if status in _REASONS:
+        counted.count(status)
+        if status == ParseStatus.FAILED or (common.verbose and status in _REASONS):
             common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+
+
+def _note_long(counted: LongSentences, options: ParserOptions, common: CommonOptions) -> None:
+    for count, what in ((counted.split, "split"), (counted.flat, "given flat trees")):
+        if count:
+            sentences = "sentence" if count == 1 else "sentences"
+            were = "was" if count == 1 else "were"
+            common.note(f"{count} {sentences} of over {options.max_words} words {were} {what}.")
 
 
 def _write_parsed(

@@ -9,7 +9,13 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import ModelPath, ScoringOptions, SearchOptions, at_once
+from treelm.cli.model_options import (
+    LengthOptions,
+    ModelPath,
+    ScoringOptions,
+    SearchOptions,
+    at_once,
+)
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import ScoreTable, write_score_table
@@ -89,6 +95,7 @@ def score(
     instead: ScoredTrees = ScoredTrees(),
     scoring: ScoringOptions = ScoringOptions(),
     search: SearchOptions = SearchOptions(),
+    length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -106,14 +113,14 @@ def score(
                 "give one of files of text, --trees and --k-best; --no-bos, --no-eos, --slr and "
                 "--format are for sentences."
             )
-        if scoring != ScoringOptions(k=scoring.k) or search.given:
+        if scoring != ScoringOptions(k=scoring.k) or search.given or length != LengthOptions():
             raise UsageError(
-                "--parser, --pruning, --floor, --beam-width and --beam-ratio are for sentences, "
-                "not for trees."
+                "--parser, --pruning, --floor, --beam-width, --beam-ratio and --max-words are for "
+                "sentences, not for trees."
             )
         _write_tree_scores(load(model), instead, output, scoring.k, text, flush=flush)
         return
-    loaded = search.apply(scoring.model(model))
+    loaded = length.apply(search.apply(scoring.model(model)))
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
     elif not loaded.info.normalized:

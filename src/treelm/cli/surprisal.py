@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import ModelPath, SearchOptions, at_once
+from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions, at_once
 from treelm.cli.options import (
     CommonOptions,
     File,
@@ -21,6 +21,7 @@ from treelm.cli.options import (
 from treelm.cli.ranges import at_least
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
+from treelm.corpus.lengths import lines_of_sentences
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
@@ -88,6 +89,7 @@ def surprisal(
     stimuli: StimuliOptions = StimuliOptions(),
     pictures: PictureOptions = PictureOptions(),
     search: SearchOptions = SearchOptions(),
+    length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -102,7 +104,7 @@ def surprisal(
         format: How the table is written; tsv is never quoted.
     """
     del common
-    loaded = search.apply(load(model))
+    loaded = length.apply(search.apply(load(model)))
     chosen = chosen_measures(loaded, measures or ())
     if stimuli.stimuli is not None:
         if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
@@ -123,16 +125,17 @@ def surprisal(
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
+    corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,
-        text.first(TextCorpus(tuple(files or ["-"])).with_documents()),
+        text.first(corpus.with_documents()),
         eos=eos,
         measures=chosen,
         threads=text.thread_count,
         line_buffered=flush,
     )
     drawer = pictures.drawer(loaded)
-    with write_atomically(output) as out:
+    with lines_of_sentences(corpus), write_atomically(output) as out:
         for piece in table_lines(drawer.watch(rows), format, chosen):
             out.write(piece)
             if flush:

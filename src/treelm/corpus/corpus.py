@@ -21,6 +21,7 @@ from treelm.corpus.files import (
     COMPRESSION,
     Content,
     Source,
+    can_be_read_twice,
     lines_of,
     read_blocks,
     read_lines,
@@ -262,6 +263,23 @@ class TextCorpus:
             for last, words in sentences_in_documents(read_lines(path)):
                 yield SentenceInDocument(documents + last, words)
             documents += last + 1
+
+    def place_of(self, sentence: int) -> tuple[str, int] | None:
+        """Return the file and the line of a sentence; None where they cannot be read again.
+
+        Args:
+            sentence: Its number in the corpus, counted from 0.
+        """
+        for path in self.paths:
+            if not can_be_read_twice(path):
+                return None
+            for line, text in enumerate(read_lines(path), 1):
+                if not text.strip(_SPACE):
+                    continue
+                if sentence == 0:
+                    return source_name(path), line
+                sentence -= 1
+        return None
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

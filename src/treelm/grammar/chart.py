@@ -14,6 +14,7 @@ from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.coarse_to_fine import ancestors, expected_subcategories, project
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.long_sentences import joined, parse_with_long
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
@@ -27,8 +28,8 @@ _DECODING = {
     "viterbi": _native.Decoding.VITERBI,
 }
 
-#: Multiplications after which a chart is abandoned: about ten seconds.
-WORK_LIMIT = 20_000_000_000
+#: Multiplications after which a chart is abandoned: about ten seconds; and no such limit.
+WORK_LIMIT, UNLIMITED_WORK = 20_000_000_000, (1 << 64) - 1
 
 
 class ChartParser:
@@ -152,8 +153,24 @@ class ChartParser:
         Args:
             sentences: Each a sequence of words.
             threads: Number of threads.
+
+        Raises:
+            TooLongSentence: ``E_TOO_LONG`` if the options refuse sentences that are too long.
         """
-        longest = self.options.max_words
+
+        def parse(some: Sequence[Sequence[str]]) -> list[ScoredTree | None]:
+            return self._parse(some, threads)
+
+        return parse_with_long(
+            sentences,
+            self.options,
+            parse=parse,
+            parse_pieces=parse,
+            join=lambda _, pieces: joined_trees(pieces),
+            flat=lambda words: self._flat(words, ParseStatus.TOO_LONG),
+        )
+
+    def _parse(self, sentences: Sequence[Sequence[str]], threads: int) -> list[ScoredTree | None]:
         kernel, ids, starts, options = self.kernel_call(sentences)
         with kernel_errors("parsing"):
             status, log_prob, score, symbols, children, node_starts = kernel.parse(
@@ -170,9 +187,9 @@ class ChartParser:
             if not words:
                 parses.append(None)
                 continue
-            found = ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(status[index])
+            found = ParseStatus(status[index])
             if found >= ParseStatus.FAILED:
-                parses.append(ScoredTree(self.flat_tree(words), -np.inf, -np.inf, found))
+                parses.append(self._flat(words, found))
                 continue
             nodes = slice(begins[index], begins[index + 1])
             tree = self._tree(labels[nodes], counts[nodes], words)
@@ -182,12 +199,8 @@ class ChartParser:
     def kernel_call(
         self, sentences: Sequence[Sequence[str]]
     ) -> tuple[_native.ChartParser, npt.NDArray[np.uint32], npt.NDArray[np.uint64], dict[str, Any]]:
-        """Return the kernel, the words as it takes them, and its options.
-
-        Sentences that are too long are passed without words.
-        """
-        longest = self.options.max_words
-        ids, starts = self.encode([() if len(s) > longest else s for s in sentences])
+        """Return the kernel, the words as it takes them, and its options."""
+        ids, starts = self.encode(sentences)
         options = {
             "beam": self.options.thresholds.beam,
             "thresholds": self._thresholds,
@@ -224,33 +237,47 @@ class ChartParser:
                 stack.append(Tree(names[symbol], words[word]))
         return undo_disambiguate_tags(stack[0]) if self._marked else stack[0]
 
+    def _flat(self, words: Sequence[str], status: ParseStatus) -> ScoredTree:
+        return ScoredTree(self.flat_tree(words), -np.inf, -np.inf, status)
+
     def flat_tree(self, words: Sequence[str]) -> Tree:
         """Return the tree used where there is no parse: each word below its most likely tag."""
-        starts = self.grammar.substate_starts
         ids = self.lexicon.vocabulary.encode(words).tolist()
-        leaves = []
-        for word, word_id in zip(words, ids, strict=True):
-            tags = [
-                (-float(scores @ self._counts[starts[tag] : starts[tag + 1]]), tag)
-                for tag, scores in self.lexicon.scores(word_id)
-            ]
-            tag = min(tags)[1] if tags else self.grammar.phrasal
-            leaves.append(Tree(self.grammar.symbols[tag], word))
+        tags = {word_id: self._likely_tag(word_id) for word_id in dict.fromkeys(ids)}
+        leaves = [Tree(tags[word_id], word) for word, word_id in zip(words, ids, strict=True)]
         tree = Tree(self.grammar.symbols[0], leaves)
         return undo_disambiguate_tags(tree) if self._marked else tree
+
+    def _likely_tag(self, word_id: int) -> str:
+        starts = self.grammar.substate_starts
+        tags = [
+            (-float(scores @ self._counts[starts[tag] : starts[tag + 1]]), tag)
+            for tag, scores in self.lexicon.scores(word_id)
+        ]
+        return self.grammar.symbols[min(tags)[1] if tags else self.grammar.phrasal]
 
     # -- probabilities ----------------------------------------------------------------------
 
     def log_probs(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        work_limit: int = WORK_LIMIT,
+        threads: int = 1,
     ) -> npt.NDArray[np.float64]:
         """Return the exact natural log probability of every sentence, over all its trees.
 
-        It is minus infinity without a parse, and NaN where a chart is too large.
+        Args:
+            sentences: Each a sequence of words.
+            work_limit: Multiplications after which a chart is given up.
+            threads: Number of threads.
+
+        Returns:
+            Minus infinity without a parse, and NaN where a chart is too large.
         """
         ids, starts = self.encode(sentences)
         with kernel_errors("scoring sentences"):
-            return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
+            return self.scorer.score(ids, starts, work_limit=work_limit, threads=threads)
 
     def lower_bounds(
         self, sentences: Sequence[Sequence[str]], *, threads: int = 1
@@ -281,6 +308,11 @@ class ChartParser:
         with kernel_errors("scoring prefixes"):
             found = self.prefixes.score(ids, starts, work_limit=WORK_LIMIT, threads=1)
         return found[:-1], float(found[-1])
+
+
+def joined_trees(pieces: Sequence[ScoredTree]) -> ScoredTree:
+    """Return the trees of the pieces of a sentence as one, whose probability nobody knows."""
+    return ScoredTree(joined([piece.tree for piece in pieces]), np.nan, np.nan, ParseStatus.SPLIT)
 
 
 def _rules(grammar: Grammar) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
+from treelm.grammar.long_sentences import joined, parse_with_long
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.transforms.unary_chains import undo_disambiguate_tags
@@ -266,11 +267,27 @@ class KBestParser:
             k: Maximum number of trees per sentence.
             threads: Number of threads.
 
+        Returns:
+            For a sentence that is too long, a list of one tree.
+
         Raises:
             UsageError: if `k` is less than one.
+            TooLongSentence: ``E_TOO_LONG`` if the options refuse sentences that are too long.
         """
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
+        return parse_with_long(
+            sentences,
+            self.parser.options,
+            parse=lambda some: self._parse(some, k, threads),
+            parse_pieces=lambda some: self._parse(some, 1, threads),
+            join=self._joined,
+            flat=lambda words: self.stand_in(words, ParseStatus.TOO_LONG),
+        )
+
+    def _parse(
+        self, sentences: Sequence[Sequence[str]], k: int, threads: int
+    ) -> list[KBest | None]:
         kernel, ids, starts, options = self.parser.kernel_call(sentences)
         with kernel_errors("parsing"):
             status, log_prob, arrays = _native.parse_k_best(
@@ -285,39 +302,39 @@ class KBestParser:
                 threads=threads,
                 **options,
             )
-        found = split_k_best(
-            sentences, self.labels, arrays, log_prob, self.statuses(sentences, status)
-        )
+        statuses = [ParseStatus(own) for own in status.tolist()]
+        found = split_k_best(sentences, self.labels, arrays, log_prob, statuses)
         for index, words in enumerate(sentences):
             own = found[index]
             if own is not None and own.is_fallback:
                 found[index] = self.stand_in(words, own.status)
         return found
 
-    def statuses(
-        self, sentences: Sequence[Sequence[str]], status: npt.NDArray[np.uint8]
-    ) -> list[ParseStatus]:
-        """Return how each sentence was parsed, given the kernel's codes."""
-        longest = self.parser.options.max_words
-        return [
-            ParseStatus.TOO_LONG if len(words) > longest else ParseStatus(own)
-            for words, own in zip(sentences, status.tolist(), strict=True)
-        ]
-
     def stand_in(self, words: Sequence[str], status: ParseStatus) -> KBest:
         """Return the list of one flat tree."""
         tree = self._restore(self.parser.flat_tree(words))
-        packed = PackedTrees.from_trees([tree])
-        return KBest(
-            tuple(words),
-            tuple(map(str, packed.labels)),
-            np.array([-np.inf]),
-            packed.tree_start.astype(np.uint64),
-            packed.node_label,
-            packed.node_size,
-            -np.inf,
-            status,
-        )
+        return _single(words, tree, -np.inf, status)
+
+    @staticmethod
+    def _joined(words: Sequence[str], pieces: Sequence[KBest]) -> KBest:
+        """Return the list of one tree, which joins the best ones of the pieces of a sentence."""
+        tree = joined([piece[0].tree for piece in pieces])
+        return _single(words, tree, np.nan, ParseStatus.SPLIT)
+
+
+def _single(words: Sequence[str], tree: Tree, value: float, status: ParseStatus) -> KBest:
+    """Return the list of one tree, with one value as its score and log probability."""
+    packed = PackedTrees.from_trees([tree])
+    return KBest(
+        tuple(words),
+        tuple(map(str, packed.labels)),
+        np.array([value]),
+        packed.tree_start.astype(np.uint64),
+        packed.node_label,
+        packed.node_size,
+        value,
+        status,
+    )
 
 
 def text_of(

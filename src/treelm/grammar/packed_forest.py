@@ -19,6 +19,7 @@ from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.k_best import KBest, KBestParser, split_k_best
+from treelm.grammar.long_sentences import without_long
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.kernel_errors import kernel_errors
 
@@ -129,18 +130,26 @@ def parse_forests(
         least: Rules expected less often than this are left out too.
         threads: Number of threads.
 
+    Returns:
+        Without nodes where no tree was found, and for a sentence that is too long: pieces of it
+        have no forest together.
+
     Raises:
         UsageError: for Viterbi decoding, which has no expected numbers.
+        TooLongSentence: ``E_TOO_LONG`` if the options refuse sentences that are too long.
     """
     if parser.parser.options.decoding == "viterbi":
         raise UsageError("a forest contains expected numbers of rules; choose a max-rule decoding.")
-    kernel, ids, starts, options = parser.parser.kernel_call(sentences)
+    long, short = without_long(sentences, parser.parser.options)
+    kernel, ids, starts, options = parser.parser.kernel_call(short)
     with kernel_errors("parsing"):
         status, log_prob, arrays = _native.parse_forests(
             kernel, ids, starts, least=least, threads=threads, **options
         )
-    symbols = ForestSymbols.of(parser)
-    return split_forests(sentences, symbols, arrays, log_prob, parser.statuses(sentences, status))
+    statuses = [ParseStatus(own) for own in status.tolist()]
+    for place in long:
+        statuses[place] = ParseStatus.TOO_LONG
+    return split_forests(sentences, ForestSymbols.of(parser), arrays, log_prob, statuses)
 
 
 def split_forests(

@@ -12,6 +12,8 @@ from treelm.transforms.transform import check_choice
 
 Pruning = Literal["fast", "default", "accurate", "none"]
 Decoding = Literal["max_rule_product", "max_rule_sum", "variational", "viterbi"]
+#: What becomes of sentences that are too long to be parsed as a whole.
+Long = Literal["split", "flat", "refuse"]
 
 #: What the scores of trees are, by what was maximized.
 SCORES_OF_TREES: dict[Decoding, str] = {
@@ -48,7 +50,9 @@ class ParserOptions:
             levels than thresholds, the last applies to the rest.
         decoding: What the best tree maximizes.
         max_unary: Longest chain of unary rules in a tree, the one below ROOT not counted.
-        max_words: Longer sentences are not parsed.
+        max_words: Longest sentence that is parsed as a whole.
+        long: What becomes of longer ones: split parses pieces, cut at punctuation, and joins their
+            trees under one root; flat gives flat trees; refuse raises ``E_TOO_LONG``.
         levels: Split-merge cycles whose grammars prune; None for every other one, which costs less
             than all of them and loses nothing. The coarsest and the finest are always used.
         k_max_pops: Maximum number of steps to find a k-best list; None for 20 times the trees
@@ -59,6 +63,7 @@ class ParserOptions:
     decoding: Decoding = "max_rule_product"
     max_unary: int = 4
     max_words: int = 200
+    long: Long = "split"
     levels: tuple[int, ...] | None = None
     k_max_pops: int | None = None
 
@@ -70,6 +75,9 @@ class ParserOptions:
                 "pruning thresholds need a beam and at least one level, all of them numbers."
             )
         check_choice("decoding", self.decoding, get_args(Decoding))
+        check_choice("long", self.long, get_args(Long))
+        if self.max_words < 1:
+            raise UsageError(f"max_words is {self.max_words}; it must be 1 or more.")
         if self.max_unary < 0:
             raise UsageError(f"max_unary is {self.max_unary}; it must be 0 or more.")
         if self.k_max_pops is not None and self.k_max_pops < 1:

@@ -85,6 +85,7 @@ def word_log_probs(
     ids: npt.NDArray[np.uint32],
     starts: npt.NDArray[np.uint64],
     *,
+    work_limit: int = WORK_LIMIT,
     threads: int = 1,
 ) -> FloatArray:
     """Return the natural log probability of every word and end of sentences.
@@ -93,6 +94,7 @@ def word_log_probs(
         kernel: The kernel that scores prefixes.
         ids: The words of all sentences.
         starts: Where each sentence begins, and the total.
+        work_limit: Multiplications after which the chart of a sentence is given up.
         threads: Number of threads.
 
     Returns:
@@ -102,7 +104,7 @@ def word_log_probs(
         log_probs = kernel.score(
             np.ascontiguousarray(ids),
             starts.astype(np.uint64),
-            work_limit=WORK_LIMIT,
+            work_limit=work_limit,
             threads=threads,
         )
     return _steps(log_probs, starts)

@@ -22,6 +22,8 @@ class ParseStatus(IntEnum):
     """No parse: the tree is a flat one with the most probable tags."""
     TOO_LONG = 4
     """Not parsed because the sentence is too long; the tree is a flat one."""
+    SPLIT = 5
+    """Parsed in pieces because the sentence is too long; the tree joins theirs under one root."""
 
 
 class ScoredTree(NamedTuple):
@@ -29,10 +31,11 @@ class ScoredTree(NamedTuple):
 
     tree: Tree
     score: float
-    """Natural logarithm of what the decoding maximizes (for max_rule_sum the sum itself)."""
+    """Natural logarithm of what the decoding maximizes (for max_rule_sum the sum itself); minus
+    infinity for a flat tree, NaN for one that joins pieces: it has none."""
     sentence_log_prob: float
     """Natural log probability of the words over all trees of the last chart, so the same for all
-    trees of a sentence; a lower bound if it was pruned."""
+    trees of a sentence; a lower bound if it was pruned, NaN if only pieces were parsed."""
     status: ParseStatus = ParseStatus.PARSED
     tree_log_prob: float = math.nan
     """Natural log probability of this tree with its words, summed over subcategories; minus

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
+from treelm.corpus.lengths import TooLongSentence
 from treelm.models.interface.abilities import ExplainsDecisions, ask_for
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Decision
+from treelm.models.interface.sentence_batches import worked_batches
 from treelm.models.open_parser import open_parser
 from treelm.trees.tree import Tree
 from treelm.view.svg import stack_svg
@@ -58,7 +58,12 @@ def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> 
 
 
 def classify_lines(
-    model: LanguageModel, lines: Iterable[str], *, batch: int = 1024, threads: int = 1
+    model: LanguageModel,
+    lines: Iterable[str],
+    *,
+    batch: int = 1024,
+    threads: int = 1,
+    source: Source = "-",
 ) -> Iterator[Decision | None]:
     """Yield what a classifier says about each line, None for one without words.
 
@@ -67,13 +72,24 @@ def classify_lines(
         lines: Tokenized sentences.
         batch: Number of sentences classified together.
         threads: Number of threads.
+        source: Where the lines come from, for messages.
 
     Raises:
         UnsupportedTask: if the model is not a classifier.
+        CorpusFormatError: with the line, for a sentence that it does not take.
     """
     model.require(Task.CLASSIFY)
-    rest = iter(lines)
-    while block := [split_words(line) for line in islice(rest, batch)]:
-        decisions = model.classify_many([words for words in block if words], threads=threads)
-        for words in block:
-            yield next(decisions) if words else None
+
+    def work(block: Sequence[tuple[str, ...]]) -> list[Decision | None]:
+        places = [place for place, words in enumerate(block) if words]
+        try:
+            found = list(model.classify_many([block[place] for place in places], threads=threads))
+        except TooLongSentence as error:
+            raise error.after(places[error.place] - error.place) from error
+        decisions: list[Decision | None] = [None] * len(block)
+        for place, decision in zip(places, found, strict=True):
+            decisions[place] = decision
+        return decisions
+
+    for _, _, decisions in worked_batches(model.vocabulary, lines, batch, work, source, 1):
+        yield from decisions

@@ -53,6 +53,7 @@ class CompareOptions:
         thresholds: Smallest score of a good sentence, for A and for B.
         allow_overlap: Continue if a model was trained on the text.
         threads: Number of threads.
+        max_words: Longest sentence that models score; None for their own limits.
     """
 
     seed: int
@@ -61,6 +62,7 @@ class CompareOptions:
     thresholds: tuple[float, float] | None = None
     allow_overlap: bool = False
     threads: int = 1
+    max_words: int | None = None
 
 
 def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptions) -> Comparison:
@@ -79,7 +81,11 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     """
     are_models = [Path(source).is_dir() for source in (a, b)]
     if all(are_models):
-        return _compare_models(load(a), load(b), files, options)
+        first, second = load(a), load(b)
+        if options.max_words is not None:
+            first = first.with_max_words(options.max_words)
+            second = second.with_max_words(options.max_words)
+        return _compare_models(first, second, files, options)
     if any(are_models):
         raise UsageError("compare two model folders or two score files, not one of each.")
     return _compare_files(a, b, files, options)

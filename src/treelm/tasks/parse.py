@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from treelm.corpus.files import Source
 from treelm.grammar.k_best import KBest
 from treelm.grammar.packed_forest import PackedForest
-from treelm.grammar.parser_options import ParserOptions, Pruning
+from treelm.grammar.parser_options import Long, ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, ask_for
 from treelm.models.interface.model import LanguageModel, Task
@@ -38,9 +38,35 @@ class ParsedBatch(NamedTuple):
                 yield number, found.status if isinstance(found, KBest) else found[0].status
 
 
-def parser_options(model: LanguageModel, pruning: Pruning) -> ParserOptions:
-    """Return how a model parses, with another pruning than its own."""
-    return replace(model.parser_options, pruning=pruning)
+def parser_options(
+    model: LanguageModel, pruning: Pruning, *, long: Long = "split", max_words: int | None = None
+) -> ParserOptions:
+    """Return how a model parses, with another pruning than its own.
+
+    Args:
+        model: The model.
+        pruning: How much is dropped.
+        long: What becomes of sentences that are too long.
+        max_words: Longest sentence that is parsed as a whole; None for the model's own limit.
+    """
+    own = model.parser_options
+    most = own.max_words if max_words is None else max_words
+    return replace(own, pruning=pruning, long=long, max_words=most)
+
+
+@dataclass(slots=True)
+class LongSentences:
+    """How many sentences were too long, and what was done about it; filled while batches go by."""
+
+    split: int = 0
+    """Those parsed in pieces."""
+    flat: int = 0
+    """Those with flat trees."""
+
+    def count(self, status: ParseStatus) -> None:
+        """Count a sentence."""
+        self.split += status == ParseStatus.SPLIT
+        self.flat += status == ParseStatus.TOO_LONG
 
 
 def parse_batches(

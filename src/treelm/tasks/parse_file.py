@@ -22,7 +22,7 @@ from treelm.models.interface.abilities import GivesForests, ask_for
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import ModelFolder, open_folder
-from treelm.tasks.parse import forest_batches, parse_batches
+from treelm.tasks.parse import LongSentences, forest_batches, parse_batches
 
 
 class FileParsed(NamedTuple):
@@ -33,7 +33,9 @@ class FileParsed(NamedTuple):
     sentences: int
     """Number of sentences it has now."""
     fallbacks: int
-    """Number of new ones that got a flat tree, for lack of a parse or because of their length."""
+    """Number of new ones that got a flat tree for lack of a parse."""
+    long: LongSentences
+    """What became of new ones that are too long to be parsed as a whole."""
 
 
 class _How(TypedDict):
@@ -118,7 +120,7 @@ def parse_into_file(
     content: Literal["trees", "forests"] = "forests" if forests else "trees"
     header = ForestHeader(content=content, k=k, parser=fingerprint, options=chosen)
     texts = [(source, _Counted(lines)) for source, lines in sources]
-    fallbacks = 0
+    fallbacks, long = 0, LongSentences()
     with (
         open_forest(path, header, restart=restart) as writer,
         progress.step("parsing", unit="sentences") as step,
@@ -136,12 +138,17 @@ def parse_into_file(
             if forests:
                 for sentences, found in forest_batches(model, lines, **how):
                     writer.add_forests(sentences, found)
-                    fallbacks += sum(own is not None and not len(own.node_symbol) for own in found)
+                    for own in found:
+                        if own is not None and not len(own.node_symbol):
+                            fallbacks += own.status != ParseStatus.TOO_LONG
+                            long.count(own.status)
                     step.advance(len(sentences))
                 continue
             for batch in parse_batches(model, lines, k, **how):
                 writer.add(batch.sentences, batch.k_best)
-                fallbacks += sum(status >= ParseStatus.FAILED for _, status in batch.statuses)
+                for _, status in batch.statuses:
+                    fallbacks += status == ParseStatus.FAILED
+                    long.count(status)
                 step.advance(len(batch.sentences))
         writer.finish()
-        return FileParsed(before, writer.sentences, fallbacks)
+        return FileParsed(before, writer.sentences, fallbacks, long)

@@ -8,9 +8,9 @@ from itertools import islice
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
+from treelm.corpus.lengths import TooLongSentence
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.scoring_views import TooLongSentence
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
 
@@ -72,14 +72,7 @@ def score_lines(
                 raise _with_line(error, model, batch, done, source) from error
             except TooLongSentence as error:
                 numbers = [number for number, words in enumerate(batch, done + 1) if words]
-                name = source_name(source)
-                raise CorpusFormatError(
-                    f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too "
-                    "long for an exact score by the grammar. Split it, or score with --pruning.",
-                    code=error.code,
-                    path=name,
-                    line=numbers[error.place],
-                ) from error
+                raise error.in_line(source_name(source), numbers[error.place]) from error
             step.advance(len(sentences))
             for words in batch:
                 yield next(scores) if words else None

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.lengths import check_starts
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, UsageError
+from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
@@ -41,9 +42,6 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import distribution
 
-#: Words of the longest sentence that is scored with parses: seconds, and beyond any text.
-LONGEST_SENTENCE = 1000
-
 
 class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     """Predicts each word from the words before, the heads of partial parses, and topics.
@@ -62,6 +60,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     )
     config_class: ClassVar[type[Config]] = CompositeConfig
     search_options: tuple[str, ...] = SEARCH
+    usual_max_words: ClassVar[int | None] = 1000
 
     def __init__(
         self,
@@ -104,6 +103,14 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         return self._changed(parts=CompositeParts(shape, self.parts.models))
 
     # -- properties -------------------------------------------------------------------------
+
+    @property
+    def max_words(self) -> int | None:
+        """Most words of a sentence that it scores; without heads there are no parses, and no limit.
+
+        With heads the time grows faster than the square of the words.
+        """
+        return super().max_words if self._config.heads else None
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -248,9 +255,9 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the log probability of every word and end of sentences that are ids already.
 
         Raises:
-            EstimationError: ``E_TOO_LONG`` for a sentence that the search would take minutes for.
+            TooLongSentence: ``E_TOO_LONG`` for a sentence of more words than `max_words`.
         """
-        self._check_lengths(ids, starts)
+        check_starts(starts, self.max_words, self.system)
         if self._config.topics:
             alone = np.arange(len(starts), dtype=np.uint64)
             return self._score_topics(ids, starts, alone, threads)
@@ -263,18 +270,8 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the log probability of every word and end of a text in documents."""
         if not self._config.topics:
             return self.score_ids(text.ids, text.starts, threads=threads)
-        self._check_lengths(text.ids, text.starts)
+        check_starts(text.starts, self.max_words, self.system)
         return self._score_topics(text.ids, text.starts, text.document_starts, threads)
-
-    def _check_lengths(self, ids: Ids, starts: Places) -> None:
-        """Refuse sentences that no text has: the time grows faster than the square of words."""
-        longest = int(np.diff(starts.astype(np.int64), append=len(ids)).max(initial=0))
-        if self._config.heads and longest > LONGEST_SENTENCE:
-            raise EstimationError(
-                f"a sentence of {longest} words is too long for a search over parses; at most "
-                f"{LONGEST_SENTENCE} are scored. Split it, or use a model without heads.",
-                code="E_TOO_LONG",
-            )
 
     def _score_topics(
         self, ids: Ids, starts: Places, documents: Places, threads: int

@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.encoder import Ids, Places, encode_sentences
+from treelm.corpus.lengths import check_starts
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import UnsupportedTask, UsageError
+from treelm.grammar.chart import joined_trees
+from treelm.grammar.long_sentences import parse_with_long
 from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ScoredTree
+from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
 from treelm.models.hhmm.state import (
@@ -25,7 +28,7 @@ from treelm.models.hhmm.state import (
     state_from_payload,
 )
 from treelm.models.hhmm.tables import HhmmTables
-from treelm.models.hhmm.viterbi import parse_sentences
+from treelm.models.hhmm.viterbi import LONGEST_PARSE, flat_parse, parse_sentences
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import ModelInfo, Task
@@ -77,6 +80,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
     config_class: ClassVar[type[Config]] = HhmmConfig
     most_trees: int | None = 1
     search_options: tuple[str, ...] = SEARCH
+    usual_max_words: ClassVar[int | None] = 10_000
 
     def __init__(
         self,
@@ -293,6 +297,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
         text = encode_sentences(map(words_of, sentences), self._vocabulary)
+        check_starts(text.starts, self.max_words, self.system)
         log_probs: list[float] = []
         for sentence in sentences:
             state: State = self.initial()
@@ -317,6 +322,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
     def _scored(
         self, ids: Ids, starts: Places, *, measured: bool, threads: int
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        check_starts(starts, self.max_words, self.system)
         with kernel_errors("scoring sentences"):
             log_probs, table, restarts = self._search.score(
                 ids, starts, measured=measured, threads=threads
@@ -363,9 +369,33 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
-        """Return the best tree of every sentence, None for one without words; no option counts."""
-        del options
-        return parse_sentences(self, self._search, sentences, threads=threads)
+        """Return the best tree of every sentence, None for one without words.
+
+        Args:
+            sentences: Each a sequence of words.
+            options: Only `max_words` and `long` matter; None for the model's own.
+            threads: Kernel threads; results do not depend on it.
+
+        Raises:
+            TooLongSentence: ``E_TOO_LONG`` if the options refuse sentences that are too long.
+        """
+
+        def parse(some: Sequence[Sequence[str]]) -> list[ScoredTree | None]:
+            return parse_sentences(self, self._search, some, threads=threads)
+
+        return parse_with_long(
+            sentences,
+            options or self.parser_options,
+            parse=parse,
+            parse_pieces=parse,
+            join=lambda _, pieces: joined_trees(pieces),
+            flat=lambda words: flat_parse(self, words, ParseStatus.TOO_LONG),
+        )
+
+    @property
+    def parser_options(self) -> ParserOptions:
+        """How it parses unless told otherwise."""
+        return ParserOptions(max_words=LONGEST_PARSE)
 
     # -- counters ---------------------------------------------------------------------------
 

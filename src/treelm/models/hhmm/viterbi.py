@@ -27,6 +27,9 @@ _WITHIN = 1
 
 ROOT = "ROOT"
 
+#: Words of the longest sentence that is parsed as a whole: its stacks must all be kept.
+LONGEST_PARSE = 1000
+
 
 @dataclass(slots=True)
 class _Element:
@@ -75,11 +78,13 @@ def restore(tree: Tree, pipeline: Pipeline) -> Tree:
     return undo_annotate_parents(tree) if "annotate_parents" in names else tree
 
 
-def fallback_tree(words: Sequence[str], tags: Sequence[str], log_prob: float) -> ScoredTree:
-    """Return a flat tree for a sentence that the grammar has no tree for."""
-    leaves = [Tree(tag, word) for tag, word in zip(tags, words, strict=True)]
+def flat_parse(
+    model: HhmmModel, words: Sequence[str], status: ParseStatus, log_prob: float = -math.inf
+) -> ScoredTree:
+    """Return a flat tree for a sentence that has no other."""
+    leaves = [Tree(tag, word) for tag, word in zip(_likely_tags(model, words), words, strict=True)]
     tree = undo_disambiguate_tags(Tree(ROOT, leaves))
-    return ScoredTree(tree, -math.inf, log_prob, ParseStatus.FAILED, -math.inf)
+    return ScoredTree(tree, -math.inf, log_prob, status, -math.inf)
 
 
 def parse_sentences(
@@ -116,7 +121,7 @@ def parse_sentences(
             own = float(log_probs[number])  # a tree has one sequence of stacks
             found.append(ScoredTree(best, own, total, tree_log_prob=own))
         else:
-            found.append(fallback_tree(words, _likely_tags(model, words), total))
+            found.append(flat_parse(model, words, ParseStatus.FAILED, total))
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.lengths import after_sentences
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.model import ModelInfo, Task
@@ -70,9 +71,11 @@ class Classifier(ConfiguredModel[OwnConfig]):
 
     def classify_many(self, sentences: Iterable[Words], *, threads: int = 1) -> Iterator[Decision]:
         """Yield label, margin and probability of each sentence, in order."""
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
-            margins = self.margins(batch, threads=threads)
+            with after_sentences(done):
+                margins = self.margins(batch, threads=threads)
+            done += len(batch)
             chances = self.probabilities(margins).tolist()
             for margin, chance in zip(margins.tolist(), chances, strict=True):
                 yield Decision("good" if margin > 0 else "bad", margin, chance)
@@ -89,9 +92,12 @@ class Classifier(ConfiguredModel[OwnConfig]):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the margins of sentences, in order; one without a margin is marked."""
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := list(islice(rest, _BATCH)):
-            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+            with after_sentences(done):
+                values = self.sentence_log_probs(batch, eos=eos, threads=threads).tolist()
+            done += len(batch)
+            for value in values:
                 yield SentenceScore(value, "margin", eos, fallback=value == -np.inf)
 
     def sentence_log_probs(

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
+from treelm.corpus.lengths import after_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.document_reader import DocumentReader
@@ -239,9 +240,11 @@ class IncrementalModel(LanguageModel):
         if not bos:
             yield from (self.continuation(each, bos=False, eos=eos) for each in sentences)
             return
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := list(islice(rest, BATCH)):
-            scores = self.score_batch(batch, threads=threads)
+            with after_sentences(done):
+                scores = self.score_batch(batch, threads=threads)
+            done += len(batch)
             yield from scores.sentence_scores(batch, self.info.exactness, eos=eos)
 
     def sentence_log_probs(

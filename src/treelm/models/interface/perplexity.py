@@ -10,6 +10,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +20,7 @@ import numpy as np
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
 from treelm.corpus.files import can_be_read_twice, source_name
+from treelm.corpus.lengths import after_sentences, check_lengths, lines_of_sentences
 from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.interface.training_sentences import MOST_LOOKED_AT, warn_of_overlap
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
@@ -110,12 +112,15 @@ def text_perplexity(
     counts = _Sums()
     skip = oov_mode == "skip"
     incremental = model.incremental
-    if incremental is not None:
-        for text in _encoded(sentences, incremental, threads=threads):
-            counts.add_words(incremental, text, skip=skip, threads=threads)
-    else:
-        for batch in _batches(sentences):
-            counts.add_sentences(model, batch, skip=skip, threads=threads)
+    with lines_of_sentences(sentences) if isinstance(sentences, TextCorpus) else nullcontext():
+        if incremental is not None:
+            for text in _encoded(sentences, incremental, threads=threads):
+                with after_sentences(counts.sentences):
+                    counts.add_words(incremental, text, skip=skip, threads=threads)
+        else:
+            for batch in _batches(sentences):
+                with after_sentences(counts.sentences):
+                    counts.add_sentences(model, batch, skip=skip, threads=threads)
     warn_of_overlap(model.training_sentences, first, "the text", level=3)
     if not counts.sentences:
         raise CorpusFormatError(
@@ -266,6 +271,7 @@ class _Sums:
                 code="E_NOT_INCREMENTAL",
             )
         ids = WordIds(model.vocabulary)
+        check_lengths(map(len, batch), model.max_words, model.system)
         self.tokens += sum(map(len, batch))
         self.sentences += len(batch)
         self.oov += sum(int(ids.is_oov[ids.sentence(words)].sum()) for words in batch)

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.lengths import after_sentences, check_lengths
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.config import Config
@@ -31,39 +32,6 @@ if TYPE_CHECKING:
 
 #: Number of sentences scored at once.
 _BATCH = 256
-
-
-class TooLongSentence(EstimationError):
-    """A sentence whose chart would be too large.
-
-    Args:
-        place: Its place among those scored together.
-        words: Number of its words.
-    """
-
-    default_code = "E_TOO_LONG"
-
-    def __init__(self, place: int, words: int) -> None:
-        super().__init__(
-            f"sentence {place + 1} of those scored together, of {words} words, is too long for an "
-            "exact score by this grammar. Split it, score with --pruning, or use an n-gram model."
-        )
-        self.place = place
-        self.words = words
-
-    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
-        return type(self), (self.place, self.words)
-
-
-def check_lengths(values: FloatArray, lengths: Sequence[int]) -> None:
-    """Refuse scores that are NaN because a chart became too large.
-
-    Raises:
-        TooLongSentence: naming the first such sentence.
-    """
-    wrong = np.flatnonzero(np.isnan(values))
-    if len(wrong):
-        raise TooLongSentence(int(wrong[0]), lengths[int(wrong[0])])
 
 
 def whole_scores(
@@ -119,6 +87,17 @@ class ScoringView(LanguageModel):
         return self.model.sentences_at_once
 
     @property
+    def max_words(self) -> int | None:
+        """Most words of a sentence that the model scores."""
+        return self.model.max_words
+
+    def with_max_words(self, max_words: int) -> Self:
+        """Return the same view of the model with another limit."""
+        made = super().with_max_words(max_words)
+        made.model = self.model.with_max_words(max_words)
+        return made
+
+    @property
     def config(self) -> Config:
         """The options the model was trained with."""
         return self.model.config
@@ -164,9 +143,13 @@ class ScoringView(LanguageModel):
             raise UnsupportedTask(
                 "pruned and floored scores are for whole sentences, their end included."
             )
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
-            yield from self._scores(batch, threads)
+            with after_sentences(done):
+                check_lengths(map(len, batch), self.max_words, self.system)
+                scores = list(self._scores(batch, threads))
+            done += len(batch)
+            yield from scores
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterable[SentenceScore]:
         return self.model.score_many(batch, threads=threads)
@@ -199,7 +182,6 @@ class PrunedScores(ScoringView):
         super().__init__(model)
         if pruning == "none" or pruning not in get_args(Pruning):
             raise UsageError(f'there is no pruning "{pruning}"; choose fast, default or accurate.')
-        self._grammar = model
         self._options = ParserOptions(pruning=pruning)
 
     @property
@@ -213,7 +195,8 @@ class PrunedScores(ScoringView):
         return replace(self.model.info, exactness="lower_bound")
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
-        for value in self._grammar.lower_bounds(batch, self._options, threads=threads).tolist():
+        grammar = cast("GrammarModel[Any]", self.model)
+        for value in grammar.lower_bounds(batch, self._options, threads=threads).tolist():
             yield SentenceScore(value, "lower_bound", fallback=value == -math.inf)
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import CorpusFormatError, VocabularyError
 
@@ -41,6 +42,8 @@ def worked_batches(  # noqa: PLR0917 (all of them are needed)
             found = work(batch)
         except VocabularyError as error:
             raise _with_line(error, vocabulary, batch, first_line - 1, source) from error
+        except TooLongSentence as error:
+            raise error.in_line(source_name(source), first_line + error.place) from error
         yield first_line, batch, found
         first_line += len(batch)
 

@@ -64,12 +64,17 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
 
     def _changed(self, **arguments: object) -> Self:
         """Return the model made again with some arguments of its constructor changed."""
-        made = type(self)(**{**self._arguments(), **arguments})
-        return made.remember(self._training_sentences)
+        return _made(
+            type(self),
+            {**self._arguments(), **arguments},
+            self._max_words,
+            self._training_sentences,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Kernel objects cannot be pickled; the constructor makes them again.
-        return _made, (type(self), self._arguments(), self._training_sentences)
+        made = (type(self), self._arguments(), self._max_words, self._training_sentences)
+        return _made, made
 
     def transforms(self) -> Sequence[Mapping[str, object]]:
         """Return what was done to the training trees, as the manifest records it."""
@@ -88,10 +93,17 @@ class ConfiguredModel(LanguageModel, Generic[OwnConfig]):
         )
 
 
+Made = TypeVar("Made", bound=ConfiguredModel[Any])
+
+
 def _made(
-    kind: type[ConfiguredModel[Any]], arguments: dict[str, Any], sentences: SentenceFilter | None
-) -> ConfiguredModel[Any]:
-    return kind(**arguments).remember(sentences)
+    kind: type[Made],
+    arguments: dict[str, Any],
+    max_words: int | None,
+    sentences: SentenceFilter | None,
+) -> Made:
+    made = kind(**arguments).remember(sentences)
+    return made if max_words is None else made.with_max_words(max_words)
 
 
 class TrainedModel(ConfiguredModel[OwnConfig]):

@@ -31,6 +31,9 @@ class ModelVariants:
     takes_parser: ClassVar[bool] = False
     #: Names that `with_search` takes.
     search_options: tuple[str, ...] = ()
+    #: What `max_words` is unless `with_max_words` was asked for.
+    usual_max_words: ClassVar[int | None] = None
+    _max_words: int | None = None
 
     @property
     def mixed_models(self) -> tuple[LanguageModel, ...]:
@@ -51,6 +54,31 @@ class ModelVariants:
     def scoring_parts(self) -> dict[str, object]:
         """How it is asked for scores, as parts of a signature; nothing if as it was trained."""
         return {}
+
+    @property
+    def max_words(self) -> int | None:
+        """Most words of a sentence that it scores; None for any number, in linear time.
+
+        Where time or memory grow faster than the words, longer sentences raise ``E_TOO_LONG`` at
+        once. At the usual limit a sentence takes about ten seconds at most.
+        """
+        return self._max_words or self.usual_max_words
+
+    def with_max_words(self, max_words: int) -> Self:
+        """Return the model with another limit on the words of a sentence.
+
+        Args:
+            max_words: Most words; a system without a limit of its own keeps none.
+
+        Raises:
+            UsageError: for less than one word.
+        """
+        if max_words < 1:
+            raise UsageError(f"max_words is {max_words}; it must be 1 or more.")
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._max_words = max_words if self.max_words is not None else None
+        return made
 
     @property
     def parser(self) -> Parser | None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.lengths import check_lengths
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.interface.calibration import Calibration
@@ -16,7 +17,7 @@ from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
-from treelm.models.lsvm.features import LatentFeatures, Parses
+from treelm.models.lsvm.features import LatentFeatures, LatentSentences, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
@@ -67,6 +68,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
 
     system: ClassVar[str] = "lsvm"
     config_class: ClassVar[type[Config]] = LatentSvmConfig
+    usual_max_words: ClassVar[int | None] = 400
 
     def __init__(
         self,
@@ -105,9 +107,14 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             "accuracy": best,
         }
 
+    def _given(self, sentences: Sequence[Sequence[str]]) -> LatentSentences:
+        """Return sentences as the grammar takes them; charts of long ones are refused."""
+        check_lengths(map(len, sentences), self.max_words, self.system)
+        return self.features.sentences(sentences)
+
     def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
         """Return the weight of the best tree of every sentence; minus infinity without one."""
-        given = self.features.sentences(sentences)
+        given = self._given(sentences)
         if self.fixed is None:
             return given.parse(self.weights, threads=threads).scores
         parses = given.parse(self._finding, threads=threads)
@@ -132,7 +139,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
                 one; otherwise they are those of the grammar.
             threads: Kernel threads; results do not depend on it.
         """
-        parses = self.features.sentences(sentences).parse(self._finding, threads=threads)
+        parses = self._given(sentences).parse(self._finding, threads=threads)
         undo = restored and self._config.grammar == "treebank"
         trees = [self._tree(parses, place, words) for place, words in enumerate(sentences)]
         return [tree if tree is None or not undo else undo_markovize(tree) for tree in trees]
@@ -153,7 +160,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
 
     def weight_of(self, sentence: Words) -> dict[str, float]:
         """Return the productions of the tree behind a decision with what each adds to it."""
-        given = self.features.sentences([words_of(sentence)])
+        given = self._given([words_of(sentence)])
         vectors = given.vectors(given.parse(self._finding))
         pairs = zip(vectors.features.tolist(), vectors.counts.tolist(), strict=True)
         return {self.feature_name(f): count * float(self.weights[f]) for f, count in pairs}
@@ -168,7 +175,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             A tree of the grammar below ROOT; None if the sentence has none.
         """
         words = words_of(sentence)
-        given = self.features.sentences([words])
+        given = self._given([words])
         parses = given.parse(self._finding)
         tree = self._tree(parses, 0, words)
         if tree is None:

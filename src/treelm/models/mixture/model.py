@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from treelm.characters import visible
 from treelm.corpus.encoder import EncodedText, Ids, Places
+from treelm.corpus.lengths import after_sentences, check_lengths, check_starts
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UsageError
@@ -126,6 +127,15 @@ class _Mixture(LanguageModel):
     def sentences_at_once(self) -> int:
         """As many as the part that takes the fewest."""
         return min(part.sentences_at_once for part in self._mixed)
+
+    @property
+    def max_words(self) -> int | None:
+        """As many as the part that scores the shortest sentences."""
+        return min((most for part in self._mixed if (most := part.max_words)), default=None)
+
+    def with_max_words(self, max_words: int) -> Self:
+        """Return the mixture of parts with another limit."""
+        return type(self)([part.with_max_words(max_words) for part in self._mixed], self._config)
 
     @property
     def scoring_parts(self) -> dict[str, object]:
@@ -350,12 +360,15 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the log probability of every word and end of sentences, in flat arrays."""
         if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
+        sentences = [words_of(sentence) for sentence in sentences]
+        check_lengths(map(len, sentences), self.max_words, self.system)
         return self._mix_scores(
             [part.score_batch(sentences, threads=threads) for part in self._parts]
         )
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences that are ids already."""
+        check_starts(starts, self.max_words, self.system)
         return self._mix_scores(
             [part.score_ids(ids, starts, threads=threads) for part in self._parts]
         )
@@ -367,6 +380,7 @@ class InterpolatedModel(_Mixture, IncrementalModel):
 
     def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of a text in documents."""
+        check_starts(text.starts, self.max_words, self.system)
         return self._mix_scores(
             [part.score_documents(text, threads=threads) for part in self._parts]
         )
@@ -408,11 +422,15 @@ class InterpolatedSentences(_Mixture):
         added up: the score is a sum over all of them.
         """
         counts = [bool(weight) for weight in self._weights]
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := [words_of(each) for each in islice(rest, self.sentences_at_once)]:
-            columns = [
-                list(whole_scores(part, batch, eos=eos, threads=threads)) for part in self._mixed
-            ]
+            with after_sentences(done):
+                check_lengths(map(len, batch), self.max_words, self.system)
+                columns = [
+                    list(whole_scores(part, batch, eos=eos, threads=threads))
+                    for part in self._mixed
+                ]
+            done += len(batch)
             log_probs = np.array([[score.log_prob for score in column] for column in columns]).T
             rows = zip(self._mix(log_probs).tolist(), zip(*columns, strict=True), strict=True)
             for log_prob, scores in rows:
@@ -430,9 +448,9 @@ class InterpolatedSentences(_Mixture):
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order, each part asked once for all."""
-        columns = [
-            part.sentence_log_probs(sentences, eos=eos, threads=threads) for part in self._mixed
-        ]
+        given = [words_of(sentence) for sentence in sentences]
+        check_lengths(map(len, given), self.max_words, self.system)
+        columns = [part.sentence_log_probs(given, eos=eos, threads=threads) for part in self._mixed]
         return self._mix(np.stack(columns, axis=-1))
 
 

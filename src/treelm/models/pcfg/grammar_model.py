@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.lengths import after_sentences, check_charts, check_lengths
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
-from treelm.grammar.chart import ChartParser
+from treelm.grammar.chart import UNLIMITED_WORK, WORK_LIMIT, ChartParser
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
@@ -29,7 +30,7 @@ from treelm.models.interface.config import config_of
 from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.parser import ArrayParser
 from treelm.models.interface.scores import Sample, SentenceScore
-from treelm.models.interface.scoring_views import PrunedScores, check_lengths
+from treelm.models.interface.scoring_views import PrunedScores
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.interface.words import Words, words_of
@@ -58,6 +59,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     tasks: ClassVar[frozenset[Task]] = frozenset(
         {Task.SCORE, Task.PARSE, Task.PERPLEXITY, Task.SAMPLE}
     )
+    usual_max_words: ClassVar[int | None] = 400
     #: What messages call a grammar of this kind.
     kind: ClassVar[str]
 
@@ -243,11 +245,15 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
         Raises:
             UnsupportedTask: without the end of the sentence, where there are only whole trees.
-            EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
+            TooLongSentence: ``E_TOO_LONG`` for a sentence of more words than `max_words`, or whose
+                chart is too large.
         """
-        rest = iter(sentences)
+        rest, done = iter(sentences), 0
         while batch := list(islice(rest, _BATCH)):
-            for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
+            with after_sentences(done):
+                values = self.sentence_log_probs(batch, eos=eos, threads=threads).tolist()
+            done += len(batch)
+            for value in values:
                 yield SentenceScore(value, "exact", eos, fallback=value == -np.inf)
 
     def sentence_log_probs(
@@ -257,14 +263,23 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         if not eos:
             raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
         given = [words_of(sentence) for sentence in sentences]
-        values = self._parsers(ParserOptions()).log_probs(given, threads=threads)
-        check_lengths(values, list(map(len, given)))
+        check_lengths(map(len, given), self.max_words, self.system)
+        values = self._parsers(ParserOptions()).log_probs(
+            given, work_limit=self.work_limit, threads=threads
+        )
+        check_charts(values, map(len, given))
         return values
+
+    @property
+    def work_limit(self) -> int:
+        """Multiplications after which a chart is given up; none if long sentences are wanted."""
+        return WORK_LIMIT if self._max_words is None else UNLIMITED_WORK
 
     def lower_bounds(
         self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
     ) -> FloatArray:
         """Return the log probabilities of sentences in their pruned charts."""
+        check_lengths(map(len, sentences), self.max_words, self.system)
         return self._parsers(options).lower_bounds(sentences, threads=threads)
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:

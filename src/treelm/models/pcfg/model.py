@@ -10,6 +10,7 @@ import numpy as np
 
 from treelm import _native
 from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.lengths import check_charts, check_starts
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
@@ -18,7 +19,6 @@ from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Task
 from treelm.models.interface.scores import BatchScores, SentenceScore
-from treelm.models.interface.scoring_views import check_lengths
 from treelm.models.interface.states import (
     Context,
     State,
@@ -138,11 +138,15 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         """Return the log probability of every word and end of sentences that are ids already.
 
         Raises:
-            EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
+            TooLongSentence: ``E_TOO_LONG`` for a sentence of more words than `max_words`, or whose
+                chart is too large.
         """
-        log_probs = word_log_probs(self._prefixes, ids, starts, threads=threads)
+        check_starts(starts, self.max_words, self.system)
+        log_probs = word_log_probs(
+            self._prefixes, ids, starts, work_limit=self.work_limit, threads=threads
+        )
         scores = self.batch_scores(log_probs, ids, starts)
-        check_lengths(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
+        check_charts(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
         return scores
 
     def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:

@@ -52,7 +52,8 @@ def best_parses(
         threads: Number of threads.
     """
     rest = iter(sentences)
-    options = ParserOptions(pruning=config.pruning)
+    own = getattr(parser, "parser_options", None) or ParserOptions()
+    options = ParserOptions(pruning=config.pruning, max_words=own.max_words)
     while batch := list(islice(rest, _BATCH)):
         found = best_trees(parser, batch, options=options, threads=threads)
         for words, parse in zip(batch, found, strict=True):

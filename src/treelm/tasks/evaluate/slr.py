@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, encode_sentences
+from treelm.corpus.lengths import TooLongSentence, after_sentences, check_lengths
 from treelm.corpus.score_files import ScoreTable
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
@@ -73,8 +74,10 @@ def score_sentences(
             sizes = np.diff(text.starts).astype(np.int64)
             if not sizes.all():
                 raise CorpusFormatError(f"{name}: a sentence has no words.", code="E_NO_DATA")
+            with after_sentences(sum(map(len, lengths))):
+                check_lengths(sizes.tolist(), model.max_words, model.system)
+                scores.append(_scored(model, batch, text, threads))
             lengths.append(sizes)
-            scores.append(_scored(model, batch, text, threads))
             if alone is not None:
                 singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
             step.advance(len(batch))
@@ -167,6 +170,8 @@ def score_text(
                     f"{text.name}:{line}: {found}", code=found.code, path=text.name, line=line
                 ) from error
         raise
+    except TooLongSentence as error:
+        raise error.in_line(text.name, text.lines[error.place]) from error
 
 
 def slr(table: ScoreTable) -> Numbers:

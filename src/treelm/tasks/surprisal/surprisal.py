@@ -10,6 +10,7 @@ import numpy as np
 
 from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.encoder import EncodedText, encode_sentences
+from treelm.corpus.lengths import after_sentences, check_lengths
 from treelm.corpus.vocabulary import SENTENCE_END
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.document_reader import DocumentReader
@@ -44,6 +45,7 @@ def surprisal_rows(
     Raises:
         UnsupportedTask: ``E_NOT_INCREMENTAL`` if the model scores whole sentences only.
         CorpusFormatError: for anything but a sentence of words.
+        TooLongSentence: with its place in the text, for one that the model does not take.
     """
     incremental = as_incremental(model)
     chosen = chosen_measures(model, measures)
@@ -54,10 +56,13 @@ def surprisal_rows(
     at_once = 1 if line_buffered else SENTENCES_AT_ONCE
     while batch := list(islice(rest, at_once)):
         try:
-            if reader is None:
-                scores = incremental.score_batch([each.words for each in batch], threads=threads)
-            else:
-                scores = reader.score(_encoded(batch, incremental))
+            with after_sentences(number):
+                check_lengths((len(each.words) for each in batch), model.max_words, model.system)
+                scores = (
+                    incremental.score_batch([each.words for each in batch], threads=threads)
+                    if reader is None
+                    else reader.score(_encoded(batch, incremental))
+                )
         except VocabularyError:
             _raise_with_place(incremental, batch, number)
             raise
