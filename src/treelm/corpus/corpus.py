@@ -30,8 +30,9 @@ from treelm.errors import CorpusFormatError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
 
-_SPACE = " \t\n\r\v\f"
-_SPACES = re.compile(f"[{_SPACE}]+")
+#: What separates words; other Unicode spaces are part of a word.
+SPACE = " \t\n\r\v\f"
+_SPACES = re.compile(f"[{SPACE}]+")
 
 
 class Fingerprint(NamedTuple):
@@ -89,7 +90,7 @@ class TreeCorpus:
             >>> [str(tree) for tree in corpus]
             ['(ROOT (S (NN rain)))']
         """
-        lines = [f"{_without_brackets(tree)}\n" for tree in trees]
+        lines = [f"{tree}\n" for tree in trees]
         name = f"<{len(lines)} trees in memory>"
         return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),), options)
 
@@ -268,20 +269,6 @@ def _as_paths(paths: Source | Iterable[Source]) -> tuple[Source, ...]:
     return (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
 
 
-def _without_brackets(tree: Tree) -> Tree:
-    """Return a tree that can be written: brackets inside words become -LRB- and -RRB-."""
-    if not any("(" in word or ")" in word for word in tree.words):
-        return tree
-    made: list[Tree] = []  # from the last node to the first, so that children come before parents
-    for node in reversed(list(tree.preorder())):
-        if node.word is not None:
-            word = node.word.replace("(", "-LRB-").replace(")", "-RRB-")
-            made.append(Tree(node.label, word))
-        else:
-            made.append(Tree(node.label, [made.pop() for _ in node.children]))
-    return made[0]
-
-
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:
     """Yield the sentences of lines with the number of their document; a blank line ends one."""
     document = -1
@@ -305,7 +292,7 @@ def split_words(line: str) -> tuple[str, ...]:
         >>> split_words(" one\ttwo\u00a0three ")
         ('one', 'two\xa0three')
     """
-    stripped = line.strip(_SPACE)
+    stripped = line.strip(SPACE)
     return tuple(_SPACES.split(stripped)) if stripped else ()
 
 
