@@ -37,12 +37,13 @@ def inspect(
 ) -> None:
     """Show what is in a file or a model, and what is wrong with it.
 
-    A file contains trees if it is named .mrg, or if the first thing in it that is not a comment is
-    a bracket. Malformed trees are listed, whatever their share.
+    Of a file of parses (.forest), the best tree of each sentence is counted. Any other file
+    contains trees if it is named .mrg, or if the first thing in it that is not a comment is a
+    bracket. Malformed trees are listed, whatever their share.
 
     Args:
-        path: A file of trees, a file of tokenized text, a language profile (.toml), or a model
-            folder.
+        path: A file of trees or of parses, a file of tokenized text, a language profile (.toml), or
+            a model folder.
         raw: Count labels and empty elements as they are written.
         verify: Models: read everything and compare checksums.
         subcategories: Grammars: show what the subcategories of this label have learned.

@@ -108,7 +108,7 @@ COMMANDS = {
     ),
     "convert": _Command(
         "treelm.cli.convert:convert",
-        "Turn models into ARPA files and back, or into smaller models.",
+        "Turn models into ARPA files and back, or parses into trees.",
         "treelm convert model model.arpa.gz",
     ),
     "evaluate": _Command(

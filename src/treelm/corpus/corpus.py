@@ -9,14 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
+from treelm.corpus.brackets import (
+    DEFAULT_OPTIONS,
+    OnError,
+    ReadOptions,
+    ReadReport,
+    read_packed,
+    tree_blocks,
+)
 from treelm.corpus.files import (
     COMPRESSION,
     Content,
@@ -59,7 +66,7 @@ class SentenceInDocument(NamedTuple):
 
 @dataclass(frozen=True)
 class TreeCorpus:
-    """Files of bracketed trees.
+    """Files of bracketed trees, or of parses (``.forest``), whose best trees are read.
 
     Args:
         paths: The files, read in this order; ``X.docs`` beside ``X.mrg`` names the document of each
@@ -166,12 +173,15 @@ class TreeCorpus:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """SHA-256 of the files' decompressed bytes, and the trees and words read from them."""
+        """SHA-256 of the files' decompressed bytes, and the trees and words read from them.
+
+        A file of parses has that of its best trees in brackets.
+        """
         report = ReadReport()
         digest = hashlib.sha256()
         for path in self.paths:
             for _ in read_packed(
-                hashed_blocks(path, digest),
+                hashed_blocks(path, digest, tree_blocks),
                 self.options,
                 name=source_name(path),
                 on_error=self.on_error,
@@ -320,13 +330,17 @@ def document_names(path: Source) -> Sequence[str] | None:
     return None
 
 
-def hashed_blocks(path: Source, digest: hashlib._Hash | None) -> Iterator[bytes]:
+def hashed_blocks(
+    path: Source,
+    digest: hashlib._Hash | None,
+    read: Callable[[Source], Iterator[bytes]] = read_blocks,
+) -> Iterator[bytes]:
     """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
     if digest is None:
-        yield from read_blocks(path)
+        yield from read(path)
         return
     size = 0
-    for block in read_blocks(path):
+    for block in read(path):
         digest.update(block)
         size += len(block)
         yield block

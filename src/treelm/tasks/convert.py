@@ -1,11 +1,14 @@
-"""N-gram models to and from ARPA files."""
+"""N-gram models to and from ARPA files; files of parses to trees in brackets."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from treelm.corpus.files import COMPRESSION, Source, source_name
+from treelm.corpus.brackets import tree_blocks
+from treelm.corpus.files import COMPRESSION, Source, source_name, write_atomically
 from treelm.errors import UsageError
+from treelm.grammar.forest_file import ForestFile
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
@@ -48,6 +51,34 @@ def convert(source: Source, target: Source) -> LanguageModel:
     read = read_arpa(source)
     read.save(target)
     return read
+
+
+def write_best_trees(source: Source, target: Source) -> int:
+    """Write the best tree of each sentence of a file of parses, one per line.
+
+    A sentence without a tree is a blank line, as `treelm parse` writes it.
+
+    Args:
+        source: A file of parses (``.forest``).
+        target: The file to write; compressed by suffix.
+
+    Returns:
+        The number of sentences.
+
+    Raises:
+        UsageError: if the target is named as a model or a file of parses.
+    """
+    is_file = os.fspath(target) == "-" or Path(target).suffix not in ("", ".forest")
+    if is_arpa_name(target) or not is_file:
+        raise UsageError(
+            f"{source_name(source)} is a file of parses, so the target must be a file of trees, "
+            f"named .mrg or .mrg.gz, not {source_name(target)}."
+        )
+    with write_atomically(target) as out:
+        for block in tree_blocks(source):
+            out.write(block)
+    with ForestFile(source) as file:
+        return len(file)
 
 
 def is_arpa_name(path: Source) -> bool:

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treelm.corpus.brackets import OnError, ReadOptions, looks_like_brackets, read_packed
+from treelm.corpus.brackets import OnError, ReadOptions, contains_trees, read_packed
 from treelm.corpus.files import (
     Source,
     can_be_read_twice,
-    first_block,
     read_lines,
     source_name,
     write_atomically,
@@ -125,7 +124,7 @@ def find_temporal_words(
         profile: Language profile.
         threads: Kernel threads.
     """
-    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
+    if lexicon is not None and not contains_trees(lexicon):
         return TemporalLexicon.load(lexicon).words()
     given = (
         [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
