@@ -108,7 +108,7 @@ def surprisal(
         if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
             raise UsageError(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
-                "--plot or --states, and writes tsv, csv, jsonl or parquet."
+                "--plot or --parser-states, and writes tsv, csv, jsonl or parquet."
             )
         made = stimuli_table(
             loaded,

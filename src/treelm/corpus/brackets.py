@@ -33,7 +33,7 @@ MAX_DEPTH = 10**9
 KEPT_PROBLEMS = 1000
 
 _HINTS = {
-    "E_UNBALANCED": "Is a line cut off, or is a bracket inside a word not written -LRB- / -RRB-?",
+    "E_UNBALANCED": "Is a line cut off, or a bracket inside a word not written -LRB- or -RRB-?",
     "E_TEXT_OUTSIDE": "Is this a file of bracketed trees? Plain text has no trees to read.",
     "E_MIXED": "A node has either one word or bracketed children, never both.",
     "E_MULTI_WORD": "A tag has one word; join the words with _ or give each its own tag.",
@@ -43,6 +43,10 @@ _HINTS = {
     "E_ENCODING": "Convert the file first, for example: iconv -f latin1 -t utf-8 FILE",
     "E_RESERVED_CHAR": "Transforms use these characters as marks; rename the category.",
 }
+
+
+_CLOSED_ONLY = "a bracket is closed that was never opened"
+_OPENED_ONLY = "a bracket is opened and not closed (within 32 MiB)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,9 @@ class Problem:
         if self.sentence:
             return f"{place}: tree {self.tree}: {self.sentence} ({self.code})"
         sentence = _native.ERROR_SENTENCES[self.code]
+        if self.code == "E_UNBALANCED":
+            is_closing = self.excerpt.startswith(")")
+            sentence = _CLOSED_ONLY if is_closing else _OPENED_ONLY
         near = f', at "{self.excerpt}"' if self.excerpt else ""
         return f"{place}: tree {self.tree}: {sentence}{near} ({self.code}). {_HINTS[self.code]}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treelm.corpus.brackets import tree_blocks
 from treelm.corpus.files import COMPRESSION, Source, source_name, write_atomically
-from treelm.errors import UsageError
+from treelm.errors import UsageError, spelled
 from treelm.grammar.forest_file import ForestFile
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
@@ -36,8 +36,11 @@ def convert(source: Source, target: Source) -> LanguageModel:
         if not to_file:
             raise UsageError(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
-                f"named .arpa or .arpa.gz, not {source_name(target)}; with --bits 8 or 16 it must "
-                "be another model folder."
+                f"named .arpa or .arpa.gz, not {source_name(target)}. "
+                + spelled(
+                    command_line="With --bits 8 or 16 it must be another model folder.",
+                    python="`quantize_model` writes another model folder.",
+                )
             )
         model = load(source)
         ask_for(model, WritesArpa, "fit into an ARPA file").write_arpa(target)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
-from treelm.errors import CorpusFormatError, VocabularyError
+from treelm.errors import CorpusFormatError, VocabularyError, spelled
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scoring_views import TooLongSentence
 from treelm.models.interface.words import WordIds
@@ -68,7 +68,8 @@ def score_lines(
                 name = source_name(source)
                 raise CorpusFormatError(
                     f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too "
-                    "long for an exact score by the grammar. Split it, or score with --pruning.",
+                    "long for an exact score by the grammar. Split it, or score with "
+                    f"{spelled(command_line='--pruning', python='`model.pruned()`')}.",
                     code=error.code,
                     path=name,
                     line=numbers[error.place],

@@ -15,7 +15,7 @@ from treelm.corpus.files import (
     source_name,
     write_atomically,
 )
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, option
 from treelm.trees.profile import ProfileSource, load_profile
 
 
@@ -138,7 +138,7 @@ def find_temporal_words(
         warnings.warn(
             "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
             "collected from files with function tags (NP-TMP), never from standard input; give "
-            "--temporal with a lexicon or such a treebank.",
+            f"{option('temporal')} with a lexicon or such a treebank.",
             TreelmWarning,
             stacklevel=2,
         )

@@ -63,7 +63,7 @@ def read_files(
         tags, phrases = folder.lines(TAGS), folder.lines(PHRASES)
         if len({*tags}) < len(tags) or len({*phrases}) < len(phrases):
             raise ModelFileError(
-                f"a label stands twice in {TAGS} or {PHRASES}", code="E_MODEL_TABLES"
+                f"a label occurs twice in {TAGS} or {PHRASES}", code="E_MODEL_TABLES"
             )
         codes = ActionCodes(tags, phrases, unary_moves=config.unary_moves)
         shape = CompositeShape(config, len(vocabulary), codes)

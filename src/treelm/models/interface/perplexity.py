@@ -18,7 +18,7 @@ import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
-from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError, flag
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds, Words, words_of
 from treelm.signature import signature
@@ -224,7 +224,7 @@ class _Sums:
             raise CorpusFormatError(
                 f"the text has {self.sentences} sentences and no document boundaries, so it is "
                 "read as one document. Put a blank line after each document, or leave out "
-                "--strict-docs.",
+                f"{flag('strict_docs')}.",
                 code="E_NO_DOCUMENTS",
             )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import EstimationError, UnsupportedTask, UsageError
+from treelm.errors import EstimationError, UnsupportedTask, UsageError, spelled
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.config import Config
@@ -42,9 +42,10 @@ class TooLongSentence(EstimationError):
     default_code = "E_TOO_LONG"
 
     def __init__(self, place: int, words: int) -> None:
+        pruned = spelled(command_line="--pruning", python="`model.pruned()`")
         super().__init__(
             f"sentence {place + 1} of those scored together, of {words} words, is too long for an "
-            "exact score by this grammar. Split it, score with --pruning, or use an n-gram model."
+            f"exact score by this grammar. Split it, score with {pruned}, or use an n-gram model."
         )
         self.place = place
         self.words = words

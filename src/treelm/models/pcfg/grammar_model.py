@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.errors import ModelFileError, UnsupportedTask, option
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray, Grammar
@@ -104,7 +104,9 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         error = super().unable(task)
         if error.code != "E_NOT_NORMALIZED":
             return error
-        advice = "The words of a closed lexicon sum to one: train with --lexicon closed."
+        advice = (
+            f"The words of a closed lexicon sum to one: train with {option('lexicon', 'closed')}."
+        )
         return UnsupportedTask(f"{error} {advice}", code=error.code)
 
     # -- trees ------------------------------------------------------------------------------

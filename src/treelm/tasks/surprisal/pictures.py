@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treelm.corpus.files import write_atomically
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.surprisal.measures import parsing_part
 from treelm.tasks.surprisal.parser_states import parser_states
@@ -30,7 +30,7 @@ class ParserStateDrawings:
 
     def __init__(self, model: LanguageModel, path: Path, count: int) -> None:
         if count < 1:
-            raise UsageError("--best must be 1 or more.")
+            raise UsageError(f"{option('best')} must be 1 or more.")
         if parsing_part(model) is None:
             parser_states(model, ())
         self._model, self._path, self._count = model, path, count
