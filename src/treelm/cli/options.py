@@ -58,6 +58,15 @@ def _check_file(_: object, value: object) -> None:
         check_file_target(value)
 
 
+def _check_picture(_: object, value: object) -> None:
+    """Refuse a picture of a format that is not written, before the work that makes it."""
+    from treelm.view.picture_files import check_picture
+
+    _refuse_stream(_, value)
+    if isinstance(value, str):
+        check_picture(value)
+
+
 def _check_folder(_: object, value: object) -> None:
     """Refuse a folder that cannot be written, before the work that makes it."""
     from treelm.tasks.train import check_target
@@ -112,6 +121,8 @@ NewFile = Annotated[
         validator=(_refuse_options, _refuse_stream, _check_file),
     ),
 ]
+#: A picture to write beside what goes to the output.
+NewPicture = Annotated[NewFile, Parameter(validator=(_refuse_options, _check_picture, _check_file))]
 _FOLDER = Parameter(name=["--output", "-o"], validator=_check_folder)
 #: The folder that is made.
 NewFolder = Annotated[str, _FOLDER, Parameter(metavar="FOLDER", help="Folder to write.")]

@@ -14,6 +14,7 @@ from treelm.cli.options import (
     File,
     LineBuffered,
     NewFile,
+    NewPicture,
     OutputFile,
     TextFiles,
     TextOptions,
@@ -29,6 +30,7 @@ from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
+from treelm.view.picture_files import check_picture_or_text
 
 
 @Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
@@ -54,11 +56,11 @@ class StimuliOptions:
 class PictureOptions:
     """Options of pictures of the first 20 sentences."""
 
-    plot: NewFile | None = None
-    """SVG file to write: bars above the words of the first 20 sentences."""
+    plot: NewPicture | None = None
+    """Picture to write, .svg or .html: bars above the words of the first 20 sentences."""
     parser_states: NewFile | None = None
     """File to write: the most probable parser states of an HHMM after each word of the first 20
-    sentences; .svg for a picture, else text."""
+    sentences; .svg or .html for a picture, else text."""
     best: Annotated[int, at_least(1)] = 3
     """With --parser-states: how many parser states are shown after each word."""
 
@@ -66,6 +68,11 @@ class PictureOptions:
     def is_given(self) -> bool:
         """Whether anything is drawn."""
         return self.plot is not None or self.parser_states is not None
+
+    def check(self) -> None:
+        """Refuse formats that are not written, before a model is loaded."""
+        if self.parser_states is not None:
+            check_picture_or_text(self.parser_states)
 
     def drawer(self, model: LanguageModel) -> SurprisalPlot:
         """Return what draws while rows go by."""
@@ -102,6 +109,7 @@ def surprisal(
         format: How the table is written; tsv is never quoted.
     """
     del common
+    pictures.check()
     loaded = search.apply(load(model))
     chosen = chosen_measures(loaded, measures or ())
     if stimuli.stimuli is not None:
