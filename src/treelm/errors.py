@@ -6,7 +6,65 @@ callers compare `code`, never prose.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
+
+
+class _Surface:
+    """Who reads the messages: people at a command line, or in Python."""
+
+    is_command_line: ClassVar[bool] = False
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Make messages name options as the command line spells them."""
+    before = _Surface.is_command_line
+    _Surface.is_command_line = True
+    try:
+        yield
+    finally:
+        _Surface.is_command_line = before
+
+
+def option(name: str, value: str | None = None) -> str:
+    """Return an option as whoever reads the message spells it.
+
+    Args:
+        name: Its name in Python.
+        value: The value to give, if it is known.
+
+    Examples:
+        >>> option("held_out"), option("lexicon", "closed")
+        ('held_out', 'lexicon="closed"')
+        >>> with on_command_line():
+        ...     option("held_out"), option("lexicon", "closed")
+        ('--held-out', '--lexicon closed')
+    """
+    dashed = f"--{name.replace('_', '-')}"
+    return spelled(
+        command_line=f"{dashed} {value}" if value else dashed,
+        python=f'{name}="{value}"' if value else name,
+    )
+
+
+def flag(name: str) -> str:
+    """Return an option without a value as whoever reads the message spells it.
+
+    Examples:
+        >>> flag("resume")
+        'resume=True'
+        >>> with on_command_line():
+        ...     flag("resume")
+        '--resume'
+    """
+    return spelled(command_line=option(name), python=f"{name}=True")
+
+
+def spelled(*, command_line: str, python: str) -> str:
+    """Return the one of two ways to say what to do that whoever reads the message can follow."""
+    return command_line if _Surface.is_command_line else python
 
 
 class TreelmError(Exception):

@@ -51,6 +51,8 @@ EXCEPTIONS = {
     ("treelm.trees.tree", "treelm.interop.nltk_trees"),
     ("treelm.trees.tree", "treelm.view.text"),
     ("treelm.trees.tree", "treelm.view.svg"),
+    # Whatever reads trees reads files of parses too; the import stands inside the function.
+    ("treelm.corpus.brackets", "treelm.grammar.forest_file"),
 }
 
 PACKAGE = Path(importlib.util.find_spec("treelm").submodule_search_locations[0])  # type: ignore

@@ -28,6 +28,26 @@ def test_parse_writes_one_tree_a_line(folder: Path) -> None:
         assert len(assert_fine(done).decode().splitlines()) == 4
 
 
+def test_parse_writes_brackets_in_words_so_that_other_commands_read_them(
+    folder: Path, tmp_path: Path
+) -> None:
+    text = b"The ( old ) ferry :) left .\n"
+    for options in ([], ["-k", "2", "-q"]):
+        written = assert_fine(treelm("parse", "-m", folder, *options, stdin=text))
+        line = written.splitlines()[0].split(b"\t")[-1]
+        assert b" -LRB-)" in line
+        assert b" :-RRB-)" in line
+        picture = assert_fine(treelm("draw", stdin=line))
+        assert b"-LRB-" in picture
+        assert b":-RRB-" in picture
+    forest = tmp_path / "x.forest"
+    assert_fine(treelm("parse", "-m", folder, "-q", "-o", forest, stdin=text))
+    assert (
+        assert_fine(treelm("parse", "--from", forest)).strip()
+        == assert_fine(treelm("parse", "-m", folder, stdin=text)).strip()
+    )
+
+
 def test_parse_writes_blocks_of_the_best_trees(folder: Path) -> None:
     text = b"The old ferry left .\n\nfrumious\n"
     best = assert_fine(treelm("parse", "-m", folder, stdin=text)).decode().splitlines()

@@ -23,6 +23,28 @@ from treelm.corpus.tokenize import (
 PUNCTUATION = [
     ("", ""),
     ("   ", ""),
+    (
+        "Clone hg+ssh://me@example.org/a/b or gopher://old.example.",
+        "Clone hg+ssh://me@example.org/a/b or gopher://old.example .",
+    ),
+    ("See (https://example.org/a).", "See -LRB- https://example.org/a -RRB- ."),
+    ("Choose either://or", "Choose either://or"),
+    ("That is fun :-) is it not ;)?", "That is fun :--RRB- is it not ;-RRB- ?"),
+    ("So sad :( :'( ^_^ -_- <3", "So sad :-LRB- :'-LRB- ^_^ -_- <3"),
+    ("He slept (x.x).", "He slept -LRB-x.x-RRB- ."),
+    ("The list (see below): (a) one", "The list -LRB- see below -RRB- : -LRB- a -RRB- one"),
+    ("Ratio=(a+b) is:(c)", "Ratio = -LRB- a+b -RRB- is : -LRB- c -RRB-"),
+    ("Well . . . perhaps . . . .", "Well ... perhaps ... ."),
+    ("I couldn`t ask Ka`ena, so I didn`t", "I could n`t ask Ka`ena , so I did n`t"),
+    ("The bus left at 7:05am, not at 11:30PM.", "The bus left at 7:05 am , not at 11:30 PM ."),
+    ("At 6:15p.m. we ate", "At 6:15 p.m. we ate"),
+    ("See no.12, vol.3 and pp.4-7.", "See no. 12 , vol. 3 and pp. 4-7 ."),
+    ("Dunno why, I dunno.", "Du n no why , I du n no ."),
+    ("They fled No. Korea for So. Dakota.", "They fled No. Korea for So. Dakota ."),
+    ("So. Why? No. Never.", "So . Why ? No . Never ."),
+    ("She has a B. A. or an M. A.", "She has a B. A. or an M. A ."),
+    ("What the h**l, d*mn it", "What the h**l , d*mn it"),
+    ("It\x92s \x93fine\x94 \x96 he said", "It 's `` fine '' -- he said"),
     ("Hello", "Hello"),
     ("Yes, we can.", "Yes , we can ."),
     ("One; two: three!", "One ; two : three !"),
@@ -273,6 +295,8 @@ READABLE = [
     "'Hello,' he said.",
     "What?! No!",
     "They're the U.S.'s best (and £5 is enough).",
+    "I dunno, we're gonna smile :-) or cry :'( and that's all :(",
+    "Ask for no. 47 at git+ssh://example.org/x, or wait...",
 ]
 
 
@@ -290,6 +314,8 @@ FRAGMENTS = st.sampled_from(
         *"aIS stno'\"`.,-/$%()1@#&:;!?+=_~*<>\\…—–’‘“”«» \xa0\u200b\u200d\u0301é中。😀",
         *("U.S.", "n't", "http://", "www.", "No. ", "'s", "''", "``", "mailto:", "cannot", "'tis"),
         *("-LRB-", "Mr.", "...", "don't", "'90s", "d'", "%-", "US$"),
+        *(":-)", ";(", ":'-", "^_^", "-_-", "<3", "(x.x)", "-RRB-", "n`t", " . ", "4:45", "pm"),
+        *("no.", "x+y://", "dunno", "So. ", "Korea", "B. ", "**", "p.m."),
     ]
 )
 TEXT = st.text() | st.lists(FRAGMENTS, max_size=16).map("".join)
@@ -305,7 +331,12 @@ CANONICAL_FORMS = str.maketrans(
 )
 
 
+#: What old Windows text has instead of quotes, a bullet and dashes.
+WINDOWS_MARKS = str.maketrans("\x91\x92\x93\x94\x95\x96\x97", "‘’“”•–—")
+
+
 def canonical(text: str) -> str:
+    text = text.translate(WINDOWS_MARKS)
     kept = (c for c in text if not c.isspace() and c not in "\xad\u200b\u200e\u200f\ufeff")
     visible = (c for c in kept if unicodedata.category(c) != "Cc" and not "\u202a" <= c <= "\u202e")
     return "".join(c for c in visible if not "\u2060" <= c <= "\u206f").translate(CANONICAL_FORMS)
@@ -362,7 +393,7 @@ def test_detokenize_accepts_any_tokens(text: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        *("a", '"', "'", ".", "(", "http://", "a.", "$", "-"),
+        *("a", '"', "'", ".", "(", "http://", "a.", "$", "-", ":-", "a`", "a*", "a+", "^_", ". "),
         *("'s", "a@", "~/.", "1%-", "a.a-", "U.S. ", "? ", '" ', "http://(", "😀\u200d", "。"),
     ],
 )

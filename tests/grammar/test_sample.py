@@ -104,6 +104,6 @@ def test_models_draw_what_they_then_find_possible(system: str) -> None:
 
 
 def test_an_open_lexicon_cannot_be_drawn_from() -> None:
-    with pytest.raises(UnsupportedTask, match="--lexicon closed") as caught:
+    with pytest.raises(UnsupportedTask, match='lexicon="closed"') as caught:
         small_latent().sample(1, seed=0)
     assert caught.value.code == "E_NOT_NORMALIZED"

@@ -70,7 +70,7 @@ def test_without_a_parser_only_trees_have_scores() -> None:
     model = NodeModel(NodeConfig())
     assert model.parser is None
     assert model.tree_log_probs([SHORT]).tolist() == pytest.approx([math.log(0.25)])
-    with pytest.raises(UnsupportedTask, match="--parser") as caught:
+    with pytest.raises(UnsupportedTask, match="with_parser") as caught:
         model.score("a")
     assert caught.value.code == "E_NO_PARSER"
     with pytest.raises(UnsupportedTask, match="end included"):

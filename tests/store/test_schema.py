@@ -346,6 +346,6 @@ def test_checkpoints_are_read_by_a_schema_too(tmp_path: Path) -> None:
     assert tables is not None
     schema = (Tensor("history", np.float64, ("rounds",)),)
     assert checkpoint.read(tables, schema).sizes == {"rounds": 3}
-    with pytest.raises(ModelFileError, match=r"--resume") as caught:
+    with pytest.raises(ModelFileError, match=r"resume=True") as caught:
         checkpoint.read(tables, schema, rounds=2)
     assert caught.value.code == "E_CHECKPOINT"

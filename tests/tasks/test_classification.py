@@ -196,7 +196,7 @@ def test_training_text_is_refused() -> None:
 
 
 def test_only_classifiers_need_no_threshold() -> None:
-    with pytest.raises(UsageError, match="--tune-good"):
+    with pytest.raises(UsageError, match="tune_good"):
         evaluate_classification(small_ngram(SENTENCES), text(GOOD), text(BAD), tuning=None, seed=1)
 
     class Margin(ToyModel):

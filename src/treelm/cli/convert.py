@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, File, InputFile, NewPath, ThreadOptions
 from treelm.cli.ranges import Range, within
+from treelm.corpus.files import is_forest, source_name
 from treelm.errors import UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.tasks import convert as task
@@ -18,7 +19,10 @@ def convert(
     source: InputFile,
     /,
     target: Annotated[
-        NewPath, Parameter(metavar="PATH", help="ARPA file, or model folder, to write.")
+        NewPath,
+        Parameter(
+            metavar="PATH", help="ARPA file, model folder, or file of trees (.mrg), to write."
+        ),
     ],
     *,
     bits: CodeBits | None = None,
@@ -29,8 +33,10 @@ def convert(
 ) -> None:
     """Write an n-gram model as an ARPA file, an ARPA file as a model, or a model as a smaller one.
 
+    A file of parses (.forest) is written as trees, the best of each sentence, one per line.
+
     Args:
-        source: Model folder, or ARPA file (.arpa, .arpa.gz).
+        source: Model folder, ARPA file (.arpa, .arpa.gz), or file of parses (.forest).
         bits: Store probabilities and back-off weights as codes of 8 or 16 bits; the target is then
             a model folder. How far the stored values moved is written to standard error.
         oov_log_prob: Natural log probability of unknown words, before back-off weights, if an ARPA
@@ -41,6 +47,10 @@ def convert(
     if bits is None:
         if measure is not None:
             raise UsageError("--measure shows what --bits costs; it needs --bits.")
+        if is_forest(source):
+            sentences = task.write_best_trees(source, target)
+            common.note(f"{source_name(target)}: the best trees of {sentences} sentences.")
+            return
         task.convert(source, target, oov_log_prob=oov_log_prob)
         return
     if oov_log_prob is not None:

@@ -42,7 +42,7 @@ def draw(
     """Draw trees as text, SVG or LaTeX.
 
     Args:
-        file: File of trees.
+        file: File of trees, or of parses (.forest), whose best trees are drawn.
         format: text, svg (one picture, the trees below each other) or latex (package forest).
         layout: Text: vertical with the root on top, indented, or auto for whichever fits.
         heads: Mark the head child of every phrase.

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.characters import printable
-from treelm.cli.options import AsJson, CommonOptions, InputFile, NewFile, TreeOptions
+from treelm.cli.options import AsJson, CommonOptions, InputFile, NewPicture, TreeOptions
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import CorpusFormatError, UsageError
@@ -31,23 +31,24 @@ def inspect(
     verify: bool = False,
     subcategories: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     topics: bool = False,
-    plot: NewFile | None = None,
+    plot: NewPicture | None = None,
     trees: TreeOptions = TreeOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Show what is in a file or a model, and what is wrong with it.
 
-    A file contains trees if it is named .mrg, or if the first thing in it that is not a comment is
-    a bracket. Malformed trees are listed, whatever their share.
+    Of a file of parses (.forest), the best tree of each sentence is counted. Any other file
+    contains trees if it is named .mrg, or if the first thing in it that is not a comment is a
+    bracket. Malformed trees are listed, whatever their share.
 
     Args:
-        path: A file of trees, a file of tokenized text, a language profile (.toml), or a model
-            folder.
+        path: A file of trees or of parses, a file of tokenized text, a language profile (.toml), or
+            a model folder.
         raw: Count labels and empty elements as they are written.
         verify: Models: read everything and compare checksums.
         subcategories: Grammars: show what the subcategories of this label have learned.
         topics: Models with topics: show the share of each topic, and the words that distinguish it.
-        plot: With --topics: SVG file to write, a picture of the largest topics.
+        plot: With --topics: picture of the largest topics to write, .svg or .html.
     """
     if plot is not None and not topics:
         raise UsageError("--plot draws topics: it needs --topics.")
@@ -103,9 +104,10 @@ def _show_trees(found: TreeFileReport, name: str, common: CommonOptions, *, as_j
 
 def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:
     from treelm.tasks.inspect.topics import draw_topics, inspect_topics, topic_lines, topic_record
+    from treelm.view.picture_files import picture_content
 
     found = inspect_topics(path)
     if plot is not None:
         with write_atomically(plot) as file:
-            file.write(draw_topics(found).encode())
+            file.write(picture_content(plot, draw_topics(found), "Topics of the model"))
     _write(topic_record(found), topic_lines(found), as_json=as_json)

@@ -12,13 +12,14 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError, UnknownOptionError
+from cyclopts.exceptions import CoercionError, UnknownCommandError, ValidationError
 
 from treelm.characters import printable
 from treelm.cli.apps import DEFAULTS, example_line
 from treelm.cli.process import let_stdout_go
 from treelm.cli.ranges import OutOfRange
-from treelm.errors import TreelmError, TreelmWarning
+from treelm.errors import TreelmError, TreelmWarning, on_command_line
 
 
 class _Command(NamedTuple):
@@ -108,7 +109,7 @@ COMMANDS = {
     ),
     "convert": _Command(
         "treelm.cli.convert:convert",
-        "Turn models into ARPA files and back, or into smaller models.",
+        "Turn models into ARPA files and back, or parses into trees.",
         "treelm convert model model.arpa.gz",
     ),
     "evaluate": _Command(
@@ -135,6 +136,9 @@ OLD_SPELLINGS = {
     ("evaluate", "oracle"): {"--trees": "--k", "--k-best": "--k"},
     ("surprisal",): {"--beliefs": "--parser-states"},
 }
+
+#: Types of options, in words.
+_NUMBERS: dict[object, str] = {int: "a whole number", float: "a number"}
 
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20
@@ -208,6 +212,12 @@ def _prepare_streams() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code; nothing but results reaches standard output."""
+    with on_command_line():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    given = arguments
     try:
         if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
             return _fail(_unknown_command(arguments[0]), 2)
@@ -222,7 +232,7 @@ def run(arguments: Sequence[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
-        return _fail(_usage_message(error, arguments), 2)
+        return _fail(_usage_message(error, arguments, given), 2)
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         let_stdout_go()
     except TreelmError as error:
@@ -271,37 +281,108 @@ def _show_whole_help(arguments: Sequence[str]) -> None:
         command.help = None
 
 
-def _usage_message(error: CycloptsError, arguments: Sequence[str]) -> str:
-    """Return what is wrong with the arguments, and what to do."""
+def _usage_message(error: CycloptsError, arguments: Sequence[str], given: Sequence[str]) -> str:
+    """Return what is wrong with the arguments, and what to do.
+
+    Args:
+        error: What the parser of arguments says.
+        arguments: The arguments, with today's names of options.
+        given: As they were typed.
+    """
     cause = error.__cause__
     if isinstance(cause, OutOfRange) and error.argument is not None:
         typed = error.argument.tokens[0].keyword or error.argument.name
         return f"{typed} is {cause.number}; {cause}"
-    return f"{error}\n{_closest_option(str(error), arguments)}See `treelm --help`.".strip()
-
-
-def _closest_option(message: str, arguments: Sequence[str]) -> str:
-    """Return a guess at the option that was meant, where the message says that there is none."""
-    wrong = re.search(r'there is no option "(--[^"=]+)', message)
-    if wrong is None:
-        return ""
+    names = app.parse_commands(arguments)[0]
     command = app
-    for name in app.parse_commands(arguments)[0]:
+    for name in names:
         command = command[name]
-    known = {
+    whole = " ".join(("treelm", *names))
+    message = _what_is_wrong(error, command, whole)
+    return f"{message}{_renaming(message, given)}\nSee `{whole} --help`."
+
+
+def _what_is_wrong(error: CycloptsError, command: App, whole: str) -> str:
+    """Return what is wrong with the arguments of a command, called `whole`."""
+    cause = error.__cause__
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        return _missing(error, error.argument, whole)
+    if isinstance(error, UnknownOptionError):
+        return _unknown_option(error.token.keyword or error.token.value, command)
+    if isinstance(error, UnknownCommandError):
+        known = [name for name in command if not name.startswith("-")]
+        typed = str((error.unused_tokens or [""])[0])
+        return f'there is no command "{whole} {typed}".{_guess(typed, known)}'
+    if isinstance(error, CoercionError) and error.target_type in _NUMBERS and error.token:
+        name = error.token.keyword or (error.argument and _typed_name(error.argument))
+        return f'{name} is "{error.token.value}"; it must be {_NUMBERS[error.target_type]}.'
+    if isinstance(error, ValidationError) and isinstance(cause, ValueError):
+        unknown = re.match(r'there is no option "(--[^"=]+)', str(cause))
+        if unknown is not None:
+            return f"{cause}.{_guess(unknown[1], _options_of(command), show_all=False)}"
+        if error.argument is not None and not isinstance(cause, CycloptsError):
+            return f"{_typed_name(error.argument)}: {cause}."
+    return str(error)
+
+
+def _missing(error: MissingArgumentError, argument: Argument, whole: str) -> str:
+    """Return what is missing: an option, its value, or a file."""
+    typed = error.keyword or next(
+        (token.keyword for token in reversed(argument.tokens) if token.keyword is not None), None
+    )
+    value = argument.parameter.metavar or ("FILE" if argument.hint is str else "VALUE")
+    help_text = " ".join((argument.parameter.help or "").split())
+    if help_text[1:2].islower():  # not that of an abbreviation
+        help_text = help_text[:1].lower() + help_text[1:]
+    meaning = f": {help_text.rstrip('.')}" if help_text else ""
+    if typed is not None:
+        return f"{typed} needs a value, {value}{meaning}."
+    if not argument.name.startswith("-"):
+        return f"`{whole}` needs {argument.name}{meaning}."
+    short = next((f" (or {name})" for name in argument.names if not name.startswith("--")), "")
+    return f"`{whole}` needs {argument.name} {value}{short}{meaning}."
+
+
+def _unknown_option(typed: str, command: App) -> str:
+    name = typed.partition("=")[0]
+    return f'there is no option "{name}".{_guess(name, _options_of(command), show_all=False)}'
+
+
+def _options_of(command: App) -> list[str]:
+    return [
         name
         for argument in command.assemble_argument_collection()
         for name in argument.names
         if name.startswith("--")
-    }
-    close = difflib.get_close_matches(wrong[1], known, n=1)
-    return f'Did you mean "{close[0]}"? ' if close else ""
+    ]
+
+
+def _guess(typed: str, known: Sequence[str], *, show_all: bool = True) -> str:
+    """Return a guess at the name that was meant, and perhaps all names."""
+    names = {name.lstrip("-"): name for name in known}
+    close = difflib.get_close_matches(typed.lstrip("-"), names, n=1)
+    guess = f' Did you mean "{names[close[0]]}"?' if close else ""
+    return f"{guess} Commands: {', '.join(known)}." if show_all else guess
+
+
+def _typed_name(argument: Argument) -> str:
+    """Return an option as it was typed."""
+    typed = [token.keyword for token in argument.tokens if token.keyword is not None]
+    return typed[0] if typed else argument.name
+
+
+def _renaming(message: str, given: Sequence[str]) -> str:
+    """Return which name is the new one of an option that was given by an old one."""
+    typed = {argument.partition("=")[0] for argument in given}
+    for names in (old for command, old in OLD_SPELLINGS.items() if command[0] in typed):
+        for old, new in names.items():
+            if old in typed and re.search(rf"{new}\b(?!-)", message):
+                return f" ({old} is called {new} now.)"
+    return ""
 
 
 def _unknown_command(name: str) -> str:
-    close = difflib.get_close_matches(name, COMMANDS, n=1)
-    guess = f' Did you mean "{close[0]}"?' if close else ""
-    return f'there is no command "{name}".{guess} Commands: {", ".join(COMMANDS)}.'
+    return f'there is no command "{name}".{_guess(name, list(COMMANDS))}'
 
 
 def _fail(message: str, code: int) -> int:

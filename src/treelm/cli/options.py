@@ -46,10 +46,25 @@ def _refuse_options(_: object, value: object) -> None:
             raise ValueError(f'there is no option "{name}"; for a file of that name write ./{name}')
 
 
+def _refuse_stream(_: object, value: object) -> None:
+    """Refuse standard output for what is written beside the results."""
+    if value == "-":
+        raise ValueError("this needs a file of its own: standard output is for the results")
+
+
 def _check_file(_: object, value: object) -> None:
     """Refuse a file that cannot be written, before the work that makes it."""
     if isinstance(value, str):
         check_file_target(value)
+
+
+def _check_picture(_: object, value: object) -> None:
+    """Refuse a picture of a format that is not written, before the work that makes it."""
+    from treelm.view.picture_files import check_picture
+
+    _refuse_stream(_, value)
+    if isinstance(value, str):
+        check_picture(value)
 
 
 def _check_folder(_: object, value: object) -> None:
@@ -98,7 +113,16 @@ OutputFile = Annotated[str, _OUTPUT, Parameter(show_default="standard output")]
 #: The same where nothing need be written.
 OptionalOutputFile = Annotated[str | None, _OUTPUT]
 #: A second file to write, beside what goes to the output.
-NewFile = Annotated[str, Parameter(metavar="FILE", validator=_check_file)]
+NewFile = Annotated[
+    str,
+    Parameter(
+        metavar="FILE",
+        allow_leading_hyphen=True,
+        validator=(_refuse_options, _refuse_stream, _check_file),
+    ),
+]
+#: A picture to write beside what goes to the output.
+NewPicture = Annotated[NewFile, Parameter(validator=(_refuse_options, _check_picture, _check_file))]
 _FOLDER = Parameter(name=["--output", "-o"], validator=_check_folder)
 #: The folder that is made.
 NewFolder = Annotated[str, _FOLDER, Parameter(metavar="FOLDER", help="Folder to write.")]
@@ -294,6 +318,20 @@ def note_problems(problems: Sequence[Problem], what: str, common: CommonOptions)
         common.note(f"... and {len(problems) - shown} more; --verbose shows them.")
 
 
+def _failures(report: ReadReport) -> str:
+    """Return what was wrong with a file of trees, in one or two sentences."""
+    places = "1 place" if report.stray == 1 else f"{report.stray} places"
+    if not report.seen:
+        return f"there is no tree, only text outside trees, in {places}."
+    malformed = report.failed - report.stray
+    parts = []
+    if malformed:
+        parts.append(f"{malformed} of {report.seen} trees were malformed and left out.")
+    if report.stray:
+        parts.append(f"Text outside trees was skipped in {places}.")
+    return " ".join(parts)
+
+
 def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> None:
     """Report malformed trees at the end of a reading.
 
@@ -302,10 +340,12 @@ def settle_reading(report: ReadReport, common: CommonOptions, source: str) -> No
     """
     note_problems(report.problems, "", common)
     if report.failed:
-        malformed = report.failed - report.stray
-        summary = f"{source}: {malformed} of {report.seen} trees were malformed and left out."
-        if report.stray:
-            summary += f" Text outside trees was skipped in {report.stray} places."
+        summary = f"{source}: {_failures(report)}"
+        if not report.seen:
+            raise CorpusFormatError(
+                f"{summary} A file of trees has lines such as (S (NP (PRP I)) ...).",
+                code=report.problems[0].code,
+            )
         if report.failure_rate > TOLERATED_FAILURES:
             raise CorpusFormatError(
                 f"{summary} That is more than {TOLERATED_FAILURES:.0%}: is this the right file? "

@@ -19,7 +19,7 @@ from treelm.cli.model_options import (
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import ScoreTable, write_score_table
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
 from treelm.tasks.evaluate.measured_text import read_measured_text
@@ -57,10 +57,10 @@ class ScoredTrees:
             raise UsageError("give one of files of text, --trees and --k-best.")
         if self.posterior and self.trees is None:
             raise UsageError("--posterior is that of trees: give them with --trees.")
-        if self.explain and (self.trees is None or self.posterior):
-            raise UsageError(
-                "--explain takes trees apart: give them with --trees, without --posterior."
-            )
+        if self.explain and self.trees is None:
+            raise UsageError("--explain takes trees apart: give them with --trees.")
+        if self.explain and self.posterior:
+            raise UsageError("--explain cannot be combined with --posterior.")
 
 
 @Parameter(name="*")
@@ -108,16 +108,23 @@ def score(
     instead.check()
     flush = at_once(output, line_buffered=line_buffered)
     if instead.is_given:
-        if files or sentences != SentenceScores():
-            raise UsageError(
-                "give one of files of text, --trees and --k-best; --no-bos, --no-eos, --slr and "
-                "--format are for sentences."
-            )
-        if scoring != ScoringOptions(k=scoring.k) or search.given or length != LengthOptions():
-            raise UsageError(
-                "--parser, --pruning, --floor, --beam-width, --beam-ratio and --max-words are for "
-                "sentences, not for trees."
-            )
+        if files:
+            raise UsageError("give one of files of text, --trees and --k-best.")
+        for_sentences = {
+            "no_bos": sentences.no_bos,
+            "no_eos": sentences.no_eos,
+            "slr": sentences.slr,
+            "format": sentences.format != "text",
+            "parser": scoring.parser is not None,
+            "pruning": scoring.pruning != "none",
+            "floor": scoring.floor is not None,
+            "max_words": length != LengthOptions(),
+            **search.given,
+        }
+        wrong = [option(name) for name, given in for_sentences.items() if given]
+        if wrong:
+            are = "is" if len(wrong) == 1 else "are"
+            raise UsageError(f"{' and '.join(wrong)} {are} for sentences, not for trees.")
         _write_tree_scores(load(model), instead, output, scoring.k, text, flush=flush)
         return
     loaded = length.apply(search.apply(scoring.model(model)))

@@ -14,6 +14,7 @@ from treelm.cli.options import (
     File,
     LineBuffered,
     NewFile,
+    NewPicture,
     OutputFile,
     TextFiles,
     TextOptions,
@@ -30,6 +31,7 @@ from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
+from treelm.view.picture_files import check_picture_or_text
 
 
 @Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
@@ -55,11 +57,11 @@ class StimuliOptions:
 class PictureOptions:
     """Options of pictures of the first 20 sentences."""
 
-    plot: NewFile | None = None
-    """SVG file to write: bars above the words of the first 20 sentences."""
+    plot: NewPicture | None = None
+    """Picture to write, .svg or .html: bars above the words of the first 20 sentences."""
     parser_states: NewFile | None = None
     """File to write: the most probable parser states of an HHMM after each word of the first 20
-    sentences; .svg for a picture, else text."""
+    sentences; .svg or .html for a picture, else text."""
     best: Annotated[int, at_least(1)] = 3
     """With --parser-states: how many parser states are shown after each word."""
 
@@ -67,6 +69,11 @@ class PictureOptions:
     def is_given(self) -> bool:
         """Whether anything is drawn."""
         return self.plot is not None or self.parser_states is not None
+
+    def check(self) -> None:
+        """Refuse formats that are not written, before a model is loaded."""
+        if self.parser_states is not None:
+            check_picture_or_text(self.parser_states)
 
     def drawer(self, model: LanguageModel) -> SurprisalPlot:
         """Return what draws while rows go by."""
@@ -104,13 +111,14 @@ def surprisal(
         format: How the table is written; tsv is never quoted.
     """
     del common
+    pictures.check()
     loaded = length.apply(search.apply(load(model)))
     chosen = chosen_measures(loaded, measures or ())
     if stimuli.stimuli is not None:
         if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
             raise UsageError(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
-                "--plot or --states, and writes tsv, csv, jsonl or parquet."
+                "--plot or --parser-states, and writes tsv, csv, jsonl or parquet."
             )
         made = stimuli_table(
             loaded,

@@ -47,7 +47,7 @@ _NOT_TRAINED = {"smoothing": ("arpa",)}
 _OPTIONS = Group("Options of the model", sort_key=20)
 _RUNNING = Group("Options for running", sort_key=30)
 _TEXT = "Files of tokenized text, one sentence per line; a blank line ends a document."
-_TREES = "Files of bracketed trees."
+_TREES = "Files of bracketed trees, or of parses (.forest), whose best trees are read."
 _NONE = inspect.Parameter.empty
 #: The last sentence of a text.
 _DEFAULT = re.compile(r" Default: (.*)\.$")

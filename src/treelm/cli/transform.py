@@ -50,7 +50,7 @@ def transform(
     """Rewrite bracketed trees, one per line.
 
     Args:
-        files: Files of trees.
+        files: Files of trees, or of parses (.forest), whose best trees are taken.
         pipeline: clean, treelet, binarize, unary-chains, markovize, right-corner or lexicalize.
         undo: Run the pipeline backwards, on trees it has made. Labels are then read whole.
         without: Treelet transforms to leave out, such as temporal_nouns vp_flattening.

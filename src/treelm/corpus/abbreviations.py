@@ -9,18 +9,22 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Words the Penn Treebank writes as two tokens (lower case), with the length of the first one.
+#: Words that are written as several tokens (lower case), with these tokens.
 SPLIT_WORDS = {
-    "'tis": 2,
-    "'twas": 2,
-    "cannot": 3,
-    "d'ye": 2,
-    "gimme": 3,
-    "gonna": 3,
-    "gotta": 3,
-    "lemme": 3,
-    "more'n": 4,
-    "wanna": 3,
+    "".join(parts): parts
+    for parts in (
+        ("'t", "is"),
+        ("'t", "was"),
+        ("can", "not"),
+        ("d'", "ye"),
+        ("du", "n", "no"),
+        ("gim", "me"),
+        ("gon", "na"),
+        ("got", "ta"),
+        ("lem", "me"),
+        ("more", "'n"),
+        ("wan", "na"),
+    )
 }
 
 #: Endings that are cut off the word before them, in lower case.
@@ -80,6 +84,15 @@ BEFORE_NUMBER = _word_set(
     """
 )
 
+#: North and south, abbreviations only before the name of a country or a state.
+BEFORE_NAME = frozenset({"No.", "So."})
+_DIVIDED_NAMES = _word_set(
+    """
+    Africa African Africans America American Americans Calif California Carolina Carolinas Dakota
+    Dakotas Ireland Italy Korea Korean Koreans Rhodesia Vietnam Vietnamese Yemen
+    """
+)
+
 #: The one abbreviation after which the Treebank writes a second period at the end of a sentence.
 DOUBLED_FINAL = frozenset({"U.S."})
 
@@ -114,6 +127,8 @@ def after_joiner(word: str) -> str:
 def keeps_period(word: str, following: str) -> bool:
     """Tell whether `word`, which ends in a period, owns it when the sentence continues."""
     tail = after_joiner(word)
+    if tail in BEFORE_NAME and following.rstrip(".,;:!?'\")") in _DIVIDED_NAMES:
+        return True
     if is_listed(tail, BEFORE_NUMBER):
         return following[:1].isdigit()
     if len(tail) == 2:

@@ -10,7 +10,15 @@ from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
-from treelm.corpus.files import Source, read_blocks, size_if_known, source_name
+from treelm.corpus.files import (
+    FOREST_MAGIC,
+    Source,
+    first_block,
+    is_forest,
+    read_blocks,
+    size_if_known,
+    source_name,
+)
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import PackedTrees
@@ -25,7 +33,7 @@ MAX_DEPTH = 10**9
 KEPT_PROBLEMS = 1000
 
 _HINTS = {
-    "E_UNBALANCED": "Is a line cut off, or is a bracket inside a word not written -LRB- / -RRB-?",
+    "E_UNBALANCED": "Is a line cut off, or a bracket inside a word not written -LRB- or -RRB-?",
     "E_TEXT_OUTSIDE": "Is this a file of bracketed trees? Plain text has no trees to read.",
     "E_MIXED": "A node has either one word or bracketed children, never both.",
     "E_MULTI_WORD": "A tag has one word; join the words with _ or give each its own tag.",
@@ -35,6 +43,10 @@ _HINTS = {
     "E_ENCODING": "Convert the file first, for example: iconv -f latin1 -t utf-8 FILE",
     "E_RESERVED_CHAR": "Transforms use these characters as marks; rename the category.",
 }
+
+
+_CLOSED_ONLY = "a bracket is closed that was never opened"
+_OPENED_ONLY = "a bracket is opened and not closed (within 32 MiB)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,9 @@ class Problem:
         if self.sentence:
             return f"{place}: tree {self.tree}: {self.sentence} ({self.code})"
         sentence = _native.ERROR_SENTENCES[self.code]
+        if self.code == "E_UNBALANCED":
+            is_closing = self.excerpt.startswith(")")
+            sentence = _CLOSED_ONLY if is_closing else _OPENED_ONLY
         near = f', at "{self.excerpt}"' if self.excerpt else ""
         return f"{place}: tree {self.tree}: {sentence}{near} ({self.code}). {_HINTS[self.code]}"
 
@@ -216,7 +231,7 @@ def read_packed(
     """Yield the trees of a file in batches, in order, in constant memory.
 
     Args:
-        source: File name, ``-`` for standard input, or blocks of bytes.
+        source: File name, ``-`` for standard input, or blocks of bytes; see `tree_blocks`.
         options: How brackets are read.
         recipe: Kernel recipe that replaces `options`, to transform trees while they are read.
         name: What messages call the source; default: the name of the file.
@@ -292,7 +307,8 @@ def read_trees(
 
     Args:
         source: File name (compressed files by suffix), ``-``, or an iterable of bracket strings
-            such as another parser prints.
+            such as another parser prints. A file of parses (``.forest``) gives the best tree of
+            each sentence.
         options: How brackets are read.
         on_error: ``raise`` at the first malformed tree, or ``skip`` and report it.
         report: Filled with counts and problems.
@@ -325,6 +341,48 @@ def looks_like_brackets(start: bytes) -> bool:
     return False
 
 
+def contains_trees(source: Source) -> bool:
+    """Return whether a file contains trees, by how it begins; this consumes a pipe."""
+    return is_forest(source) or looks_like_brackets(first_block(source))
+
+
+def tree_blocks(source: Source) -> Iterator[bytes]:
+    """Yield the content of a file of trees in blocks, as brackets.
+
+    A file of parses gives the best tree of each sentence, a line each, blank where there is none;
+    it is unpacked as far as it is read. Every other file gives its bytes.
+
+    Raises:
+        InputFileError: if the file cannot be opened or read to its end.
+        CorpusFormatError: ``E_FOREST_FILE`` for a file of parses that is damaged, compressed once
+            more, or comes through a pipe.
+    """
+    if is_forest(source):
+        from treelm.grammar.forest_file import ForestFile
+
+        with ForestFile(source) as file:
+            if not file.is_complete:
+                warnings.warn(
+                    f"{source_name(source)}: the parsing of this text was not finished; only the "
+                    f"first {len(file)} sentences have trees.",
+                    TreelmWarning,
+                    stacklevel=2,
+                )
+            yield from file.best_as_brackets()
+        return
+    blocks = read_blocks(source)
+    first = next(blocks, b"")
+    if first.startswith(FOREST_MAGIC):
+        raise CorpusFormatError(
+            f"{source_name(source)}: this is a file of parses (.forest), which is read in several "
+            "places at once. Decompress it if it is compressed, and give its name.",
+            code="E_FOREST_FILE",
+            path=source_name(source),
+        )
+    yield first
+    yield from blocks
+
+
 def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
     """Return the one tree written in `text`; everything is kept as written unless `options` differ.
 
@@ -342,7 +400,7 @@ def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
 
 def _named_blocks(source: Source | Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
     if isinstance(source, (str, os.PathLike)):
-        return source_name(source), read_blocks(source)
+        return source_name(source), tree_blocks(source)
     return "<trees>", source
 
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
+from treelm.corpus.brackets import (
+    DEFAULT_OPTIONS,
+    OnError,
+    ReadOptions,
+    ReadReport,
+    read_packed,
+    tree_blocks,
+)
 from treelm.corpus.files import (
     COMPRESSION,
     Content,
@@ -31,8 +38,9 @@ from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
 
-_SPACE = " \t\n\r\v\f"
-_SPACES = re.compile(f"[{_SPACE}]+")
+#: What separates words; other Unicode spaces are part of a word.
+SPACE = " \t\n\r\v\f"
+_SPACES = re.compile(f"[{SPACE}]+")
 
 
 class Fingerprint(NamedTuple):
@@ -59,7 +67,7 @@ class SentenceInDocument(NamedTuple):
 
 @dataclass(frozen=True, init=False)
 class TreeCorpus:
-    """Files of bracketed trees.
+    """Files of bracketed trees, or of parses (``.forest``), whose best trees are read.
 
     Args:
         paths: A file, or several, read in this order; ``X.docs`` beside ``X.mrg`` names the
@@ -99,7 +107,7 @@ class TreeCorpus:
             >>> [str(tree) for tree in corpus]
             ['(ROOT (S (NN rain)))']
         """
-        lines = [f"{_without_brackets(tree)}\n" for tree in trees]
+        lines = [f"{tree}\n" for tree in trees]
         name = f"<{len(lines)} trees in memory>"
         return cls((Content(name, "".join(lines).encode("utf-8", "surrogatepass")),), options)
 
@@ -175,12 +183,15 @@ class TreeCorpus:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """SHA-256 of the files' decompressed bytes, and the trees and words read from them."""
+        """SHA-256 of the files' decompressed bytes, and the trees and words read from them.
+
+        A file of parses has that of its best trees in brackets.
+        """
         report = ReadReport()
         digest = hashlib.sha256()
         for path in self.paths:
             for _ in read_packed(
-                hashed_blocks(path, digest),
+                hashed_blocks(path, digest, tree_blocks),
                 self.options,
                 name=source_name(path),
                 on_error=self.on_error,
@@ -274,7 +285,7 @@ class TextCorpus:
             if not can_be_read_twice(path):
                 return None
             for line, text in enumerate(read_lines(path), 1):
-                if not text.strip(_SPACE):
+                if not text.strip(SPACE):
                     continue
                 if sentence == 0:
                     return source_name(path), line
@@ -309,20 +320,6 @@ def _as_paths(paths: Source | Iterable[Source], in_memory: str) -> tuple[Source,
     return found
 
 
-def _without_brackets(tree: Tree) -> Tree:
-    """Return a tree that can be written: brackets inside words become -LRB- and -RRB-."""
-    if not any("(" in word or ")" in word for word in tree.words):
-        return tree
-    made: list[Tree] = []  # from the last node to the first, so that children come before parents
-    for node in reversed(list(tree.preorder())):
-        if node.word is not None:
-            word = node.word.replace("(", "-LRB-").replace(")", "-RRB-")
-            made.append(Tree(node.label, word))
-        else:
-            made.append(Tree(node.label, [made.pop() for _ in node.children]))
-    return made[0]
-
-
 def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]:
     """Yield the sentences of lines with the number of their document; a blank line ends one."""
     document = -1
@@ -346,7 +343,7 @@ def split_words(line: str) -> tuple[str, ...]:
         >>> split_words(" one\ttwo\u00a0three ")
         ('one', 'two\xa0three')
     """
-    stripped = line.strip(_SPACE)
+    stripped = line.strip(SPACE)
     return tuple(_SPACES.split(stripped)) if stripped else ()
 
 
@@ -374,13 +371,17 @@ def document_names(path: Source) -> Sequence[str] | None:
     return None
 
 
-def hashed_blocks(path: Source, digest: hashlib._Hash | None) -> Iterator[bytes]:
+def hashed_blocks(
+    path: Source,
+    digest: hashlib._Hash | None,
+    read: Callable[[Source], Iterator[bytes]] = read_blocks,
+) -> Iterator[bytes]:
     """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
     if digest is None:
-        yield from read_blocks(path)
+        yield from read(path)
         return
     size = 0
-    for block in read_blocks(path):
+    for block in read(path):
         digest.update(block)
         size += len(block)
         yield block

@@ -27,6 +27,9 @@ Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
 
+#: How a file of parses begins, whatever its version (`treelm.grammar.forest_format`).
+FOREST_MAGIC = b"treelmF"
+
 
 @dataclass(frozen=True)
 class Content:
@@ -171,12 +174,12 @@ def read_ahead(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def size_if_known(source: Source) -> int | None:
-    """Return the bytes of a file, where they can be known (not for pipes or compressed files)."""
+    """Return the bytes of a file, where they can be known (not for pipes or what is unpacked)."""
     if isinstance(source, Content):
         return len(source.data)
     path = Path(source)
     try:
-        known = path.is_file() and path.suffix not in COMPRESSION
+        known = path.is_file() and path.suffix not in COMPRESSION and not is_forest(source)
         return path.stat().st_size if known else None
     except OSError:  # opening the file says it better
         return None
@@ -190,6 +193,18 @@ def can_be_read_twice(source: Source) -> bool:
         return os.fspath(source) != "-" and not Path(source).is_fifo()
     except OSError:  # opening the file says it better
         return True
+
+
+def is_forest(source: Source) -> bool:
+    """Return whether a file is one of parses that treelm packed; pipes are not looked at."""
+    try:
+        path = Path(source)
+        if isinstance(source, Content) or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(FOREST_MAGIC)) == FOREST_MAGIC
+    except (OSError, ValueError):  # opening it as what it should be says it better
+        return False
 
 
 def first_block(source: Source) -> bytes:

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from treelm.characters import visible
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, read_packed
+from treelm.corpus.corpus import SPACE
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.nbest import Hypothesis, NBest, malformed, read_number
 from treelm.errors import CorpusFormatError, UsageError
@@ -21,6 +22,9 @@ ListForm = Literal["auto", "blocks", "bllip", "plain"]
 _BLLIP_HEAD = re.compile(r"\s*(?P<count>\d+)\s+(?P<id>\S.*?)\s*")
 #: What parsers write where they found nothing.
 _NO_PARSE = {"(())", "()", "(S1)", "(TOP)", "(ROOT)", "((S))"}
+
+#: White space as bracket files have it; a no-break space is part of a word.
+_SPACES = re.compile(f"[{SPACE}]+")
 
 #: Lines read to detect the layout of a file.
 _LOOK_AHEAD = 4096
@@ -203,7 +207,7 @@ def _row(number: int, line: str, source: Source) -> _Row:
 
 def _trees(rows: Sequence[_Row], source: Source, options: ReadOptions) -> list[Tree | None]:
     """Return the tree of every row, None where a parser found none."""
-    good = [row for row in rows if re.sub(r"\s+", "", row.brackets) not in _NO_PARSE]
+    good = [row for row in rows if _SPACES.sub("", row.brackets) not in _NO_PARSE]
     report = ReadReport()
     text = "".join(f"{row.brackets}\n" for row in good).encode()
     found = [

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.errors import CorpusFormatError, EstimationError
+from treelm.errors import CorpusFormatError, EstimationError, spelled
 
 
 class TooLongSentence(EstimationError):
@@ -52,6 +52,11 @@ class TooLongSentence(EstimationError):
         )
 
 
+def _more(words: int) -> str:
+    """Return how a reader of the message asks for longer sentences."""
+    return spelled(command_line=f"--max-words {words}", python=f"`model.with_max_words({words})`")
+
+
 def check_lengths(lengths: Iterable[int], limit: int | None, system: str) -> None:
     """Refuse sentences that a model would take far too long for.
 
@@ -78,8 +83,7 @@ def check_lengths(lengths: Iterable[int], limit: int | None, system: str) -> Non
                 place,
                 words,
                 f"this {system} model reads at most {limit}. Split it, or raise the limit with "
-                f"--max-words {words} (in Python `with_max_words`), which may take minutes and "
-                "gigabytes.",
+                f"{_more(words)}, which may take minutes and gigabytes.",
             )
 
 
@@ -101,12 +105,12 @@ def check_charts(values: npt.NDArray[np.float64], lengths: Iterable[int]) -> Non
     if len(wrong):
         place = int(wrong[0])
         words = list(lengths)[place]
+        pruned = spelled(command_line="--pruning", python="`model.pruned()`")
         raise TooLongSentence(
             place,
             words,
             "the grammar would need minutes for its exact score, or more memory than is sensible. "
-            f"Split it, score with --pruning, or ask for it with --max-words {words} (in Python "
-            "`with_max_words`).",
+            f"Split it, score with {pruned}, or ask for it with {_more(words)}.",
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treelm.characters import visible
-from treelm.corpus.corpus import split_words
+from treelm.corpus.corpus import SPACE, split_words
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.tree import Tree
@@ -111,7 +111,7 @@ def read_moses(source: Source) -> Iterator[NBest]:
     for number, line in enumerate(read_lines(source), 1):
         if not line.strip():
             continue
-        columns = [column.strip() for column in line.split(_SEPARATOR)]
+        columns = [column.strip(SPACE) for column in line.split(_SEPARATOR)]
         if len(columns) not in _FIELDS:
             raise malformed(
                 source,
@@ -147,6 +147,9 @@ def _moses_hypothesis(columns: Sequence[str], source: Source, line: int) -> Hypo
 def moses_lines(lists: Iterable[NBest]) -> Iterator[str]:
     """Yield the lines of a Moses n-best file, without line ends.
 
+    Raises:
+        CorpusFormatError: ``E_NBEST`` for a word with ``|||`` in it, which separates columns.
+
     Examples:
         >>> best = Hypothesis(("a", "b"), score=-4.5, features={"LM0": ("-3", "2")})
         >>> list(moses_lines([NBest("0", (best,))]))
@@ -159,7 +162,14 @@ def moses_lines(lists: Iterable[NBest]) -> Iterator[str]:
                 for name, values in each.features.items()
             )
             score = "" if each.score is None else repr(each.score)
-            columns = [best.id, " ".join(each.words), features, score, *each.more]
+            words = " ".join(each.words)
+            if _SEPARATOR in words:
+                raise CorpusFormatError(
+                    f'sentence {visible(best.id)}: a word contains "{_SEPARATOR}", which separates '
+                    "the columns of a Moses list. Write the Kaldi format, or escape the word.",
+                    code="E_NBEST",
+                )
+            columns = [best.id, words, features, score, *each.more]
             while len(columns) > 2 and not columns[-1]:
                 columns.pop()
             yield f" {_SEPARATOR} ".join(columns)

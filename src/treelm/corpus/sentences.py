@@ -19,6 +19,10 @@ _BOUNDARY = re.compile(
     r"""(?<![.!?…؟۔।॥])([.!?…؟۔।॥]++)["'”’»)\]}]*+(?=\ )|[。！？｡]++["'”’»)\]」』）》〉]*+\ ?""",
     re.VERBOSE,
 )
+#: An initial or the letter of a degree, as in "a B. A. or"; such letters belong together.
+_INITIAL = re.compile(r"[A-Z]\.(?![\w.])")
+#: What Windows wrote where Unicode has control characters: quotes, a bullet, dashes.
+_WINDOWS_MARKS = {0x91 + place: mark for place, mark in enumerate("‘’“”•–—")}
 _FOLLOWING = re.compile(r"(?:[-–—•*·]{1,3}+ )?+([^\w\s]{0,8}+)([^\W_]{0,32}+)")
 _LIST_ITEM = re.compile(r"\(?(?:[a-z]|\d{1,3}+)\) ")
 _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}+(?:\.\d{1,3}+)*+|[A-Za-z]|[ivxIVX]{2,5}+)\.")
@@ -26,7 +30,9 @@ _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}+(?:\.\d{1,3}+)*+|[A-Za-z]|[ivxIVX]{2,5
 
 def drop_invisible(text: str) -> str:
     """Return the text without control characters, soft hyphens and direction marks."""
-    return text if text.isprintable() else _INVISIBLE.sub("", text.replace("\u200b", " "))
+    if text.isprintable():
+        return text
+    return _INVISIBLE.sub("", text.translate(_WINDOWS_MARKS).replace("\u200b", " "))
 
 
 def split_sentences(text: str) -> list[str]:
@@ -79,6 +85,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     abbreviation = after_joiner(chunk).lstrip("\"'“‘`([{«")
     if is_listed(abbreviation, NEVER_FINAL):
+        return False
+    if _INITIAL.fullmatch(abbreviation) and _INITIAL.match(text, match.end() + 1):
         return False
     if word in SENTENCE_STARTERS or not keeps_period(abbreviation, word):
         return True

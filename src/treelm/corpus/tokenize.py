@@ -10,6 +10,9 @@ What is decided here where the Treebank leaves room:
 * ``!`` and ``?`` are one token each (``?!`` is two). Runs of one ornament (``--``, ``***``,
   ``===``, ``~~~``) are one token. Three periods are ``...``, four are ``...`` and ``.``, two or
   more than four stay as they are.
+* Three periods with spaces between them are ``...``. Emoticons are one token, brackets in them
+  escaped (``;--RRB-``). Whatever has ``://`` in it is an address. ``4:45pm`` is two tokens,
+  ``no.47`` is ``no. 47``, and ``didn`t`` is ``did n`t``.
 * Straight quotes open at the start of a word and close elsewhere; one that stands alone closes
   what is open. An opening single quote is the Treebank's backtick.
 * A dash, and an en dash that does not join two words, is ``--``.
@@ -63,10 +66,29 @@ _HOST = rf"(?<!{_W})\w[\w-]{{0,62}}+(?:\.[\w-]{{1,63}}+){{1,8}}+"
 _URL_END = r"\s<>\"()“”‘«»…`"
 _URL_MARK = ".,;:!?'’"
 _JOINERS = ".&+'’–‐‑/-"
+#: Between letters: a backtick for an apostrophe, and letters that somebody hid.
+_INSIDE = r"(?<=[^\W\d_])(?:`|\*{1,8}+)(?=[^\W\d_])"
+#: No clitic follows these.
+_NO_STEM_END: Final = frozenset(f"{_JOINERS}{_URL_MARK}`*")
+
+# Faces, clock times and numbered things; tried only on chunks with a character that one of them
+# must hold. Faces have brackets as they are or escaped, and no letter or digit beside them.
+_EMOTICON = rf"""
+    (?<!{_W})(?:
+      [:;=]['’]?[-o^*]?(?:[()\[\]DPpO|*]|-[LR][RS]B-) | [:;]-[/\\]
+    | (?:\(|-LRB-)[xX^]\.[xX^](?:\)|-RRB-) | \^_*\^ | -_+- | <3
+    )(?!{_W}|[-/\\(]{_W})
+"""
+_ODD = rf"""
+    {_EMOTICON}
+  | (?:[Nn]os?|pp?|[Vv]ols?|[Ff]igs?)\.(?=\d)
+  | \d{{1,2}}+:\d\d(?::\d\d)?+(?=(?i:[ap]\.?m)(?!{_W}))
+"""
+_ODD_SIGN = re.compile(r"[:;=^<]|-_|[xX^]\.[xX^]|[osplgOSPLG]\.\d")
 
 # Addresses and paths; tried only on chunks with a character that one of them must hold.
 _WEB = rf"""
-    (?:(?:https?|ftps?|file|git|ssh)://|mailto:|(?<!{_W})www\.|{_HOST}/)
+    (?:(?<!{_W})[A-Za-z][A-Za-z0-9+.-]{{1,20}}+://(?=[^{_URL_END}{_URL_MARK}])|mailto:|(?<!{_W})www\.|{_HOST}/)
     (?:[^{_URL_END}{_URL_MARK}]++|\([^{_URL_END}]*+\)|[{_URL_MARK}]++(?=[^{_URL_END}{_URL_MARK}]))*+
   | (?<![\w.+-])[\w+-][\w.+-]{{0,63}}+@{_HOST}
   | (?<![\w@])@\w++
@@ -82,7 +104,7 @@ _WORD = rf"""
   | (?<!{_W})[A-G]\#(?!{_W})
   | \d++(?:[.,]\d++)*+%-{_W}++(?:-{_W}++)*+
   | (?:(?<!{_W})(?<![-+−])[-+−]|\#(?=\d*+[^\W\d]))?+(?:\A\.|(?<![\w.])\.(?=\d))?+{_W}++
-    (?:(?:\.?[-/]|-['’](?=\d\d)|(?<=\d)[,:](?=\d)|[{_JOINERS}]){_W}++)*+
+    (?:(?:\.?[-/]|-['’](?=\d\d)|(?<=\d)[,:](?=\d)|{_INSIDE}|[{_JOINERS}]){_W}++)*+
     (?:-(?!-)|\+\+?+)?+(?:\.(?!\.))?+
 """
 _MARK = rf"""
@@ -95,7 +117,12 @@ _MARK = rf"""
   | .
 """
 _PLAIN_PIECE = re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
-_WEB_PIECE = re.compile(f"{_WEB}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+_ODD_PIECE = re.compile(f"{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+_WEB_PIECE = re.compile(f"{_WEB}|{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+
+_EMOTICON_PIECE = re.compile(_EMOTICON, re.VERBOSE)
+#: How emoticons begin.
+_FACES: Final = frozenset(":;=(-^<")
 
 _BRACKET_NAMES = ("LR", "RR", "LS", "RS", "LC", "RC")
 _BRACKETS: Final = {mark: f"-{name}B-" for mark, name in zip("()[]{}", _BRACKET_NAMES, strict=True)}
@@ -136,12 +163,25 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
         else:
             _append_chunk(tokens, chunk, chunks[index] if index < len(chunks) else "", forms)
     _settle_final_period(tokens)
-    return tokens
+    return _with_ellipses(tokens)
+
+
+def _with_ellipses(tokens: list[str]) -> list[str]:
+    """Return the tokens with three periods, written with spaces between them, as one."""
+    if tokens.count(".") < 3:
+        return tokens
+    joined: list[str] = []
+    for token in tokens:
+        joined.append(token)
+        if joined[-3:] == [".", ".", "."]:
+            joined[-3:] = ["..."]
+    return joined
 
 
 def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[str, str]) -> None:
     is_web = "/" in chunk or "@" in chunk or "\\" in chunk or "www." in chunk or "mailto" in chunk
-    pieces: list[str] = (_WEB_PIECE if is_web else _PLAIN_PIECE).findall(chunk)
+    pattern = _WEB_PIECE if is_web else _ODD_PIECE if _ODD_SIGN.search(chunk) else _PLAIN_PIECE
+    pieces: list[str] = pattern.findall(chunk)
     last = len(pieces) - 1
     for index, piece in enumerate(pieces):
         form = forms.get(piece)
@@ -154,6 +194,8 @@ def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[st
             tokens.append(("`" if opens else "'") if piece == "'" else ("``" if opens else "''"))
         elif len(piece) == 1:
             tokens.append(piece)
+        elif piece[0] in _FACES and _EMOTICON_PIECE.fullmatch(piece):
+            tokens.append("".join(forms.get(mark, mark) for mark in piece.replace("’", "'")))
         elif piece[-1] == "." and piece.strip("."):
             if keeps_period(piece, pieces[index + 1] if index < last else next_chunk):
                 tokens.append(piece)
@@ -174,19 +216,26 @@ def _append_word(tokens: list[str], word: str) -> None:
         clitics.append(word[end - size : end])
         end -= size
     stem = word[:end]
-    cut = SPLIT_WORDS.get(stem.lower(), end)
-    tokens.append(stem[:cut])
-    if cut < end:
-        tokens.append(stem[cut:])
+    parts = SPLIT_WORDS.get(stem.lower())
+    if parts is None:
+        tokens.append(stem)
+    else:
+        start = 0
+        for part in parts:
+            tokens.append(stem[start : start + len(part)])
+            start += len(part)
     tokens += reversed(clitics)
 
 
 def _clitic_size(word: str, end: int) -> int:
     """Return the length of the clitic that ends at `end`, 0 if there is none after a stem."""
-    if "'" in word[max(end - 3, 1) : end]:
+    ending = word[max(end - 3, 1) : end]
+    if "'" in ending:
         for size in (3, 2):
             if size < end and word[end - size : end].lower() in CLITICS:
-                return size if word[end - size - 1] not in _JOINERS + _URL_MARK else 0
+                return size if word[end - size - 1] not in _NO_STEM_END else 0
+    elif "`" in ending and ending.lower() == "n`t" and word[end - 4].isalpha():
+        return 3
     return 0
 
 
@@ -281,7 +330,7 @@ _PLAIN_FORMS: Final = {escape: mark for mark, escape in _BRACKETS.items()} | {"`
 _PLAIN_FORMS.update({"``": '"', "''": '"'})
 _GLUED_LEFT: Final = frozenset({*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS})
 _GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"})
-_GLUED_PAIRS: Final = frozenset((word[:cut], word[cut:]) for word, cut in SPLIT_WORDS.items())
+_LONGEST_SPLIT: Final = max(map(len, SPLIT_WORDS.values()))
 
 
 def detokenize(tokens: Sequence[str]) -> str:
@@ -299,14 +348,35 @@ def detokenize(tokens: Sequence[str]) -> str:
     """
     text: list[str] = []
     previous = ""
-    for token in tokens:
+    inside = 0  # tokens of a split word that are still to come
+    for place, token in enumerate(tokens):
         if token == "." and previous.endswith(".") and previous.strip("."):
             continue  # PTB's second period after "U.S." at the end of a sentence
-        if previous and not _is_glued(previous, token):
+        if previous and not inside and not _is_glued(previous, token):
             text.append(" ")
-        text.append(_PLAIN_FORMS.get(token, token))
+        inside = inside - 1 if inside else _rest_of_split_word(tokens, place)
+        text.append(_PLAIN_FORMS.get(token) or _plain_emoticon(token))
         previous = token
     return "".join(text)
+
+
+def _rest_of_split_word(tokens: Sequence[str], place: int) -> int:
+    """Return how many tokens that follow belong to the same word as the one here."""
+    for size in range(_LONGEST_SPLIT, 1, -1):
+        parts = tuple(token.lower() for token in tokens[place : place + size])
+        if len(parts) == size and SPLIT_WORDS.get("".join(parts)) == parts:
+            return size - 1
+    return 0
+
+
+def _plain_emoticon(token: str) -> str:
+    """Return an emoticon with its brackets as people type them, anything else as it is."""
+    if token[0] not in _FACES or "RB-" not in token or not _EMOTICON_PIECE.fullmatch(token):
+        return token
+    for escape, mark in _PLAIN_FORMS.items():
+        if len(escape) > 2:
+            token = token.replace(escape, mark)
+    return token
 
 
 def _is_glued(previous: str, token: str) -> bool:
@@ -316,6 +386,4 @@ def _is_glued(previous: str, token: str) -> bool:
         return True
     if previous[-1] in "$£€¥#" and len(previous) <= 4:
         return token[:1].isdigit() or token[:1] == "."
-    return (token == "%" and previous[-1].isdigit()) or (
-        (previous.lower(), token.lower()) in _GLUED_PAIRS
-    )
+    return token == "%" and previous[-1].isdigit()

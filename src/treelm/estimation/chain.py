@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.errors import EstimationError
+from treelm.errors import EstimationError, option
 from treelm.events.counts import EventCounts, Ids, as_rows
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.memory import MemoryLimit
@@ -192,6 +192,6 @@ class ChainCounts:
             return self.native
         raise EstimationError(
             "Jelinek-Mercer smoothing looks up single counts in memory, and they do not fit into "
-            "the memory limit. Allow more --memory, or smooth with mkn.",
+            f"the memory limit. Allow more {option('memory')}, or smooth with mkn.",
             code="E_MEMORY",
         )

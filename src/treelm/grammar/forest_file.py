@@ -32,7 +32,7 @@ from treelm.grammar.forest_format import (
     read_header,
     unpack_frame,
 )
-from treelm.grammar.k_best import KBest, packed_together
+from treelm.grammar.k_best import KBest, packed_together, text_of
 from treelm.grammar.k_best_arrays import Arrays, parted_k_best
 from treelm.grammar.packed_forest import PackedForest, k_best_of_forests
 from treelm.grammar.stored_forests import parted_forests
@@ -205,11 +205,11 @@ class ForestFile(Sequence[KBest | None]):
 
     # -- reading ----------------------------------------------------------------------------
 
-    def _unpack(self, number: int) -> list[KBest | None]:
+    def _unpack(self, number: int, k: int | None = None) -> list[KBest | None]:
         packed = self.forests(number) if self.header.content == "forests" else None
         try:
             if packed is not None:
-                return k_best_of_forests(packed, self.header.k)
+                return k_best_of_forests(packed, k or self.header.k)
             return parted_k_best(*self.arrays(number))
         except (ValueError, EstimationError, UsageError) as error:
             raise damaged(self.name, f"batch {number + 1}: {error}") from error
@@ -267,15 +267,28 @@ class ForestFile(Sequence[KBest | None]):
         for number in range(len(self.batches)):
             yield from self._unpack(number)
 
+    def best_lists(self) -> Iterator[list[KBest | None]]:
+        """Yield lists of the best tree alone, a batch of sentences at a time."""
+        for number in range(len(self.batches)):
+            yield [own and own.first(1) for own in self._unpack(number, k=1)]
+
     def best_trees(self) -> Iterator[PackedTrees]:
         """Yield the best tree of every sentence, a batch at a time, for kernels.
 
         Sentences without a tree are left out.
         """
-        for number in range(len(self.batches)):
-            found = [own.first(1) for own in self._unpack(number) if own]
+        for batch in self.best_lists():
+            found = [own for own in batch if own]
             if found:
                 yield packed_together(found)
+
+    def best_as_brackets(self) -> Iterator[bytes]:
+        """Yield the best tree of every sentence as a line, a batch of sentences at a time.
+
+        A sentence without a tree is a blank line.
+        """
+        for batch in self.best_lists():
+            yield text_of(batch, scores=False)
 
     # -- by words ---------------------------------------------------------------------------
 

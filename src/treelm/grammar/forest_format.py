@@ -20,10 +20,11 @@ import numpy.typing as npt
 import safetensors.numpy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from treelm.corpus.files import FOREST_MAGIC
 from treelm.errors import CorpusFormatError
 from treelm.store.untrusted import excerpt, parse_json
 
-MAGIC = b"treelmF\x01"
+MAGIC = FOREST_MAGIC + b"\x01"
 #: Larger than any valid header, and the largest size a frame may unpack to.
 MAX_HEADER_BYTES, MAX_FRAME_BYTES = 1 << 20, 1 << 32
 DIGEST_BYTES, KEY_BYTES = 16, 8
@@ -106,7 +107,7 @@ def read_header(data: bytes, shown: str) -> tuple[ForestHeader, int]:
     Raises:
         CorpusFormatError: ``E_FOREST_FILE`` for anything but a parse file.
     """
-    if data[: len(MAGIC) - 1] != MAGIC[:-1] or len(data) < len(MAGIC) + _LENGTHS.size:
+    if data[: len(FOREST_MAGIC)] != FOREST_MAGIC or len(data) < len(MAGIC) + _LENGTHS.size:
         raise CorpusFormatError(
             f"{shown}: this is not a parse file. `treelm parse -o FILE.forest` writes them.",
             code="E_FOREST_FILE",

@@ -14,7 +14,7 @@ from treelm.characters import visible
 from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.corpus.temporary import synchronize
-from treelm.errors import OutputFileError, TreelmWarning, UsageError
+from treelm.errors import OutputFileError, TreelmWarning, UsageError, flag
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import (
     Arrays,
@@ -64,7 +64,7 @@ class ForestWriter:
                 raise UsageError(
                     f"{self._name}: the file contains parses of another text: sentences {done + 1} "
                     f"to {done + count} differ from those given now. Give the original text, "
-                    "another file to write, or --restart.",
+                    f"another file to write, or {flag('restart')}.",
                     code="E_FOREST_OTHER",
                 )
             done += count
@@ -259,13 +259,14 @@ def _check_header(found: ForestHeader, wanted: ForestHeader, name: str) -> None:
         return
     for field, what in (
         ("content", "with different content"),
-        ("k", "with a different -k"),
+        ("k", "with a different k"),
         ("parser", "by a different model"),
         ("options", "with different options"),
     ):
         if getattr(found, field) != getattr(wanted, field):
             raise UsageError(
                 f"{name}: the file contains parses made {what} ({getattr(found, field)}, not "
-                f"{getattr(wanted, field)}). Write to another file, or start over with --restart.",
+                f"{getattr(wanted, field)}). Write to another file, or start over with "
+                f"{flag('restart')}.",
                 code="E_FOREST_OTHER",
             )

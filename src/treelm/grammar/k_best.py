@@ -18,6 +18,7 @@ from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.transforms.unary_chains import undo_disambiguate_tags
 from treelm.trees.packed import NO_WORD, PackedTrees
+from treelm.trees.spelling import bracket_spelling
 from treelm.trees.tree import Tree
 
 Ids = npt.NDArray[np.uint32]
@@ -342,6 +343,8 @@ def text_of(
 ) -> bytes:
     """Return k-best lists as text: a line ``score TAB tree`` each, a blank line behind every list.
 
+    Words are in their `bracket_spelling`.
+
     Args:
         k_best: The k-best lists, as arrays or not; None is an empty one.
         scores: False for lines of trees alone, and a blank line for an empty list.
@@ -354,8 +357,8 @@ def text_of(
     begins = [found.tree_start[1:] + first for found, first in zip(arrays, nodes, strict=False)]
     with kernel_errors("writing trees"):
         return _native.write_tree_lists(
-            labels=list(labels),
-            words=[word for found in arrays for word in found.words],
+            labels=[bracket_spelling(label) for label in labels],
+            words=[bracket_spelling(word) for found in arrays for word in found.words],
             word_start=_starts(
                 len(found.words) if isinstance(found, KBest) else 0 for found in k_best
             ),

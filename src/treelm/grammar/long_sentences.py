@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 from treelm.corpus.lengths import TooLongSentence
+from treelm.errors import option
 from treelm.grammar.parser_options import ParserOptions
 from treelm.trees.tree import Tree
 
@@ -148,8 +149,8 @@ def without_long(
         raise TooLongSentence(
             long[0],
             words,
-            f"at most {longest} are parsed together. Split it; let the parser do that with --long "
-            "split, or take flat trees with --long flat (in Python `ParserOptions.long`); or raise "
-            f"the limit with --max-words {words} (`ParserOptions.max_words`).",
+            f"at most {longest} are parsed together. Split it; let the parser do that with "
+            f"{option('long', 'split')}, or take flat trees with {option('long', 'flat')}; or raise "
+            f"the limit with {option('max_words', str(words))}.",
         )
     return long, [() if len(words) > longest else words for words in sentences]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelm.errors import UnsupportedTask
+from treelm.errors import UnsupportedTask, option
 from treelm.grammar.grammar import FloatArray, Grammar, IntArray
 from treelm.grammar.lexicon import Lexicon, LongArray, block_starts
 from treelm.seeds import random_uniform
@@ -72,7 +72,7 @@ class GrammarSampler:
         if not lexicon.normalized:
             raise UnsupportedTask(
                 "the words of this grammar do not sum to one, so that no sentence can be sampled "
-                "from it. Train it with --lexicon closed.",
+                f"from it. Train it with {option('lexicon', 'closed')}.",
                 code="E_NOT_NORMALIZED",
             )
         self.grammar, self.lexicon = grammar, lexicon

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Union, get_args, get_origin, get_type_hints, runtime_checkable
 
-from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, looks_like_brackets
+from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, contains_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
-from treelm.corpus.files import Source, can_be_read_twice, first_block
+from treelm.corpus.files import Source, can_be_read_twice
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary
@@ -176,7 +176,7 @@ def _as_files(value: Any) -> tuple[Source, ...]:
 def _are_trees(value: Any, files: Sequence[Source]) -> bool:
     if files:
         once = [file for file in files if can_be_read_twice(file)]
-        return bool(once) and looks_like_brackets(first_block(once[0]))
+        return bool(once) and contains_trees(once[0])
     if isinstance(value, list | tuple) and value:
         return isinstance(value[0], Tree)
     return isinstance(value, Tree)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from treelm.corpus.files import Source, input_error
+from treelm.corpus.files import Source, input_error, is_forest
 from treelm.errors import UnsupportedTask
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.forest_format import MAGIC
 from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import Task
 from treelm.models.interface.parse_lists import ParseLists
@@ -43,12 +42,3 @@ def open_parser(source: Source) -> Parser:
     if not isinstance(model, Parser):
         raise UnsupportedTask(f"a {model.system} model does not parse.")
     return model
-
-
-def is_forest(source: Source) -> bool:
-    """Return whether a file is one of parses that treelm packed."""
-    try:
-        with Path(source).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:  # opening it as what it should be says it better
-        return False

@@ -11,12 +11,12 @@ import difflib
 import functools
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from treelm.characters import visible
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError, UsageError, option
 
 if TYPE_CHECKING:
     from treelm.corpus.brackets import ReadOptions
@@ -87,15 +87,19 @@ class System:
 
         return inputs_of(self.trainer)
 
-    def make_config(self, options: Mapping[str, object]) -> Config:
+    def make_config(self, options: Mapping[str, object], others: Iterable[str] = ()) -> Config:
         """Return checked options.
+
+        Args:
+            options: Options by name; those left out have their defaults.
+            others: What else could have been given in the same place, for the error.
 
         Raises:
             UsageError: naming the option that does not exist or has an impossible value.
         """
         from treelm.models.interface.config import make_config
 
-        return make_config(self.config_class, options, self.name)
+        return make_config(self.config_class, options, self.name, others)
 
 
 SYSTEMS: dict[str, System] = {
@@ -367,7 +371,7 @@ def train(
     how = [field.name for field in fields(Run)]
     run = _run_of({name: options.pop(name) for name in how if name in options})
     given = {first: data} | {name: options.pop(name) for name in inputs if name in options}
-    config = found.make_config(options)
+    config = found.make_config(options, others=[*inputs, *how])
     made = {
         name: as_input(inputs[name], value, reading=reading or DEFAULT_OPTIONS, run=run)
         for name, value in given.items()
@@ -412,7 +416,7 @@ def train_system(
     missing = [wanted.name for wanted in system.inputs if wanted.is_required]
     missing = [name for name in missing if inputs.get(name) is None]
     if missing:
-        raise UsageError(f"{system.name}: {', '.join(missing)} must be given.")
+        raise UsageError(f"{system.name}: {', '.join(map(option, missing))} must be given.")
     for name, given, ability in (
         ("memory", run.memory is not None, "takes_memory"),
         ("resume", run.resume, "is_resumable"),
@@ -421,8 +425,8 @@ def train_system(
         if given and not getattr(system, ability):
             able = ", ".join(each.name for each in systems().values() if getattr(each, ability))
             raise UsageError(
-                f"{system.name}: {name} is no option of its training; leave it out. Systems that "
-                f"have it: {able}."
+                f"{system.name}: its training has no option {option(name)}; leave it out. Systems "
+                f"that have it: {able}."
             )
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -53,17 +53,18 @@ class MemoryLimit:
         """
         found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", size.lower())
         if not found or len(found[1]) > 20:
-            raise UsageError(f"--memory {size}: give a size such as 500M or 4G.")
+            raise UsageError(f"{option('memory')} {size}: give a size such as 500M or 4G.")
         limit = int(float(found[1]) * _UNITS[found[2]])
         if limit < 64 << 20:
-            raise UsageError(f"--memory {size}: at least 64M is needed.")
+            raise UsageError(f"{option('memory')} {size}: at least 64M is needed.")
         if limit > LARGEST_LIMIT:
             raise UsageError(
-                f"--memory {size}: no machine has so much; give at most {LARGEST_LIMIT >> 40}T."
+                f"{option('memory')} {size}: no machine has so much; give at most "
+                f"{LARGEST_LIMIT >> 40}T."
             )
         place = Path(folder) if folder is not None else Path(tempfile.gettempdir())
         if not place.is_dir():
-            raise UsageError(f"--temporary {place}: there is no such folder.")
+            raise UsageError(f"{option('temporary')} {place}: there is no such folder.")
         return cls(limit, place)
 
     def divided(self, parts: int) -> MemoryLimit:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.temporary import remove_leftovers
-from treelm.errors import ModelFileError, OutputFileError, UsageError
+from treelm.errors import ModelFileError, OutputFileError, UsageError, flag
 from treelm.store.schema import Tensor, Tensors, read_tensors
 from treelm.store.tables import Tables, open_tables, write_tables
 
@@ -91,7 +91,7 @@ class CheckpointFolder:
         if tables.metadata.get("training") != key:
             raise UsageError(
                 f"{visible(str(self.folder))}: this is the checkpoint of another training: other "
-                f"{self.told_by}. Give the same ones, or train without --resume.",
+                f"{self.told_by}. Give the same ones, or train without {flag('resume')}.",
                 code="E_CHECKPOINT",
             )
         return tables
@@ -113,7 +113,7 @@ class CheckpointFolder:
         """Return the error for a checkpoint that is not what it should be."""
         return ModelFileError(
             f"{visible(str(self.folder))}: the checkpoint cannot be used, {what}. Train without "
-            "--resume.",
+            f"{flag('resume')}.",
             code="E_CHECKPOINT",
         )
 

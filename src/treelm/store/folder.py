@@ -385,9 +385,16 @@ def _no_model(path: Path) -> ModelFileError:
             if (leftover / "old" / MANIFEST).exists():
                 what = f"it was being replaced and stands in {visible(str(leftover / 'old'))}"
     elif path.is_dir():
-        what = f"this folder holds no {MANIFEST}, so it is no model"
+        what = f"this folder contains no {MANIFEST}, so it is not a model"
     else:
-        what = "this is no folder, and a model is one"
+        what = "this is a file, and a model is a folder"
+        if any(suffix == ".arpa" for suffix in path.suffixes):
+            name = path.name.partition(".arpa")[0] or "model"
+            return ModelFileError(
+                f"{shown}: this is an ARPA file, and a model is a folder. Make one of it with "
+                f"`treelm convert {shown} {visible(name)}`, and use that.",
+                code="E_NO_MODEL",
+            )
     return ModelFileError(
         f"{shown}: {what}. Name the folder that a model was saved in.", code="E_NO_MODEL"
     )

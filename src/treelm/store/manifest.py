@@ -98,7 +98,7 @@ class Manifest(_Record):
             seen = set(reserved)
             for name in names:
                 if name.lower() in seen:
-                    raise ValueError(f'the name "{name}" is reserved or stands twice')
+                    raise ValueError(f'the name "{name}" is reserved or occurs twice')
                 seen.add(name.lower())
         return self
 

@@ -146,7 +146,7 @@ def parse_json(data: bytes) -> object:
         {'order': 3}
         >>> parse_json(b'{"order": 3, "order": 4}')
         Traceback (most recent call last):
-        ValueError: the key "order" stands twice
+        ValueError: the key "order" occurs twice
     """
     try:
         text = data.decode()
@@ -179,7 +179,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f'the key "{excerpt(key)}" stands twice')
+            raise ValueError(f'the key "{excerpt(key)}" occurs twice')
         found[key] = value
     return found
 

@@ -1,11 +1,14 @@
-"""N-gram models to and from ARPA files."""
+"""N-gram models to and from ARPA files; files of parses to trees in brackets."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from treelm.corpus.files import COMPRESSION, Source, source_name
-from treelm.errors import UsageError
+from treelm.corpus.brackets import tree_blocks
+from treelm.corpus.files import COMPRESSION, Source, source_name, write_atomically
+from treelm.errors import UsageError, option, spelled
+from treelm.grammar.forest_file import ForestFile
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
@@ -33,12 +36,17 @@ def convert(source: Source, target: Source, *, oov_log_prob: float | None = None
     to_file = is_arpa_name(target)
     if Path(source).is_dir():
         if oov_log_prob is not None:
-            raise UsageError("--oov-log-prob is for reading ARPA files, not for model folders.")
+            raise UsageError(
+                f"{option('oov_log_prob')} is for reading ARPA files, not for model folders."
+            )
         if not to_file:
             raise UsageError(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
-                f"named .arpa or .arpa.gz, not {source_name(target)}; with --bits 8 or 16 it must "
-                "be another model folder."
+                f"named .arpa or .arpa.gz, not {source_name(target)}. "
+                + spelled(
+                    command_line="With --bits 8 or 16 it must be another model folder.",
+                    python="`quantize_model` writes another model folder.",
+                )
             )
         model = load(source)
         ask_for(model, WritesArpa, "fit into an ARPA file").write_arpa(target)
@@ -52,6 +60,34 @@ def convert(source: Source, target: Source, *, oov_log_prob: float | None = None
     read = read_arpa(source, oov_log_prob=OOV_LOG_PROB if oov_log_prob is None else oov_log_prob)
     read.save(target)
     return read
+
+
+def write_best_trees(source: Source, target: Source) -> int:
+    """Write the best tree of each sentence of a file of parses, one per line.
+
+    A sentence without a tree is a blank line, as `treelm parse` writes it.
+
+    Args:
+        source: A file of parses (``.forest``).
+        target: The file to write; compressed by suffix.
+
+    Returns:
+        The number of sentences.
+
+    Raises:
+        UsageError: if the target is named as a model or a file of parses.
+    """
+    is_file = os.fspath(target) == "-" or Path(target).suffix not in ("", ".forest")
+    if is_arpa_name(target) or not is_file:
+        raise UsageError(
+            f"{source_name(source)} is a file of parses, so the target must be a file of trees, "
+            f"named .mrg or .mrg.gz, not {source_name(target)}."
+        )
+    with write_atomically(target) as out:
+        for block in tree_blocks(source):
+            out.write(block)
+    with ForestFile(source) as file:
+        return len(file)
 
 
 def is_arpa_name(path: Source) -> bool:

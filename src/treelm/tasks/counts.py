@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary_file import load_vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.estimation.chain import ChainCounts
 from treelm.models.ngram.config import LARGEST_ORDER
 from treelm.models.ngram.counts import NgramCounts, merge_ngram_counts
@@ -42,7 +42,9 @@ def build_counts(
         UsageError: for an impossible order, or a text that can be read only once.
     """
     if not 1 <= order <= LARGEST_ORDER:
-        raise UsageError(f"--order {order}: n-grams must have 1 to {LARGEST_ORDER} words.")
+        raise UsageError(
+            f"{option('order')} {order}: n-grams must have 1 to {LARGEST_ORDER} words."
+        )
     check_target(target)
     check_texts(corpus.paths)
     counts = NgramCounts.count(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.files import Source, source_name
-from treelm.errors import CorpusFormatError, UsageError
+from treelm.errors import CorpusFormatError, UsageError, option
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.incremental import as_incremental
 from treelm.models.interface.model import LanguageModel
@@ -73,8 +73,8 @@ def quantize_model(
     """
     if is_arpa_name(target):
         raise UsageError(
-            f"an ARPA file has no codes: with --bits the target must be a model folder, not "
-            f"{source_name(target)}."
+            f"an ARPA file has no codes: with {option('bits')} the target must be a model folder, "
+            f"not {source_name(target)}."
         )
     check_target(target)
     model = load(source) if Path(source).is_dir() else read_arpa(source, threads=threads)

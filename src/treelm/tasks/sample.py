@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.models.interface.abilities import has_ability
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import Sample
@@ -61,7 +61,10 @@ def sample_sentences(
     """
     model.require(Task.SAMPLE)
     if count < 0 or max_words < 1 or seed < 0:
-        raise UsageError("--count and --seed must be 0 or more, --max-words 1 or more.")
+        raise UsageError(
+            f"{option('count')} and {option('seed')} must be 0 or more, "
+            f"{option('max_words')} 1 or more."
+        )
     if min_words > max_words:
         raise UsageError(f"no sentence has {min_words} words or more and {max_words} or fewer.")
     report = SamplingReport() if report is None else report

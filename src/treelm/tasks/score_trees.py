@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from treelm.corpus.brackets import ReadOptions, read_trees
-from treelm.corpus.files import Source
+from treelm.corpus.files import Source, is_forest
 from treelm.corpus.k_best_lists import read_k_best_lists
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.scored_tree import ScoredTree
@@ -15,7 +15,6 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.open_parser import is_forest
 
 #: Trees, and k-best lists, that are scored at once.
 _TREES, _K_BEST_LISTS = 1024, 64

@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treelm.corpus.brackets import OnError, ReadOptions, looks_like_brackets, read_packed
+from treelm.corpus.brackets import OnError, ReadOptions, contains_trees, read_packed
 from treelm.corpus.files import (
     Source,
     can_be_read_twice,
-    first_block,
     read_lines,
     source_name,
     write_atomically,
 )
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, option
 from treelm.trees.profile import ProfileSource, load_profile
 
 
@@ -125,7 +124,7 @@ def find_temporal_words(
         profile: Language profile.
         threads: Kernel threads.
     """
-    if lexicon is not None and not looks_like_brackets(first_block(lexicon)):
+    if lexicon is not None and not contains_trees(lexicon):
         return TemporalLexicon.load(lexicon).words()
     given = (
         [lexicon] if lexicon is not None else [file for file in files if can_be_read_twice(file)]
@@ -139,7 +138,7 @@ def find_temporal_words(
         warnings.warn(
             "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "
             "collected from files with function tags (NP-TMP), never from standard input; give "
-            "--temporal with a lexicon or such a treebank.",
+            f"{option('temporal')} with a lexicon or such a treebank.",
             TreelmWarning,
             stacklevel=2,
         )

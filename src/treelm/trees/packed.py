@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.trees.label import Label
+from treelm.trees.spelling import bracket_spelling
 from treelm.trees.tree import Tree
 
 Ids = npt.NDArray[np.uint32]
@@ -140,8 +141,22 @@ class PackedTrees:
         )
 
     def to_brackets(self) -> bytes:
-        """Return the trees as UTF-8 brackets, one per line."""
-        return self.native.to_brackets()
+        """Return the trees as UTF-8 brackets, one per line, words in their `bracket_spelling`."""
+        words = [bracket_spelling(word) for word in self.words]
+        labels = [
+            (
+                bracket_spelling(base),
+                head and bracket_spelling(head),
+                gap,
+                parent and bracket_spelling(parent),
+            )
+            for base, head, gap, parent in self.native.labels
+        ]
+        if words == list(self.words) and labels == self.native.labels:
+            return self.native.to_brackets()
+        return _native.PackedTrees(
+            labels, words, self.node_label, self.node_size, self.node_word, self.tree_start
+        ).to_brackets()
 
     def __iter__(self) -> Iterator[Tree]:
         return self.trees()

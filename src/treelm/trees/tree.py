@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from treelm.errors import CorpusFormatError
 from treelm.trees.label import Label
+from treelm.trees.spelling import bracket_spelling
 
 R = TypeVar("R")
 
@@ -208,6 +209,7 @@ class Tree:
     # -- text -------------------------------------------------------------------------------
 
     def __str__(self) -> str:
+        # A word is spelled so that it can be read again: "(" is -LRB-.
         parts: list[str] = []
         stack: list[Tree | str] = [self]
         while stack:
@@ -215,9 +217,9 @@ class Tree:
             if isinstance(node, str):
                 parts.append(node)
             elif node.word is not None:
-                parts.append(f"({node.label} {node.word})")
+                parts.append(f"({bracket_spelling(node.label)} {bracket_spelling(node.word)})")
             else:
-                parts.append(f"({node.label}")
+                parts.append(f"({bracket_spelling(node.label)}")
                 stack.append(")")
                 for child in reversed(node.children):
                     stack.append(child)

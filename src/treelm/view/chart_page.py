@@ -44,7 +44,6 @@ _PAINT = (
     ("reference", "stroke", "#dc2626", "#f87171"),
     ("reference-text", "fill", "#b91c1c", "#fca5a5"),
     ("value", "fill", "#475569", "#cbd5e1"),
-    ("value, .treelm-chart .c-reference-text", "stroke", "#ffffff", "#111827"),
 )
 
 _PAGE = """\
@@ -75,7 +74,6 @@ _STYLE = f"""
 .treelm-chart .c-title {{ font-size: 15px; font-weight: bold; }}
 .treelm-chart .c-tick, .treelm-chart .c-value, .treelm-chart .c-reference-text {{
   font-size: 12px; }}
-.treelm-chart .c-value, .treelm-chart .c-reference-text {{ stroke-width: 3; paint-order: stroke; }}
 .treelm-chart .c-interval {{ stroke-width: 1.4; fill: none; }}
 .treelm-chart .c-curve {{ stroke-width: 2.2; fill: none; stroke-linejoin: round; }}
 .treelm-chart .c-reference {{ stroke-dasharray: 5 4; stroke-width: 1.4; }}

@@ -19,6 +19,12 @@ from treelm.view.svg import text_width
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _ROW = 22
+#: What the names of stacks mean.
+_LEGEND = (
+    "Bars: probability of a stack given the words so far.",
+    "A/B: an A that still lacks a B. ; separates constituents, the outermost first.",
+    "@...: a part of a phrase that binarization made.",
+)
 _BAR_WIDTH = 120
 
 
@@ -73,9 +79,13 @@ def draw_parser_states_svg(states: Sequence[ParserState], *, title: str) -> str:
     widest = max((text_width(name) * FONT_SIZE for name in names), default=0.0)
     words = max((text_width(state.word) * FONT_SIZE for state in states), default=0.0)
     left = MARGIN + max(words, 60.0) + 16
-    width = max(360.0, left + _BAR_WIDTH + 60 + widest + MARGIN)
-    body = []
-    y = TITLE_HEIGHT + 18.0
+    explained = max(text_width(each) * 12 for each in _LEGEND)
+    width = max(360.0, left + _BAR_WIDTH + 60 + widest + MARGIN, explained + 2 * MARGIN)
+    body = [
+        text(MARGIN, TITLE_HEIGHT + 14 + 16 * place, each, "tick")
+        for place, each in enumerate(_LEGEND)
+    ]
+    y = TITLE_HEIGHT + 18.0 + 16 * len(_LEGEND) + 12
     for state in states:
         body.append(text(MARGIN, y, state.word, "label"))
         body.append(text(MARGIN, y + 15, f"{state.surprisal:.2f} bits", "tick"))

@@ -39,7 +39,7 @@ width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-size="{fon
 _STACK = """\
 <svg xmlns="http://www.w3.org/2000/svg" class="treelm" role="img" \
 width="{width}" height="{height}" viewBox="0 0 {width} {height}">
-<title>Syntax trees</title>
+<title>{title}</title>
 {pictures}</svg>
 """
 _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
@@ -255,8 +255,12 @@ def _shown(node: Tree) -> str:
 # -- drawing --------------------------------------------------------------------------------
 
 
-def stack_svg(pictures: Sequence[str]) -> str:
+def stack_svg(pictures: Sequence[str], *, title: str = "Syntax trees") -> str:
     """Return one picture with several of `draw_svg` below each other.
+
+    Args:
+        pictures: From top to bottom.
+        title: What they show, read by screen readers.
 
     Examples:
         >>> one = draw_svg(Tree("NN", "dog"))
@@ -274,7 +278,9 @@ def stack_svg(pictures: Sequence[str]) -> str:
         placed.append(picture.replace("<svg ", f'<svg y="{height:g}" ', 1))
         width = max(width, float(size[1]))
         height += float(size[2])
-    return _STACK.format(width=f"{width:g}", height=f"{height:g}", pictures="".join(placed))
+    return _STACK.format(
+        width=f"{width:g}", height=f"{height:g}", pictures="".join(placed), title=escape(title)
+    )
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from treelm.errors import option
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT
 from treelm.models.interface.config import Config, no_option
 from treelm.transforms.binarize import Binarize
@@ -76,7 +77,9 @@ class CompositeConfig(Config):
     @model_validator(mode="after")
     def _possible(self) -> CompositeConfig:
         if self.topics and self.keep_topics > self.topics:
-            raise ValueError(f"keep_topics is {self.keep_topics}, but there are {self.topics}")
+            raise ValueError(
+                f"{option('keep_topics')} is {self.keep_topics}, but there are {self.topics}"
+            )
         return self
 
     @property

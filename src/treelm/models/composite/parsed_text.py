@@ -16,7 +16,7 @@ from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences
 from treelm.corpus.files import source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
-from treelm.errors import EstimationError
+from treelm.errors import EstimationError, flag
 from treelm.models.composite.actions import ActionCodes, actions_of
 from treelm.models.composite.config import CompositeConfig
 from treelm.trees.packed import NO_WORD, PackedTrees
@@ -202,7 +202,7 @@ def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
     if missing:
         raise EstimationError(
             f'{path}: the profile "{profile.name}" has no head rule for {missing}. Add '
-            "rules to a profile of your own, or leave out --strict-heads to take the "
+            f"rules to a profile of your own, or leave out {flag('strict_heads')} to take the "
             f"{profile.heads.default}most child.",
             code="E_NO_HEAD_RULE",
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import TreelmWarning
+from treelm.errors import TreelmWarning, option
 from treelm.estimation.lattice import Floats
 from treelm.models.composite.checkpoint import (
     Checkpoint,
@@ -68,7 +68,8 @@ def train_composite(
         check_overlap(prepared.text.encoded, check.encoded)
     else:
         warnings.warn(
-            "without held-out trees all interpolation weights are equal. Give some with held_out.",
+            "without held-out trees all interpolation weights are equal. Give some with "
+            f"{option('held_out')}.",
             TreelmWarning,
             stacklevel=2,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treelm.errors import EstimationError
+from treelm.errors import EstimationError, option
 from treelm.models.hhmm.rules import BinaryRules, Floats, Ints
 
 #: Systems of no more unknowns are solved at once, larger ones by iteration.
@@ -71,7 +71,8 @@ def bound(rules: BinaryRules, depth: int) -> BoundedGrammar:
             on_left[level] = _conditioned(parent, below * fits_left[level, left])
     if not fits_right[0, 0] > 0:
         raise EstimationError(
-            f"no tree of the grammar fits a stack of depth {depth}. Train with a larger --depth.",
+            f"no tree of the grammar fits a stack of depth {depth}. Train with a larger "
+            f"{option('depth')}.",
             code="E_TOO_DEEP",
         )
     return BoundedGrammar(rules, depth, on_left, on_right, fits_left, fits_right)

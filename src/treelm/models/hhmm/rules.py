@@ -121,12 +121,12 @@ def grammar_from_lines(lines: Iterable[str]) -> WrittenGrammar:
             continue
         parts = line.split()
         if len(parts) not in (4, 5) or parts[1] != "->":
-            raise _wrong(f'"{line.strip()}" is no rule with one or two symbols and a probability')
+            raise _wrong(f'"{line.strip()}" is not a rule of one or two symbols and a probability')
         parent, right, last = parts[0], parts[2:-1], parts[-1]
         for label in (parent, *(right if len(right) == 2 else ())):
             if _FORBIDDEN.search(label) and label != END:
                 raise _wrong(
-                    f'"{label}" holds a bracket or slash; write -LRB-, -RRB- or -SLASH- instead'
+                    f'"{label}" contains a bracket or slash; write -LRB-, -RRB- or -SLASH- instead'
                 )
         probability = _number(last, line)
         if len(right) == 1:
@@ -138,7 +138,7 @@ def grammar_from_lines(lines: Iterable[str]) -> WrittenGrammar:
 
 def _put(table: dict[Key, float], key: Key, value: float, line: str) -> None:
     if key in table:
-        raise _wrong(f'"{line.strip()}" stands twice')
+        raise _wrong(f'"{line.strip()}" occurs twice')
     table[key] = value
 
 
@@ -146,9 +146,9 @@ def _number(text: str, line: str) -> float:
     try:
         value = float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise _wrong(f'"{line.strip()}" ends with no probability') from error
+        raise _wrong(f'"{line.strip()}" does not end with a probability') from error
     if not 0 <= value <= 1 or math.isnan(value):
-        raise _wrong(f'"{line.strip()}" ends with no probability')
+        raise _wrong(f'"{line.strip()}" does not end with a probability')
     return value
 
 
@@ -184,4 +184,4 @@ def _assembled(
 
 
 def _wrong(what: str) -> EstimationError:
-    return EstimationError(f"this is no grammar for the HHMM: {what}.", code="E_GRAMMAR")
+    return EstimationError(f"this is not a grammar for the HHMM: {what}.", code="E_GRAMMAR")

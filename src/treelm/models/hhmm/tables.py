@@ -187,7 +187,7 @@ class HhmmTables(PickledFields):
             EstimationError: if they do not fit together.
         """
         if not symbols or symbols[-1] != END or len(set(symbols)) < len(symbols):
-            raise _wrong("the symbols do not end with the end of the sentence, or one stands twice")
+            raise _wrong("the symbols do not end with the end of the sentence, or one occurs twice")
         phrasal = int(read_tensors(tables, (_PHRASAL,)).number("phrasal"))
         found = read_tensors(
             tables,

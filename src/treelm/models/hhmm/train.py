@@ -12,7 +12,7 @@ from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.encoder import encode_trees
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
-from treelm.errors import TreelmWarning
+from treelm.errors import TreelmWarning, option
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.models.hhmm.bounded import bound, with_counts
 from treelm.models.hhmm.config import HhmmConfig
@@ -133,7 +133,7 @@ def _warn_about_depth(depths: npt.NDArray[np.int64], config: HhmmConfig) -> None
         what = "are counted for no depth" if config.estimation == "counts" else "have probability 0"
         warnings.warn(
             f"{share:.1%} of the training trees need a stack deeper than {config.depth} and {what}."
-            " A larger --depth holds more of them.",
+            f" A larger {option('depth')} holds more of them.",
             TreelmWarning,
             stacklevel=3,
         )

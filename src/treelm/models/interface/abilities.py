@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runt
 import numpy as np
 import numpy.typing as npt
 
-from treelm.errors import UnsupportedTask
+from treelm.errors import UnsupportedTask, spelled
 
 if TYPE_CHECKING:
     from treelm.corpus.encoder import Ids, Places
@@ -61,10 +61,12 @@ def refusal(model: LanguageModel, task: Task, code: str) -> UnsupportedTask:
     """
     system, verb = model.system, _VERBS[task]
     if code == "E_NO_PARSER":
+        with_parser = spelled(command_line="--parser", python="`model.with_parser(parser)`")
+        with_trees = spelled(command_line="--trees or --k-best", python="`tree_log_probs`")
         return UnsupportedTask(
             f"this {system} model needs the trees of a sentence and has no parser to find them. "
-            "Give it one with `model.with_parser(parser)` or --parser; models that give trees "
-            "probabilities also score trees, with `tree_log_probs`, --trees or --kbest.",
+            f"Give it one with {with_parser}; models that give trees probabilities also score "
+            f"trees, with {with_trees}.",
             code=code,
         )
     able = ", ".join(systems_that(lambda kind: task in kind.tasks))

@@ -62,7 +62,7 @@ class CachedParser(ArrayParser):
         if k > held and len(found) >= held:
             raise UsageError(
                 f"{self.file.name}: the file has the {held} best trees of a sentence, but {k} "
-                f'are wanted. Ask for fewer, or parse the text again with "-k {k}".',
+                f"are wanted. Ask for fewer, or parse the text again with `treelm parse -k {k}`.",
                 code="E_NOT_CACHED",
             )
         return found.first(k)

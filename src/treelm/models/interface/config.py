@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import inspect
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -16,7 +17,7 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from treelm.characters import visible
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError, UsageError, option
 from treelm.store.folder import ModelFolder
 from treelm.store.untrusted import excerpt
 
@@ -39,11 +40,17 @@ _Config = TypeVar("_Config", bound="Config")
 _MOST_NAMED = 5
 
 
-def explain(error: ValidationError) -> str:
-    """Return what is wrong with options, in one sentence each; fit for a terminal."""
+def explain(error: ValidationError, spell: Callable[[str], str] = str) -> str:
+    """Return what is wrong with options, in one sentence each; fit for a terminal.
+
+    Args:
+        error: What the check says.
+        spell: How the name of an option is shown.
+    """
     found = []
     for item in error.errors()[:_MOST_NAMED]:
-        name = excerpt(".".join(map(str, item["loc"])))  # may be anybody's in a manifest
+        place = (*map(spell, map(str, item["loc"][:1])), *map(str, item["loc"][1:]))
+        name = excerpt(".".join(place))  # may be anybody's in a manifest
         message = visible(item["msg"].removeprefix("Value error, "))
         if item["type"] == "extra_forbidden":
             message = "there is no such option"
@@ -73,13 +80,16 @@ def config_of(folder: ModelFolder, config_class: type[_Config], what: str) -> _C
         ) from error
 
 
-def make_config(kind: type[_Config], options: Mapping[str, object], system: str) -> _Config:
+def make_config(
+    kind: type[_Config], options: Mapping[str, object], system: str, others: Iterable[str] = ()
+) -> _Config:
     """Return checked options.
 
     Args:
         kind: The configuration of the system.
         options: Options by name; those left out have their defaults.
         system: Name of the system, for the error.
+        others: What else could have been given in the same place, for the error.
 
     Raises:
         UsageError: naming the option that does not exist or has an impossible value.
@@ -92,7 +102,20 @@ def make_config(kind: type[_Config], options: Mapping[str, object], system: str)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise UsageError(f"{system}: {explain(error)}") from error
+        guess = _closest(plain, kind, others)
+        raise UsageError(f"{system}: {explain(error, option)}{guess}") from error
+
+
+def _closest(given: Mapping[str, object], kind: type[Config], others: Iterable[str]) -> str:
+    """Return a guess at the option that was meant by the first one that does not exist."""
+    known = [*(each.name for each in options_of(kind)), *others]
+    wrong = next((name for name in given if name not in kind.model_fields), None)
+    close = difflib.get_close_matches(wrong, known, n=1) if wrong is not None else []
+    if wrong is None:
+        return ""
+    if close:
+        return f" Did you mean {option(close[0])}?"
+    return f" There are: {', '.join(map(option, known))}."
 
 
 _NO_OPTION: JsonDict = {"is_option": False}

@@ -497,7 +497,7 @@ class LanguageModel(ModelVariants, ABC):
     def _from_own_folder(cls, opened: ModelFolder) -> Self:
         if opened.manifest.system != cls.system:
             raise ModelFileError(
-                f"{opened.path} holds a model of {opened.manifest.system}, not of {cls.system}. "
+                f"{opened.path} contains a {opened.manifest.system} model, not a {cls.system} one. "
                 "`treelm.load` finds the right class.",
                 code="E_MODEL_SYSTEM",
             )

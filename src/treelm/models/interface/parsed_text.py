@@ -10,7 +10,7 @@ from pathlib import Path
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import NamedFile, Source, read_lines, source_name
 from treelm.corpus.temporary import temporary_folder
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
 from treelm.models.interface.trained_model import corpus_record
@@ -39,13 +39,16 @@ def with_parsed_text(
         UsageError: without trees and text, or if there is a text and no parser.
     """
     if corpus is None and text is None:
-        raise UsageError("give trees (--trees), or text with a parser (--text, --parser), or both.")
+        raise UsageError(
+            f"give trees ({option('trees')}), or text with a parser ({option('text')}, "
+            f"{option('parser')}), or both."
+        )
     trees = TreeCorpus(()) if corpus is None else corpus
     if text is None:
         yield trees
         return
     if parser is None:
-        raise UsageError("text has no trees: give a parser with --parser to find them.")
+        raise UsageError(f"text has no trees: give a parser with {option('parser')} to find them.")
     with temporary_folder(run.temporary) as folder:
         paths: list[Source] = list(trees.paths)
         for number, source in enumerate(text.paths):

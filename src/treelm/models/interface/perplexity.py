@@ -21,7 +21,7 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
 from treelm.corpus.files import can_be_read_twice, source_name
 from treelm.corpus.lengths import after_sentences, check_lengths, lines_of_sentences
-from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError, flag
 from treelm.models.interface.training_sentences import MOST_LOOKED_AT, warn_of_overlap
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds, Words, words_of
@@ -257,7 +257,7 @@ class _Sums:
             raise CorpusFormatError(
                 f"the text has {self.sentences} sentences and no document boundaries, so it is "
                 "read as one document. Put a blank line after each document, or leave out "
-                "--strict-docs.",
+                f"{flag('strict_docs')}.",
                 code="E_NO_DOCUMENTS",
             )
 

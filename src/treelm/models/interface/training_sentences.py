@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, sentence_hashes
-from treelm.errors import ModelFileError, TreelmWarning
+from treelm.errors import ModelFileError, TreelmWarning, flag
 from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.schema import ANY, Tensor, damage_in, read_tensors
@@ -98,7 +98,7 @@ def warn_of_overlap(
         warnings.warn(
             f"{name}: {found.known} of {found.looked_at} sentences of {LEAST_WORDS} words or more "
             f"({found.share:.0%}) stand in the training data of the model, so the results are "
-            "better than on new text. Leave them out, or use --allow-overlap (allow_overlap=True).",
+            f"better than on new text. Leave them out, or use {flag('allow_overlap')}.",
             TreelmWarning,
             stacklevel=level + 1,
         )

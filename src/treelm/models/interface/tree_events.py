@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.brackets import ReadReport, read_packed
+from treelm.corpus.brackets import ReadReport, read_packed, tree_blocks
 from treelm.corpus.corpus import Fingerprint, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import open_encoder, vocabulary_of_all_words
 from treelm.corpus.files import Source, size_if_known, source_name
@@ -48,7 +48,7 @@ class TreePass:
             ) as step:
 
                 def blocks(path: Source = path) -> Iterator[bytes]:
-                    for block in hashed_blocks(path, self._digest):
+                    for block in hashed_blocks(path, self._digest, tree_blocks):
                         yield block
                         step.advance(len(block))
 

@@ -237,8 +237,7 @@ class TreeModel(TreeScorer):
         parser = from_folder(folder.part(PARSER_PART))
         if not parser.can(Task.PARSE):
             raise ModelFileError(
-                f"{visible(str(folder.path))}: parts/{PARSER_PART} holds a model of "
-                f"{parser.system}, which does not parse. Give the model another parser and save "
-                "it again."
+                f"{visible(str(folder.path))}: parts/{PARSER_PART} contains a {parser.system} "
+                "model, which does not parse. Give the model another parser and save it again."
             )
         return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError, spelled
 from treelm.estimation.quantize import CodeBits
 from treelm.grammar.parser_options import Pruning
 from treelm.models.interface.abilities import systems_that
@@ -102,9 +102,10 @@ class ModelVariants:
     def needs_no_parser(self) -> UsageError:
         """Return the error for a parser that the model has no use for."""
         able = ", ".join(systems_that(lambda kind: kind.takes_parser))
+        what = spelled(command_line="--parser and -k are", python="`with_parser` is")
         return UsageError(
-            f"{self.system} models need no parser: they score sentences by themselves. --parser "
-            f"and -k are for models of trees: {able}."
+            f"{self.system} models need no parser: they score sentences by themselves. {what} for "
+            f"models of trees: {able}."
         )
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
@@ -118,8 +119,9 @@ class ModelVariants:
         """
         del pruning
         able = systems_that(lambda kind: kind.pruned is not ModelVariants.pruned)
+        what = spelled(command_line="--pruning", python="`pruned`")
         raise UsageError(
-            f"{self.system} models have no charts to prune; --pruning is for grammars: "
+            f"{self.system} models have no charts to prune; {what} is for grammars: "
             f"{', '.join(able)}."
         )
 

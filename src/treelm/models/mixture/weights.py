@@ -76,7 +76,9 @@ def fit_weights(log_probs: npt.NDArray[np.float64]) -> WeightFit:
         [0.778, 0.222]
     """
     if np.isnan(log_probs).any():
-        raise EstimationError("the held-out probabilities hold NaN: a part is broken.")
+        raise EstimationError(
+            "the held-out probabilities contain NaN: one of the models is damaged."
+        )
     largest = log_probs.max(axis=1, initial=-math.inf)
     possible = largest > -math.inf
     if not possible.any():

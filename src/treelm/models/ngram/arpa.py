@@ -16,7 +16,7 @@ import numpy as np
 from treelm import _native
 from treelm.corpus.files import Source, read_blocks, source_name, write_atomically
 from treelm.corpus.vocabulary import SENTENCE_END, SENTENCE_START, Vocabulary, VocabularyEntry
-from treelm.errors import CorpusFormatError, TreelmWarning
+from treelm.errors import CorpusFormatError, TreelmWarning, option
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.estimate import Precision
 from treelm.kernel_errors import kernel_errors
@@ -83,8 +83,8 @@ def read_arpa(
     if oov_log_prob == OOV_LOG_PROB:
         warnings.warn(
             f"{name} has no <unk>, so unknown words get the log probability {oov_log_prob:.3f} "
-            "(10^-100, as in KenLM) and the back-off weights of their contexts. --oov-log-prob "
-            "gives them another.",
+            "(10^-100, as in KenLM) and the back-off weights of their contexts. "
+            f"{option('oov_log_prob')} gives them another.",
             TreelmWarning,
             stacklevel=2,
         )

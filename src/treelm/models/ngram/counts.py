@@ -19,6 +19,7 @@ from treelm.errors import (
     ModelFileError,
     UsageError,
     VocabularyError,
+    option,
 )
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.models.interface.trained_model import corpus_name, corpus_record
@@ -167,7 +168,7 @@ def merge_ngram_counts(
     if len(orders) > 1:
         raise UsageError(
             f"counts of order {orders[0]} and {orders[-1]} cannot be merged: count all texts with "
-            "the same --order."
+            f"the same {option('order')}."
         )
     vocabulary = parts[0].vocabulary
     if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):
@@ -205,7 +206,8 @@ def union_of_words(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
         if vocabulary.source.get("name") != "all":
             raise VocabularyError(
                 "the counts were made with different vocabularies, so the same word may be known "
-                "in one and unknown in another. Count every text with the same --vocabulary.",
+                "in one and unknown in another. Count every text with the same "
+                f"{option('vocabulary')}.",
                 code="E_VOCABULARY_MISMATCH",
             )
         for item in vocabulary.entries:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UsageError, flag, option
 from treelm.estimation.chain import ChainCounts, CountKind
 from treelm.estimation.estimate import Base, NoBase, UniformBase, estimate
 from treelm.estimation.jelinek_mercer import jelinek_mercer_weights
@@ -86,11 +86,12 @@ def _check_measure(config: NgramConfig, measure: TextCorpus | None, *, no_measur
     if measure is None and not no_measure:
         return
     if measure is not None and no_measure:
-        raise UsageError("--measure and --no-measure cannot be combined.")
+        raise UsageError(f"{option('measure')} and {flag('no_measure')} cannot be combined.")
     if not config.prunes and config.bits is None:
         raise UsageError(
-            "--measure and --no-measure are about what --min-count and --bits cost; give one of "
-            "these. `treelm evaluate perplexity` measures any model."
+            f"{option('measure')} and {flag('no_measure')} are about what "
+            f"{option('min_count')} and {option('bits')} cost; give one of these. "
+            "`treelm evaluate perplexity` measures any model."
         )
 
 
@@ -144,7 +145,7 @@ def _check_held_out(config: NgramConfig, held_out: TextCorpus | None) -> None:
     if (config.smoothing == "jm") != (held_out is not None):
         raise UsageError(
             "smoothing jm finds its weights on text that the counts have not seen: give one with "
-            "--held-out. No other smoothing takes one."
+            f"{option('held_out')}. No other smoothing takes one."
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.lengths import after_sentences, check_charts, check_lengths
-from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.errors import ModelFileError, UnsupportedTask, option
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import UNLIMITED_WORK, WORK_LIMIT, ChartParser
 from treelm.grammar.grammar import FloatArray, Grammar
@@ -108,7 +108,9 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         error = super().unable(task)
         if error.code != "E_NOT_NORMALIZED":
             return error
-        advice = "The words of a closed lexicon sum to one: train with --lexicon closed."
+        advice = (
+            f"The words of a closed lexicon sum to one: train with {option('lexicon', 'closed')}."
+        )
         return UnsupportedTask(f"{error} {advice}", code=error.code)
 
     # -- trees ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from treelm.errors import option
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import Config, no_option
 
@@ -56,7 +57,7 @@ class PlsaConfig(Config):
     def _fits(self) -> PlsaConfig:
         if self.keep_topics is not None and self.keep_topics > max(self.topics, 1):
             raise ValueError(
-                f"keep_topics is {self.keep_topics}, and there are {self.topics} topics"
+                f"{option('keep_topics')} is {self.keep_topics}, and there are {self.topics} topics"
             )
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError, option
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation, Floats
@@ -110,7 +110,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         """Return the model with another parser, whose best tree of a sentence it judges."""
         if k not in (None, 1):
             raise UsageError(
-                f"{self.system} models judge the best tree of a sentence, not {k}: leave -k out."
+                f"{self.system} models judge the best tree of a sentence, not {k}: leave k out."
             )
         check_parser(parser)
         return self._holding(parser)
@@ -175,8 +175,8 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         if self._config.features != "cfg":
             raise UnsupportedTask(
                 f"this {self.system} model counts {self._config.features} features, which are not "
-                "productions of a tree; those over rules (--features cfg) and latent machines "
-                "(lsvm) show the trees behind their decisions."
+                f"productions of a tree; those over rules ({option('features', 'cfg')}) and latent "
+                "machines (lsvm) show the trees behind their decisions."
             )
         tree = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config)).tree
         names = (self._ids.get(rule_of(node)) for node in tree.preorder())

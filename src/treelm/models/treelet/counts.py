@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from treelm.corpus.files import Source
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError, UsageError, option
 from treelm.events.counts import EventCounter, EventCounts, Ids, Places
 from treelm.events.extract import EventSymbols
 from treelm.models.interface.config import explain
@@ -276,7 +276,7 @@ def merge_treelet_counts(
     if len(ways) > 1:
         raise UsageError(
             "counts of different variants or transforms cannot be merged: count all trees with the "
-            "same options, including --temporal and --mark-tags."
+            f"same options, including {option('temporal')} and {option('mark_tags')}."
         )
     vocabulary = first.vocabulary
     if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):

@@ -12,7 +12,7 @@ from treelm.characters import visible
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import CorpusFormatError, EstimationError, UsageError
+from treelm.errors import CorpusFormatError, EstimationError, UsageError, option
 from treelm.estimation.yields import Rules
 from treelm.events.counts import EventCounter, EventCounts, Places
 from treelm.events.extract import EventSymbols, TreeEvents
@@ -231,7 +231,7 @@ def count_held_out(
     if counts.extractor is None:
         raise UsageError(
             "weights on held-out trees are found together with the counts; train on trees instead "
-            "of --counts, or smooth with kn or mkn."
+            f"of {option('counts')}, or smooth with kn or mkn."
         )
     reading = TreePass(corpus, counts.transform.recipe_with(corpus.options))
     counters = [

@@ -10,7 +10,7 @@ from treelm.corpus.brackets import ReadReport
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.chain import Chain, ChainCounts, CountKind
 from treelm.estimation.estimate import Base, GivenBase, UniformBase, estimate
@@ -180,7 +180,7 @@ def _check_held_out(config: TreeletConfig, held_out: TreeCorpus | None) -> None:
     if (config.smoothing == "jm") != (held_out is not None):
         raise UsageError(
             "smoothing jm finds its weights on trees that the counts have not seen: give some "
-            "with --held-out. No other smoothing takes any."
+            f"with {option('held_out')}. No other smoothing takes any."
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, NamedTuple, get_args
 
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.tasks.corrupt.draws import Draws
 from treelm.tasks.corrupt.error_types import (
     Edit,
@@ -208,7 +208,7 @@ def make_noisy(
         UsageError: ``E_NOTHING_APPLIES`` if `count` is given and no error can be made anywhere.
     """
     if seed < 0 or (count is not None and count < 0):
-        raise UsageError("--count and --seed must be 0 or more.")
+        raise UsageError(f"{option('count')} and {option('seed')} must be 0 or more.")
     counts = NoiseCounts() if counts is None else counts
     counts.made = {kind.name: dict.fromkeys(kind.ways, 0) for kind in generator.types}
     made: set[int] = set()  # hashes: texts would fill memory
@@ -238,7 +238,7 @@ def make_noisy(
         if total == before:
             raise UsageError(
                 "no error of this type can be made in any of these sentences. Agreement and "
-                "verb forms need Penn tags and English words; --lexicon with a larger treebank "
-                "provides more forms and spellings.",
+                f"verb forms need Penn tags and English words; {option('lexicon')} with a larger "
+                "treebank provides more forms and spellings.",
                 code="E_NOTHING_APPLIES",
             )

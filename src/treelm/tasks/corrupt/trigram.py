@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError, option
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample
 from treelm.seeds import random_bits
@@ -110,13 +110,13 @@ class TrigramNegatives:
             )
         if not 1 <= min_words <= max_words:
             raise UsageError(
-                f"--min-words is {min_words} and --max-words is {max_words}; they must be 1 or "
-                "more, and the second not smaller than the first."
+                f"{option('min_words')} is {min_words} and {option('max_words')} is {max_words}; "
+                "they must be 1 or more, and the second not smaller than the first."
             )
         if part not in get_args(Part):
-            raise UsageError(f'--part is "{part}"; it must be train, dev or test.')
+            raise UsageError(f'{option("part")} is "{part}"; it must be train, dev or test.')
         if seed < 0 or block < 1:
-            raise UsageError("--seed must be 0 or more, blocks 1 or more.")
+            raise UsageError(f"{option('seed')} must be 0 or more, blocks 1 or more.")
         self._model = model
         self._seed = seed
         self._part = get_args(Part).index(part)
@@ -133,7 +133,7 @@ class TrigramNegatives:
             UsageError: ``E_REDRAWS`` if no sentence of the model can be kept.
         """
         if count < 0:
-            raise UsageError("--count must be 0 or more.")
+            raise UsageError(f"{option('count')} must be 0 or more.")
         for first in range(0, count, self._block):
             for sentence in self._draw_block(range(first, min(first + self._block, count))):
                 self.counts.sentences += 1
@@ -158,8 +158,8 @@ class TrigramNegatives:
         shortest, longest = self._lengths
         raise UsageError(
             f"sentence {wanted[0]} was sampled {MOST_ATTEMPTS} times, and never had {shortest} to "
-            f"{longest} known words. The model makes hardly any such sentence: lower --min-words, "
-            "raise --max-words, or train on more text.",
+            f"{longest} known words. The model makes hardly any such sentence: lower "
+            f"{option('min_words')}, raise {option('max_words')}, or train on more text.",
             code="E_REDRAWS",
         )
 

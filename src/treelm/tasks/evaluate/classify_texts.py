@@ -9,7 +9,7 @@ from dataclasses import replace
 from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.score_files import ScoreTable, align_pairs, parse_scores
-from treelm.errors import UsageError
+from treelm.errors import UsageError, option
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.perplexity import model_signature
 from treelm.signature import signature
@@ -66,7 +66,7 @@ def evaluate_classification(
     if tuning is None and not decides_itself:
         raise UsageError(
             f"{model.system} models need a threshold: give good and bad sentences "
-            "to tune it on, with --tune-good and --tune-bad."
+            f"to tune it on, with {option('tune_good')} and {option('tune_bad')}."
         )
     measure: Measure = "log_prob" if decides_itself else "slr"
     if score != "auto":
@@ -139,8 +139,9 @@ def evaluate_scored_classification(
     check_apart(named[2:], named[:2])
     if tuning is None and not all(table.is_classifier for table in tables):
         raise UsageError(
-            "these scores need a threshold: give scores to tune it on, with --tune-good and "
-            "--tune-bad. Only tables of classifiers (id len score) decide by their sign."
+            "these scores need a threshold: give scores to tune it on, with "
+            f"{option('tune_good')} and {option('tune_bad')}. Only tables of classifiers (id len "
+            "score) decide by their sign."
         )
     if paired:
         tables[:2] = align_pairs(tables[0], tables[1])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import hashed_blocks, split_words
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
-from treelm.errors import CorpusFormatError, UsageError
+from treelm.errors import CorpusFormatError, UsageError, flag
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.training_sentences import warn_of_overlap
 
@@ -99,7 +99,8 @@ def _check_not_among(seen: Collection[str], texts: Iterable[tuple[str, str | Non
         if sha256 in seen:
             raise UsageError(
                 f"{name}: the model was trained on this very text, so it says nothing about "
-                "how good the model is. Evaluate it on other text, or use --allow-overlap.",
+                "how good the model is. Evaluate it on other text, or use "
+                f"{flag('allow_overlap')}.",
                 code="E_TEST_IN_TRAINING",
             )
 

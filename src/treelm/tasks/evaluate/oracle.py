@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.brackets import EVALUATION_OPTIONS, ReadOptions
-from treelm.corpus.files import Source, first_block
+from treelm.corpus.files import Source, is_forest
 from treelm.corpus.k_best_lists import read_k_best_lists
 from treelm.errors import CorpusFormatError
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.forest_format import MAGIC
 from treelm.grammar.k_best import KBest
 from treelm.grammar.k_best_arrays import k_best_of_trees
 from treelm.grammar.scored_tree import ScoredTree
@@ -191,7 +190,7 @@ def read_k_best(
     source: Source, options: ReadOptions = EVALUATION_OPTIONS
 ) -> Iterator[KBest | None]:
     """Yield the k-best lists in a file: of parses (``.forest``), or as parsers print them."""
-    if first_block(source)[: len(MAGIC) - 1] == MAGIC[:-1]:
+    if is_forest(source):
         with ForestFile(source) as file:
             yield from file
         return

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
-from treelm.corpus.files import Source, read_blocks, source_name
+from treelm.corpus.brackets import (
+    OnError,
+    Problem,
+    ReadOptions,
+    ReadReport,
+    read_packed,
+    tree_blocks,
+)
+from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError
 from treelm.signature import signature
 from treelm.tasks.evaluate.evalb import (
@@ -166,7 +173,7 @@ def _read(source: Source, options: ReadOptions, on_error: OnError, threads: int)
 
     def counted() -> Iterator[bytes]:
         nonlocal newlines, depth, ends_in_newline, wrapped
-        for block in read_blocks(source):
+        for block in tree_blocks(source):
             newlines += block.count(b"\n")
             ends_in_newline = block.endswith(b"\n")
             for piece in block.splitlines(keepends=True):

@@ -70,8 +70,11 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
         columns.append((values - values.mean()) / deviation)
     matrix = np.column_stack([np.ones(n), *columns])
     q, r = np.linalg.qr(matrix)
-    if np.abs(np.diag(r)).min() < 1e-8 * np.abs(np.diag(r)).max():
-        raise EstimationError("a predictor is a combination of the others.", code="E_REGRESSION")
+    diagonal = np.abs(np.diag(r))
+    if diagonal.min() < 1e-8 * diagonal.max():
+        raise EstimationError(
+            _dependence(tuple(predictors), columns, int(diagonal.argmin()) - 1), code="E_REGRESSION"
+        )
     coefficients = np.linalg.solve(r, q.T @ response)
     residuals = response - matrix @ coefficients
     squares = float(residuals @ residuals)
@@ -81,6 +84,21 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
     errors = np.sqrt(squares / (n - width) * (inverse**2).sum(axis=1))
     likelihood = -0.5 * n * (math.log(2 * math.pi * squares / n) + 1)
     return LinearFit(("constant", *predictors), coefficients, errors, likelihood, n)
+
+
+def _dependence(names: tuple[str, ...], columns: list[Numbers], place: int) -> str:
+    """Return what is wrong with a predictor that the others determine."""
+    for other in range(place):
+        if np.allclose(columns[other], columns[place], rtol=0, atol=1e-6):
+            return (
+                f'the predictors "{names[other]}" and "{names[place]}" are the same for every '
+                "word, so nothing can be said about the one beside the other. Is the same model "
+                "or measure given twice?"
+            )
+    return (
+        f'the predictor "{names[place]}" can be computed from the others, so nothing can be said '
+        "about it beside them. Leave it out."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""What is in a file: trees, text or a language profile, with all errors in it."""
+"""What is in a file: trees, parses, text or a language profile, with all errors in it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from treelm.corpus.brackets import (
     ReadReport,
     looks_like_brackets,
     read_packed,
+    tree_blocks,
 )
 from treelm.corpus.corpus import docs_path, document_names, sentences_in_documents
-from treelm.corpus.files import Source, lines_of, read_blocks, source_name
+from treelm.corpus.files import Source, is_forest, lines_of, source_name
+from treelm.grammar.forest_file import ForestFile
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import load_profile
@@ -95,10 +97,13 @@ class TreeFileReport:
     failed: int
     dropped: int
     problems: tuple[Problem, ...]
+    parses: dict[str, object] | None = None
+    """What a file of parses says about itself; its trees are the best of each sentence."""
 
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield names and values in reading order."""
         counts = self.statistics
+        yield from (self.parses or {}).items()
         yield "trees", counts.trees
         yield "tokens", counts.tokens
         yield "word_types", len(counts.words)
@@ -194,17 +199,30 @@ def inspect_file(
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> TreeFileReport | dict[str, object]:
-    """Return what is in a file of trees, a file of text, or a profile; it is opened only once."""
+    """Return what is in a file of trees, a file of text, or a profile; a pipe is read once."""
     if Path(source).suffix == ".toml":
         return inspect_profile(source)
-    blocks = read_blocks(source)
+    parses = inspect_parses(source) if is_forest(source) else None
+    blocks = tree_blocks(source)
     first = next(blocks, b"")
     rest = chain([first], blocks)
-    if not looks_like_brackets(first) and Path(source).suffix != ".mrg":
+    if not (parses or looks_like_brackets(first) or Path(source).suffix == ".mrg"):
         return inspect_text(lines_of(rest, source))
-    return inspect_trees(
+    found = inspect_trees(
         source, options, blocks=rest, on_error=on_error, threads=threads, progress=progress
     )
+    return replace(found, parses=parses)
+
+
+def inspect_parses(source: Source) -> dict[str, object]:
+    """Return what a file of parses says about itself."""
+    with ForestFile(source) as file:
+        return {
+            "parses": file.header.content,
+            "sentences": len(file),
+            "trees_per_sentence": file.header.k,
+            "finished": file.is_complete,
+        }
 
 
 def inspect_profile(path: Source) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from treelm.characters import visible
+from treelm.corpus.brackets import tree_blocks
 from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import EncodedText
 from treelm.corpus.files import Source
@@ -87,7 +88,7 @@ def record_input(
 def file_sha256(source: Source) -> str:
     """Return the SHA-256 that a corpus of this one file has."""
     digest = hashlib.sha256()
-    for _ in hashed_blocks(source, digest):
+    for _ in hashed_blocks(source, digest, tree_blocks):
         pass
     return digest.hexdigest()
 
