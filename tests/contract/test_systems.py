@@ -14,11 +14,11 @@ from tests.contract.recipes import recipe_of
 from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.words import Words
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.config import options_of
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.scores import Sample, SentenceScore
-from treelm.models.interface.words import Words
 from treelm.models.registry import SYSTEMS
 from treelm.models.run import QUIET, Run
 from treelm.store.manifest import Description

@@ -18,8 +18,8 @@ from treelm.cli.options import (
     TextFiles,
     TextOptions,
 )
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
+from treelm.corpus.words import split_words
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.scores import Decision
 from treelm.models.registry import load

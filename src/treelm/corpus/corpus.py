@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,12 +25,10 @@ from treelm.corpus.files import (
     read_lines,
     source_name,
 )
+from treelm.corpus.words import Words, sentences_of, split_words
 from treelm.errors import CorpusFormatError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
-
-_SPACE = " \t\n\r\v\f"
-_SPACES = re.compile(f"[{_SPACE}]+")
 
 
 class Fingerprint(NamedTuple):
@@ -212,11 +209,11 @@ class TextCorpus:
         object.__setattr__(self, "paths", _as_paths(self.paths))
 
     @classmethod
-    def of_sentences(cls, sentences: Iterable[Sequence[str]]) -> TextCorpus:
+    def of_sentences(cls, sentences: Iterable[Words]) -> TextCorpus:
         """Return sentences in memory as a corpus of one document.
 
         Args:
-            sentences: The words of each.
+            sentences: The words of each, or strings that are split at white space.
 
         Raises:
             CorpusFormatError: ``E_EMPTY_SENTENCE`` for what no line of a file can hold.
@@ -226,9 +223,9 @@ class TextCorpus:
             [('rain', 'fell'), ('it', 'rained')]
         """
         lines = []
-        for number, words in enumerate(sentences, 1):
+        for number, words in enumerate(sentences_of(sentences), 1):
             line = " ".join(words)
-            if not words or split_words(line) != tuple(words) or "\n" in line or "\r" in line:
+            if not words or split_words(line) != words or "\n" in line or "\r" in line:
                 raise CorpusFormatError(
                     f"sentence {number} has no words, or a word with white space in it. Give each "
                     "sentence as a list of words.",
@@ -294,19 +291,6 @@ def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]
         document += starts_document
         starts_document = False
         yield SentenceInDocument(document, words)
-
-
-def split_words(line: str) -> tuple[str, ...]:
-    r"""Return the words of a line, split at ASCII white space as in brackets.
-
-    A no-break space or another Unicode space is part of a word.
-
-    Examples:
-        >>> split_words(" one\ttwo\u00a0three ")
-        ('one', 'two\xa0three')
-    """
-    stripped = line.strip(_SPACE)
-    return tuple(_SPACES.split(stripped)) if stripped else ()
 
 
 def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:

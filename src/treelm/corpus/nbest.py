@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treelm.characters import visible
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.tree import Tree
 

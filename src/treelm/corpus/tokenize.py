@@ -38,6 +38,7 @@ from treelm.corpus.abbreviations import (
     keeps_period,
 )
 from treelm.corpus.sentences import drop_invisible, split_sentences
+from treelm.corpus.words import Words, words_of
 
 #: A paragraph longer than this many characters is emitted before its end is seen.
 PARAGRAPH_LIMIT: Final = 1 << 20
@@ -284,22 +285,22 @@ _GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-
 _GLUED_PAIRS: Final = frozenset((word[:cut], word[cut:]) for word, cut in SPLIT_WORDS.items())
 
 
-def detokenize(tokens: Sequence[str]) -> str:
+def detokenize(tokens: Words) -> str:
     r"""Return readable text for Penn Treebank tokens: `tokenize` undone, for plain English.
 
     Args:
-        tokens: Tokens of one sentence.
+        tokens: Tokens of one sentence, or a string of them with spaces between.
 
     Returns:
         Text with straight quotes and plain brackets, and spaces where English has them.
 
     Examples:
-        >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .".split())
+        >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .")
         '"It\'s (almost) $5," he said.'
     """
     text: list[str] = []
     previous = ""
-    for token in tokens:
+    for token in words_of(tokens):
         if token == "." and previous.endswith(".") and previous.strip("."):
             continue  # PTB's second period after "U.S." at the end of a sentence
         if previous and not _is_glued(previous, token):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.coarse_to_fine import ancestors, expected_subcategories, project
 from treelm.grammar.grammar import FloatArray, Grammar
@@ -144,17 +145,16 @@ class ChartParser:
 
     # -- parsing ----------------------------------------------------------------------------
 
-    def parse(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
-    ) -> list[ScoredTree | None]:
+    def parse(self, sentences: Sequence[Words], *, threads: int = 1) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             threads: Number of threads.
         """
         longest = self.options.max_words
-        kernel, ids, starts, options = self.kernel_call(sentences)
+        given = list(sentences_of(sentences))
+        kernel, ids, starts, options = self.kernel_call(given)
         with kernel_errors("parsing"):
             status, log_prob, score, symbols, children, node_starts = kernel.parse(
                 ids,
@@ -166,7 +166,7 @@ class ChartParser:
             )
         labels, counts, begins = symbols.tolist(), children.tolist(), node_starts.tolist()
         parses: list[ScoredTree | None] = []
-        for index, words in enumerate(sentences):
+        for index, words in enumerate(given):
             if not words:
                 parses.append(None)
                 continue
@@ -202,10 +202,10 @@ class ChartParser:
         return _DECODING[self.options.decoding]
 
     def encode(
-        self, sentences: Sequence[Sequence[str]]
+        self, sentences: Sequence[Words]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
         """Return the ids of all words, and where the sentences begin and the last ends."""
-        encoded = [self.lexicon.vocabulary.encode(words) for words in sentences]
+        encoded = list(map(self.lexicon.vocabulary.encode, sentences_of(sentences)))
         starts = np.zeros(len(encoded) + 1, dtype=np.uint64)
         np.cumsum([len(ids) for ids in encoded], out=starts[1:])
         return np.concatenate([*encoded, np.zeros(0, dtype=np.uint32)]), starts
@@ -241,9 +241,7 @@ class ChartParser:
 
     # -- probabilities ----------------------------------------------------------------------
 
-    def log_probs(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
-    ) -> npt.NDArray[np.float64]:
+    def log_probs(self, sentences: Sequence[Words], *, threads: int = 1) -> npt.NDArray[np.float64]:
         """Return the exact natural log probability of every sentence, over all its trees.
 
         It is minus infinity without a parse, and NaN where a chart is too large.
@@ -253,7 +251,7 @@ class ChartParser:
             return self.scorer.score(ids, starts, work_limit=WORK_LIMIT, threads=threads)
 
     def lower_bounds(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+        self, sentences: Sequence[Words], *, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the natural log probability of every sentence in its pruned chart.
 
@@ -274,7 +272,7 @@ class ChartParser:
             )
         return np.where(status >= ParseStatus.FAILED, -np.inf, log_prob)
 
-    def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
+    def prefix_log_probs(self, words: Words) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""
         ids = self.lexicon.vocabulary.encode(words)
         starts = np.array([0, len(ids)], dtype=np.uint64)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
@@ -238,13 +239,11 @@ class KBestParser:
         tree = self._restore(Tree(name, [Tree("X", "word")]))
         return [str(node.label) for node in tree.preorder() if node.word is None]
 
-    def parse(
-        self, sentences: Sequence[Sequence[str]], k: int, *, threads: int = 1
-    ) -> list[KBest | None]:
+    def parse(self, sentences: Sequence[Words], k: int, *, threads: int = 1) -> list[KBest | None]:
         """Return the best trees of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             k: Maximum number of trees per sentence.
             threads: Number of threads.
 
@@ -253,7 +252,8 @@ class KBestParser:
         """
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
-        kernel, ids, starts, options = self.parser.kernel_call(sentences)
+        given = list(sentences_of(sentences))
+        kernel, ids, starts, options = self.parser.kernel_call(given)
         with kernel_errors("parsing"):
             status, log_prob, arrays = _native.parse_k_best(
                 kernel,
@@ -267,10 +267,8 @@ class KBestParser:
                 threads=threads,
                 **options,
             )
-        found = split_k_best(
-            sentences, self.labels, arrays, log_prob, self.statuses(sentences, status)
-        )
-        for index, words in enumerate(sentences):
+        found = split_k_best(given, self.labels, arrays, log_prob, self.statuses(given, status))
+        for index, words in enumerate(given):
             own = found[index]
             if own is not None and own.is_fallback:
                 found[index] = self.stand_in(words, own.status)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray
@@ -116,7 +117,7 @@ class PackedForest:
 
 def parse_forests(
     parser: KBestParser,
-    sentences: Sequence[Sequence[str]],
+    sentences: Sequence[Words],
     *,
     least: float = 0.0,
     threads: int = 1,
@@ -125,7 +126,7 @@ def parse_forests(
 
     Args:
         parser: The parser; its pruning decides what is left.
-        sentences: Each a sequence of words.
+        sentences: The words of each, or strings that are split at white space.
         least: Rules expected less often than this are left out too.
         threads: Number of threads.
 
@@ -134,13 +135,14 @@ def parse_forests(
     """
     if parser.parser.options.decoding == "viterbi":
         raise UsageError("a forest contains expected numbers of rules; choose a max-rule decoding.")
-    kernel, ids, starts, options = parser.parser.kernel_call(sentences)
+    given = list(sentences_of(sentences))
+    kernel, ids, starts, options = parser.parser.kernel_call(given)
     with kernel_errors("parsing"):
         status, log_prob, arrays = _native.parse_forests(
             kernel, ids, starts, least=least, threads=threads, **options
         )
     symbols = ForestSymbols.of(parser)
-    return split_forests(sentences, symbols, arrays, log_prob, parser.statuses(sentences, status))
+    return split_forests(given, symbols, arrays, log_prob, parser.statuses(given, status))
 
 
 def split_forests(

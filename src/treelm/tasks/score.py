@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scoring_views import TooLongSentence

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.corpus.encoder import Ids, Places, encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
@@ -41,7 +42,6 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import UNIGRAM_COUNTS, damage_in, read_tensors, read_words, write_words
@@ -176,7 +176,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         self, states: Sequence[State], words: Sequence[Word], *, threads: int = 1
     ) -> Steps:
         """Return what `advance` gives for each pair; equal pairs are computed once."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         if self.tables.suffixes is not None:
             return super().advance_many(states, words)
         places: dict[tuple[HhmmState, int], int] = {}
@@ -252,7 +252,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             log_probs = np.minimum(np.log(mixed), 0.0)
         if words is not None:
             first = own.beam.initial
-            return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+            return log_probs[[self.word_ids.word(word, first=first) for word in words_of(words)]]
         return np.append(log_probs, self.finish(state))
 
     def estimate(self, words: Words) -> float:
@@ -285,11 +285,12 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         """Return the log probability of every word and end of sentences, in flat arrays."""
         if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
-        text = encode_sentences(map(words_of, sentences), self._vocabulary)
+        given = list(sentences_of(sentences))
+        text = encode_sentences(given, self._vocabulary)
         log_probs: list[float] = []
-        for sentence in sentences:
+        for words in given:
             state: State = self.initial()
-            for word in words_of(sentence):
+            for word in words:
                 log_prob, state = self.advance(state, word)
                 log_probs.append(log_prob)
             log_probs.append(self.finish(state))
@@ -330,7 +331,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -351,14 +352,15 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words; no option counts."""
         del options
-        return parse_sentences(self, self._search, sentences, threads=threads)
+        given = list(sentences_of(sentences))
+        return parse_sentences(self, self._search, given, threads=threads)
 
     # -- counters ---------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import Decision, SentenceScore
 from treelm.models.interface.trained_model import ConfiguredModel, OwnConfig
-from treelm.models.interface.words import Words, words_of
 from treelm.trees.tree import Tree
 
 Floats = npt.NDArray[np.float64]
@@ -60,18 +60,18 @@ class Classifier(ConfiguredModel[OwnConfig]):
         )
 
     @abstractmethod
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity where there is none.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             threads: Number of threads.
         """
 
     def classify_many(self, sentences: Iterable[Words], *, threads: int = 1) -> Iterator[Decision]:
         """Yield label, margin and probability of each sentence, in order."""
-        rest = iter(sentences)
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+        rest = sentences_of(sentences)
+        while batch := list(islice(rest, _BATCH)):
             margins = self.margins(batch, threads=threads)
             chances = self.probabilities(margins).tolist()
             for margin, chance in zip(margins.tolist(), chances, strict=True):
@@ -89,7 +89,7 @@ class Classifier(ConfiguredModel[OwnConfig]):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the margins of sentences, in order; one without a margin is marked."""
-        rest = iter(sentences)
+        rest = sentences_of(sentences)
         while batch := list(islice(rest, _BATCH)):
             for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
                 yield SentenceScore(value, "margin", eos, fallback=value == -np.inf)
@@ -100,4 +100,4 @@ class Classifier(ConfiguredModel[OwnConfig]):
         """Return the margins of sentences, in order."""
         if not eos:
             raise UnsupportedTask("a classifier judges whole sentences, their end included.")
-        return self.margins([words_of(sentence) for sentence in sentences], threads=threads)
+        return self.margins(list(sentences_of(sentences)), threads=threads)

@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.corpus.words import Word, Words, check_sentences, words_of
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
-from treelm.models.interface.words import Word, WordIds, Words, words_of
+from treelm.models.interface.words import WordIds
 from treelm.seeds import random_uniform
 
 #: Sentences that are scored at once.
@@ -98,7 +99,7 @@ class IncrementalModel(LanguageModel):
         Raises:
             ValueError: if there are not as many words as states.
         """
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         done: dict[tuple[State, Word], Step] = {}
         steps = []
         for pair in zip(states, words, strict=True):
@@ -133,7 +134,7 @@ class IncrementalModel(LanguageModel):
             state: The state.
             words: The words; None for all of the vocabulary by id, and the sentence end last.
         """
-        asked: Iterable[Word] = range(len(self.vocabulary)) if words is None else words
+        asked: Iterable[Word] = range(len(self.vocabulary)) if words is None else words_of(words)
         log_probs = [self.advance(state, word).log_prob for word in asked]
         if words is None:
             log_probs.append(self.finish(state))
@@ -158,7 +159,7 @@ class IncrementalModel(LanguageModel):
         """
         text = encode_strings(sentences, self.vocabulary)
         if text is None:
-            text = encode_sentences(map(words_of, sentences), self.vocabulary)
+            text = encode_sentences(sentences, self.vocabulary)
         return self.score_ids(text.ids, text.starts, threads=threads)
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
@@ -226,6 +227,7 @@ class IncrementalModel(LanguageModel):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
+        check_sentences(sentences)
         rest = iter(sentences)
         while batch := list(islice(rest, BATCH)):
             scores = self.score_batch(batch, threads=threads)
@@ -289,17 +291,19 @@ class IncrementalModel(LanguageModel):
         self._stats.clear()
 
 
-def check_pairs(states: Sequence[State], words: Sequence[Word]) -> None:
-    """Refuse lists of different lengths.
+def check_pairs(states: Sequence[State], words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the words for as many states; a string is split at white space.
 
     Raises:
         ValueError: naming both lengths.
     """
-    if len(states) != len(words):
+    given = words_of(words)
+    if len(states) != len(given):
         raise ValueError(
             f"advance_many needs one word for each state; there are {len(states)} states and "
-            f"{len(words)} words"
+            f"{len(given)} words"
         )
+    return given
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
@@ -23,7 +24,6 @@ from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplex
 from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.variants import ModelVariants
-from treelm.models.interface.words import Word, Words
 from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
@@ -194,15 +194,16 @@ class LanguageModel(ModelVariants, ABC):
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order: what `score` gives for each."""
         del threads
-        for sentence in sentences:
+        for sentence in sentences_of(sentences):
             yield self.score(sentence, eos=eos)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order."""
-        scores = self.score_many(sentences, eos=eos, threads=threads)
-        return np.fromiter((score.log_prob for score in scores), np.float64, len(sentences))
+        given = list(sentences_of(sentences))
+        scores = self.score_many(given, eos=eos, threads=threads)
+        return np.fromiter((score.log_prob for score in scores), np.float64, len(given))
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits.
@@ -280,7 +281,7 @@ class LanguageModel(ModelVariants, ABC):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
@@ -288,7 +289,7 @@ class LanguageModel(ModelVariants, ABC):
         """Return the best tree of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             options: How the parser works; None for the model's own way.
             threads: Kernel threads; results do not depend on it.
 
@@ -300,7 +301,7 @@ class LanguageModel(ModelVariants, ABC):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -309,7 +310,7 @@ class LanguageModel(ModelVariants, ABC):
         """Return up to `k` distinct trees of every sentence, the best first; none for no words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             k: How many trees.
             options: How the parser works; None for the model's own way.
             threads: Kernel threads; results do not depend on it.

@@ -18,9 +18,10 @@ import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
-from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.corpus.words import Words, check_sentences, sentences_of
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
-from treelm.models.interface.words import WordIds, Words, words_of
+from treelm.models.interface.words import WordIds
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
 
@@ -85,11 +86,7 @@ def text_perplexity(
     Raises:
         UsageError: for one string: a name of a file, or a single sentence.
     """
-    if isinstance(sentences, str):
-        raise UsageError(
-            "the perplexity of a text needs several sentences, not one string. Give a list of "
-            'sentences, or a file as TextCorpus(("FILE",)).'
-        )
+    check_sentences(sentences)
     if not model.info.normalized:
         warnings.warn(
             "the model's probabilities do not sum to 1 over all words (`treelm inspect` shows how "
@@ -171,8 +168,8 @@ def _train_prefix(model: LanguageModel) -> str | None:
 
 
 def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:
-    rest = iter(sentences)
-    while batch := [words_of(sentence) for sentence in islice(rest, SENTENCES_AT_ONCE)]:
+    rest = sentences_of(sentences)
+    while batch := list(islice(rest, SENTENCES_AT_ONCE)):
         yield batch
 
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import EstimationError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -156,8 +156,8 @@ class ScoringView(LanguageModel):
             raise UnsupportedTask(
                 "pruned and floored scores are for whole sentences, their end included."
             )
-        rest = iter(sentences)
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+        rest = sentences_of(sentences)
+        while batch := list(islice(rest, _BATCH)):
             yield from self._scores(batch, threads)
 
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterable[SentenceScore]:

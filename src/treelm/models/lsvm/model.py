@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.config import Config, config_of
-from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
@@ -104,9 +104,9 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             "accuracy": best,
         }
 
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the weight of the best tree of every sentence; minus infinity without one."""
-        given = self.features.sentences(sentences)
+        given = self.features.sentences(list(sentences_of(sentences)))
         if self.fixed is None:
             return given.parse(self.weights, threads=threads).scores
         parses = given.parse(self._finding, threads=threads)
@@ -121,19 +121,20 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         return np.concatenate([self.fixed, np.zeros(len(self.weights) - len(self.fixed))])
 
     def hidden_trees(
-        self, sentences: Sequence[Sequence[str]], *, restored: bool = True, threads: int = 1
+        self, sentences: Sequence[Words], *, restored: bool = True, threads: int = 1
     ) -> list[Tree | None]:
         """Return the tree behind each decision, None where there is none.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             restored: Whether labels and branching are those of a treebank, where the grammar is
                 one; otherwise they are those of the grammar.
             threads: Kernel threads; results do not depend on it.
         """
-        parses = self.features.sentences(sentences).parse(self._finding, threads=threads)
+        given = list(sentences_of(sentences))
+        parses = self.features.sentences(given).parse(self._finding, threads=threads)
         undo = restored and self._config.grammar == "treebank"
-        trees = [self._tree(parses, place, words) for place, words in enumerate(sentences)]
+        trees = [self._tree(parses, place, words) for place, words in enumerate(given)]
         return [tree if tree is None or not undo else undo_markovize(tree) for tree in trees]
 
     def _tree(self, parses: Parses, place: int, words: Sequence[str]) -> Tree | None:

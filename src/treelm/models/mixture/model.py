@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.config import Config, explain
@@ -35,7 +36,7 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_pieces,
 )
-from treelm.models.interface.words import Word, Words, check_vocabularies, words_of
+from treelm.models.interface.words import check_vocabularies
 from treelm.models.mixture.config import InterpolatedConfig
 from treelm.models.mixture.state import MixtureState
 from treelm.models.mixture.weights import check_weights
@@ -288,7 +289,7 @@ class InterpolatedModel(_Mixture, IncrementalModel):
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair, each part asked once for all of them."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         rows = [self._own(state).states for state in states]
         found = [
             part.advance_many([row[place] for row in rows], words)
@@ -397,8 +398,8 @@ class InterpolatedSentences(_Mixture):
         added up: the score is a sum over all of them.
         """
         counts = [bool(weight) for weight in self._weights]
-        rest = iter(sentences)
-        while batch := [words_of(each) for each in islice(rest, self.sentences_at_once)]:
+        rest = sentences_of(sentences)
+        while batch := list(islice(rest, self.sentences_at_once)):
             columns = [
                 list(whole_scores(part, batch, eos=eos, threads=threads)) for part in self._mixed
             ]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, words_of
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
@@ -31,7 +32,6 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
@@ -195,7 +195,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair; equal pairs are computed once."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         places: dict[tuple[NgramState, int], int] = {}
         wanted = []
         for state, word in zip(states, words, strict=True):
@@ -226,7 +226,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         everything = self.table.distribution(self._contexts([own])[0].tolist())
         if words is None:
             return everything[: self.word_ids.end + 1]  # the sentence start is never predicted
-        return everything[[self.word_ids.word(word, first=own.first) for word in words]]
+        return everything[[self.word_ids.word(word, first=own.first) for word in words_of(words)]]
 
     def state_from_bytes(self, data: bytes) -> NgramState:
         """Return the state whose `to_bytes` gave these bytes."""
@@ -245,7 +245,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         return self._estimates(words_of(words))
 
     def _estimate(self, words: tuple[str, ...]) -> float:
-        ids = _ids([self.word_ids.word(word, first=False) for word in words])
+        ids = _ids([self.word_ids.word(word, first=False) for word in words_of(words)])
         rows = np.full((len(ids), 1 + self._width), NONE, dtype=np.uint32)
         for back in range(1 + self._width):
             rows[back:, back] = ids[: max(0, len(ids) - back)]

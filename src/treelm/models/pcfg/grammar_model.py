@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import ChartParser
@@ -31,7 +32,6 @@ from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores, check_lengths
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import damage_in
@@ -114,7 +114,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -122,11 +122,11 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     ) -> list[KBest | None]:
         """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
-        return parser.parse(sentences, k, threads=threads)
+        return parser.parse(list(sentences_of(sentences)), k, threads=threads)
 
     def forests_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         least: float = 0.0,
         options: ParserOptions | None = None,
@@ -135,13 +135,13 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the pruned forest of every sentence; None for no words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             least: Rules expected less often than this are left out too.
             options: Parser options; None for the model's own.
             threads: Number of threads.
         """
         parser = self._k_best_parsers(options or self.parser_options)
-        return parse_forests(parser, sentences, least=least, threads=threads)
+        return parse_forests(parser, list(sentences_of(sentences)), least=least, threads=threads)
 
     def forest_log_probs(
         self, forests: Sequence[PackedForest | None], *, threads: int = 1
@@ -167,13 +167,14 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
-        return self._parsers(options or self.parser_options).parse(sentences, threads=threads)
+        parser = self._parsers(options or self.parser_options)
+        return parser.parse(list(sentences_of(sentences)), threads=threads)
 
     def _binary_trees(self, trees: Sequence[Tree]) -> BinaryTrees:
         """Return trees in the form of the grammar."""
@@ -235,7 +236,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             UnsupportedTask: without the end of the sentence, where there are only whole trees.
             EstimationError: ``E_TOO_LONG`` for a sentence whose chart is too large.
         """
-        rest = iter(sentences)
+        rest = sentences_of(sentences)
         while batch := list(islice(rest, _BATCH)):
             for value in self.sentence_log_probs(batch, eos=eos, threads=threads).tolist():
                 yield SentenceScore(value, "exact", eos, fallback=value == -np.inf)
@@ -246,16 +247,17 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the exact log probabilities of sentences, in order."""
         if not eos:
             raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
-        given = [words_of(sentence) for sentence in sentences]
+        given = list(sentences_of(sentences))
         values = self._parsers(ParserOptions()).log_probs(given, threads=threads)
         check_lengths(values, list(map(len, given)))
         return values
 
     def lower_bounds(
-        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+        self, sentences: Sequence[Words], options: ParserOptions, *, threads: int = 1
     ) -> FloatArray:
         """Return the log probabilities of sentences in their pruned charts."""
-        return self._parsers(options).lower_bounds(sentences, threads=threads)
+        given = list(sentences_of(sentences))
+        return self._parsers(options).lower_bounds(given, threads=threads)
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
         """Return the model as one that scores sentences faster, by lower bounds."""

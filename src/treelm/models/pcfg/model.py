@@ -10,6 +10,7 @@ import numpy as np
 
 from treelm import _native
 from treelm.corpus.encoder import Ids, Places
+from treelm.corpus.words import Word, Words, words_of
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
@@ -28,7 +29,6 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.interface.words import Word, Words
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.state import PrefixState
@@ -61,7 +61,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
@@ -132,7 +132,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
             found = self._charts.next_log_probs(own.words, ids)
             return np.append(found, self.finish(state))
         first = not own.words
-        asked = [self.word_ids.word(word, first=first) for word in words]
+        asked = [self.word_ids.word(word, first=first) for word in words_of(words)]
         return self._charts.next_log_probs(own.words, np.array(asked, dtype=np.uint32))
 
     def _own(self, state: State) -> PrefixState:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.model import LanguageModel
 

@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 
 from treelm.characters import visible
-from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.tokenize import tokenize
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.evaluate.measured_text import MeasuredText
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from treelm.corpus.corpus import SentenceInDocument, split_words
+from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.extras import import_extra
 from treelm.models.interface.model import LanguageModel
