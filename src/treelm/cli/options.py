@@ -24,6 +24,7 @@ from treelm.corpus.brackets import (
     ReadReport,
 )
 from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines
 from treelm.corpus.target import check_file_target, check_place
 from treelm.errors import CorpusFormatError, UsageError
@@ -264,7 +265,7 @@ class TextOptions(ThreadOptions):
             nonlocal left
             if left == 0:
                 return
-            for line in read_lines(file):
+            for line in read_lines(file, Wanted.TEXT):
                 left -= 1
                 yield line
                 if left == 0:

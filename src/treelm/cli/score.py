@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 
 from treelm.cli.model_options import ModelPath, ScoringOptions, SearchOptions, at_once
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.score_files import ScoreTable, write_score_table
 from treelm.errors import UsageError
@@ -133,7 +134,7 @@ def score(
     scores = chain.from_iterable(
         score_lines(
             loaded,
-            read_lines(file),
+            read_lines(file, Wanted.TEXT),
             eos=not sentences.no_eos,
             threads=text.thread_count,
             line_buffered=flush,

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from treelm.cli.options import CommonOptions, InputFiles, LineBuffered, OutputFile
 from treelm.cli.terminal import is_terminal
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines, write_atomically
 from treelm.corpus.tokenize import tokenize_stream
 
@@ -36,7 +37,7 @@ def tokenize(
         for index, file in enumerate(files or ["-"]):
             if index:
                 out.write(b"\n")  # a file is a document of its own
-            for tokens in tokenize_stream(read_lines(file), split=split):
+            for tokens in tokenize_stream(read_lines(file, Wanted.RAW_TEXT), split=split):
                 out.write((" ".join(tokens) + "\n").encode())
                 if flush:
                     out.flush()

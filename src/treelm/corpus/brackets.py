@@ -10,6 +10,7 @@ from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_blocks, size_if_known, source_name
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
@@ -342,7 +343,7 @@ def parse_tree(text: str, options: ReadOptions = RAW_OPTIONS) -> Tree:
 
 def _named_blocks(source: Source | Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
     if isinstance(source, (str, os.PathLike)):
-        return source_name(source), read_blocks(source)
+        return source_name(source), read_blocks(source, wanted=Wanted.TREES)
     return "<trees>", source
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, OnError, ReadOptions, ReadReport, read_packed
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import (
     COMPRESSION,
     Content,
@@ -244,7 +245,7 @@ class TextCorpus:
         documents = 0
         for path in self.paths:
             last = -1
-            for last, words in sentences_in_documents(read_lines(path)):
+            for last, words in sentences_in_documents(read_lines(path, Wanted.TEXT)):
                 yield SentenceInDocument(documents + last, words)
             documents += last + 1
 
@@ -254,7 +255,8 @@ class TextCorpus:
         sentences = tokens = 0
         digest = hashlib.sha256()
         for path in self.paths:
-            for _, words in sentences_in_documents(lines_of(hashed_blocks(path, digest), path)):
+            blocks = hashed_blocks(path, digest, Wanted.TEXT)
+            for _, words in sentences_in_documents(lines_of(blocks, path)):
                 sentences += 1
                 tokens += len(words)
         return Fingerprint(digest.hexdigest(), sentences, tokens)
@@ -317,13 +319,15 @@ def document_names(path: Source) -> Sequence[str] | None:
     return None
 
 
-def hashed_blocks(path: Source, digest: hashlib._Hash | None) -> Iterator[bytes]:
+def hashed_blocks(
+    path: Source, digest: hashlib._Hash | None, wanted: Wanted | None = None
+) -> Iterator[bytes]:
     """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
     if digest is None:
-        yield from read_blocks(path)
+        yield from read_blocks(path, wanted=wanted)
         return
     size = 0
-    for block in read_blocks(path):
+    for block in read_blocks(path, wanted=wanted):
         digest.update(block)
         size += len(block)
         yield block

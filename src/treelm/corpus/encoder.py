@@ -22,6 +22,7 @@ from treelm.corpus.corpus import (
     TreeSentences,
     hashed_blocks,
 )
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, encoding_error, read_ahead, size_if_known, source_name
 from treelm.corpus.unknown_words import SignatureStyle
 from treelm.corpus.vocabulary import Vocabulary, word_errors
@@ -283,7 +284,7 @@ def _read(
     if threads < 1:
         raise UsageError(f"threads is {threads}; it must be at least 1.")
     for path in paths:
-        blocks = hashed_blocks(path, digest)
+        blocks = hashed_blocks(path, digest, Wanted.TEXT)
         with (
             progress.step(
                 f"reading {source_name(path)}", total=size_if_known(path), unit="B"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import hashed_blocks
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
@@ -51,7 +52,7 @@ def read_measured_text(source: Source) -> MeasuredText:
         CorpusFormatError: ``E_NO_DATA`` if it has no sentence, ``E_ENCODING`` if it is not UTF-8.
     """
     digest = hashlib.sha256()
-    lines = list(lines_of(hashed_blocks(source, digest), source))
+    lines = list(lines_of(hashed_blocks(source, digest, Wanted.TEXT), source))
     return text_of_lines(lines, source, digest.hexdigest())
 
 

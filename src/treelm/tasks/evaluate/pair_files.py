@@ -12,6 +12,7 @@ import numpy as np
 
 from treelm.characters import visible
 from treelm.corpus.corpus import hashed_blocks
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.tokenize import tokenize
 from treelm.corpus.words import split_words
@@ -87,10 +88,11 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto
     if str(good) == str(bad) == "-":
         raise UsageError("only one of the two files can be standard input.")
     split = _splitter(is_raw=tokenizing == "yes")
+    wanted = Wanted.RAW_TEXT if tokenizing == "yes" else Wanted.TEXT
     names, checksums, lines = [], [], []
     for source in (good, bad):
         digest = hashlib.sha256()
-        found = [split(line) for line in lines_of(hashed_blocks(source, digest), source)]
+        found = [split(line) for line in lines_of(hashed_blocks(source, digest, wanted), source)]
         while found and not found[-1]:
             found.pop()
         names.append(source_name(source))

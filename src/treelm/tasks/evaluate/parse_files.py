@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treelm.corpus.brackets import OnError, Problem, ReadOptions, ReadReport, read_packed
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_blocks, source_name
 from treelm.errors import CorpusFormatError
 from treelm.signature import signature
@@ -166,7 +167,7 @@ def _read(source: Source, options: ReadOptions, on_error: OnError, threads: int)
 
     def counted() -> Iterator[bytes]:
         nonlocal newlines, depth, ends_in_newline, wrapped
-        for block in read_blocks(source):
+        for block in read_blocks(source, wanted=Wanted.TREES):
             newlines += block.count(b"\n")
             ends_in_newline = block.endswith(b"\n")
             for piece in block.splitlines(keepends=True):

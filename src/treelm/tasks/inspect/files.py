@@ -20,6 +20,7 @@ from treelm.corpus.brackets import (
     read_packed,
 )
 from treelm.corpus.corpus import docs_path, document_names, sentences_in_documents
+from treelm.corpus.file_kinds import Wanted, check_kind
 from treelm.corpus.files import Source, lines_of, read_blocks, source_name
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import NO_WORD, PackedTrees
@@ -201,7 +202,9 @@ def inspect_file(
     first = next(blocks, b"")
     rest = chain([first], blocks)
     if not looks_like_brackets(first) and Path(source).suffix != ".mrg":
+        check_kind(first, Wanted.TEXT, source_name(source))
         return inspect_text(lines_of(rest, source))
+    check_kind(first, Wanted.TREES, source_name(source))
     return inspect_trees(
         source, options, blocks=rest, on_error=on_error, threads=threads, progress=progress
     )

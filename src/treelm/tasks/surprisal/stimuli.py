@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Literal
 
 from treelm.corpus.corpus import SentenceInDocument
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
@@ -62,8 +63,9 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
         UsageError: for a column that does not exist.
     """
     name = source_name(source)
-    lines = list(read_lines(source))
-    if name.removesuffix(".gz").endswith(".csv"):
+    has_commas = name.removesuffix(".gz").endswith(".csv")
+    lines = list(read_lines(source, None if has_commas else Wanted.TABLE))
+    if has_commas:
         table = [tuple(row) for row in csv.reader(lines)]
     else:
         table = [tuple(line.split("\t")) for line in lines]
