@@ -37,7 +37,7 @@ def convert(
     if bits is None:
         if measure is not None:
             raise UsageError("--measure shows what --bits costs; it needs --bits.")
-        task.convert(source, target)
+        task.convert(source, target, note=common.note)
         return
     quantized = quantize_model(
         source,

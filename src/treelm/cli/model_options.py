@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.options import CommonOptions
 from treelm.cli.ranges import Range, at_least, within
 from treelm.cli.terminal import is_terminal
 from treelm.models.interface.model import LanguageModel
+from treelm.tasks.text_check import TextCheck
 
 #: A model folder.
 ModelPath = Annotated[str, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")]
@@ -70,6 +72,12 @@ class SearchOptions:
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the search asked for."""
         return model.with_search(**self.given) if self.given else model
+
+
+def note_unknown_words(check: TextCheck, common: CommonOptions) -> None:
+    """Say how many words a model does not know, and what is wrong with the text."""
+    for message in check.messages():
+        common.note(message)
 
 
 def at_once(output: str, *, line_buffered: bool) -> bool:

@@ -9,17 +9,32 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import NumberOfTrees, OptionalModelPath, SearchOptions, at_once
-from treelm.cli.options import CommonOptions, LineBuffered, OutputFile, TextFiles, TextOptions
+from treelm.cli.model_options import (
+    NumberOfTrees,
+    OptionalModelPath,
+    SearchOptions,
+    at_once,
+    note_unknown_words,
+)
+from treelm.cli.options import (
+    SHOWN_PROBLEMS,
+    CommonOptions,
+    LineBuffered,
+    OutputFile,
+    TextFiles,
+    TextOptions,
+)
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import text_of
 from treelm.grammar.parser_options import SCORES_OF_TREES, Pruning
 from treelm.grammar.scored_tree import ParseStatus
+from treelm.models.interface.abilities import GivesForests, has_ability
 from treelm.models.registry import load
 from treelm.tasks.parse import ParsedBatch, parse_batches, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
+from treelm.tasks.text_check import TextCheck
 
 #: How the name of a file of parses ends.
 FOREST = ".forest"
@@ -117,8 +132,14 @@ def parse(
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
     loaded = search.apply(load(model))
+    if chosen != "default" and not has_ability(loaded, GivesForests):
+        raise UsageError(
+            f"--{chosen} is for grammars; {loaded.system} models keep a beam: --beam-width and "
+            "--beam-ratio say how wide it is."
+        )
     options = parser_options(loaded, chosen)
-    sources = text.first_lines(files or ["-"])
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    sources = ((file, check.watch(lines)) for file, lines in text.first_lines(files or ["-"]))
     if is_forest:
         done = parse_into_file(
             loaded,
@@ -133,11 +154,13 @@ def parse(
             progress=common.progress,
         )
         _note_done(done, source_name(output), common)
+        note_unknown_words(check, common)
         return
     if k > 1:
         common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:
+        notes = _Fallbacks(common)
         for file, lines in sources:
             for batch in parse_batches(
                 loaded,
@@ -148,10 +171,12 @@ def parse(
                 line_buffered=flush,
                 source=file,
             ):
-                _note_fallbacks(batch, file, common)
+                notes.add(batch, file)
                 out.write(text_of(batch.k_best, scores=k > 1))
                 if flush:
                     out.flush()
+        notes.finish()
+    note_unknown_words(check, common)
 
 
 def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
@@ -162,10 +187,26 @@ def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
     common.note(f"{name}: parses of {done.sentences} sentences.")
 
 
-def _note_fallbacks(batch: ParsedBatch, file: str, common: CommonOptions) -> None:
-    for line, status in batch.statuses:
-        if status in _REASONS:
-            common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+class _Fallbacks:
+    """Says which sentences have no tree: a few of them, or with --verbose all."""
+
+    def __init__(self, common: CommonOptions) -> None:
+        self._common = common
+        self._found = 0
+
+    def add(self, batch: ParsedBatch, file: str) -> None:
+        """Look at some more sentences."""
+        for line, status in batch.statuses:
+            if status in _REASONS:
+                self._found += 1
+                if self._common.verbose or self._found <= SHOWN_PROBLEMS:
+                    self._common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+
+    def finish(self) -> None:
+        """Say how many were not named."""
+        if self._found > SHOWN_PROBLEMS and not self._common.verbose:
+            rest = self._found - SHOWN_PROBLEMS
+            self._common.note(f"... and {rest} more without a tree; --verbose shows them.")
 
 
 def _write_parsed(

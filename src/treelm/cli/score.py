@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import ModelPath, ScoringOptions, SearchOptions, at_once
+from treelm.cli.model_options import (
+    ModelPath,
+    ScoringOptions,
+    SearchOptions,
+    at_once,
+    note_unknown_words,
+)
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
-from treelm.corpus.file_kinds import Wanted
-from treelm.corpus.files import read_lines, write_atomically
+from treelm.corpus.files import write_atomically
 from treelm.corpus.score_files import ScoreTable, write_score_table
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
@@ -23,6 +28,7 @@ from treelm.tasks.evaluate.slr import slr as log_odds_ratios
 from treelm.tasks.explain_trees import explain_trees, factor_lines
 from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_k_best_lists, score_trees
+from treelm.tasks.text_check import TextCheck
 
 
 @Parameter(name="*", group=Group("Options for scoring trees", sort_key=30))
@@ -131,20 +137,23 @@ def score(
             write_score_table(output, table)
         return
     report = ScoringReport()
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     scores = chain.from_iterable(
         score_lines(
             loaded,
-            read_lines(file, Wanted.TEXT),
+            lines,
             eos=not sentences.no_eos,
             threads=text.thread_count,
             line_buffered=flush,
             source=file,
             report=report,
+            check=check,
             progress=common.progress,
         )
-        for file in sources
+        for file, lines in text.first_lines(sources)
     )
-    _write(output, text.first(scores), flush=flush)
+    _write(output, scores, flush=flush)
+    note_unknown_words(check, common)
     _note_fallbacks(common, report.fallbacks, report.sentences)
 
 
@@ -183,13 +192,19 @@ def _score_table(
     """Return the scores of a whole file."""
     if sentences.slr and sentences.format == "tsv":
         raise UsageError("--slr cannot be combined with --format tsv.")
+    measured = read_measured_text(source, tokenizing=text.tokenize)
     table = score_text(
         model,
-        read_measured_text(source),
+        measured,
         with_unigram=sentences.slr or None,
         threads=text.thread_count,
         progress=common.progress,
     )
+    if text.tokenize:
+        table = replace(table, lengths=measured.lengths)
+    check = TextCheck(model.vocabulary, tokenized=text.tokenize)
+    check.add_sentences(measured.sentences)
+    note_unknown_words(check, common)
     if table.fallback is not None:
         _note_fallbacks(common, int(table.fallback.sum()), len(table.fallback))
     return table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -240,12 +240,24 @@ class TextCorpus:
         for sentence in self.with_documents():
             yield sentence.words
 
-    def with_documents(self) -> Iterator[SentenceInDocument]:
-        """Yield every sentence with the number of its document."""
+    def with_documents(
+        self, tokenizing: Callable[[Iterable[str]], Iterable[str]] | None = None
+    ) -> Iterator[SentenceInDocument]:
+        """Yield every sentence with the number of its document.
+
+        Args:
+            tokenizing: Turns the lines of raw text into those of tokenized text; None if the files
+                are tokenized.
+        """
         documents = 0
         for path in self.paths:
             last = -1
-            for last, words in sentences_in_documents(read_lines(path, Wanted.TEXT)):
+            lines: Iterable[str] = (
+                read_lines(path, Wanted.TEXT)
+                if tokenizing is None
+                else tokenizing(read_lines(path, Wanted.RAW_TEXT))
+            )
+            for last, words in sentences_in_documents(lines):
                 yield SentenceInDocument(documents + last, words)
             documents += last + 1
 

@@ -205,7 +205,8 @@ class Vocabulary(PickledFields):
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset(item.symbol for item in self.entries if not item.is_signature)
+        pairs = zip(self.symbols, self.signature_marks, strict=True)
+        return frozenset(symbol for symbol, is_signature in pairs if not is_signature)
 
     @cached_property
     def _signatures(self) -> Signatures:

@@ -45,6 +45,8 @@ def words_of(sentence: Words | Sequence[Word]) -> tuple[Word, ...]:
         >>> words_of("the  old boat"), words_of(["the", "boat"])
         (('the', 'old', 'boat'), ('the', 'boat'))
     """
+    if type(sentence) is tuple:  # the common case, of which there are millions
+        return sentence
     if isinstance(sentence, str):
         return split_words(sentence)
     if isinstance(sentence, bytes) or not isinstance(sentence, Iterable):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from treelm.corpus.files import COMPRESSION, Source, source_name
@@ -9,15 +11,19 @@ from treelm.errors import UsageError
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
+from treelm.store.replacement import model_at
 from treelm.tasks.train import check_target
 
 
-def convert(source: Source, target: Source) -> LanguageModel:
+def convert(
+    source: Source, target: Source, *, note: Callable[[str], None] = lambda _: None
+) -> LanguageModel:
     """Write a model folder as an ARPA file, or an ARPA file as a model folder.
 
     Args:
         source: A model folder, or an ARPA file, perhaps compressed.
         target: The other of the two; the name of a file must end in ``.arpa``, ``.arpa.gz`` etc.
+        note: Told which model was replaced, if there was one in the folder.
 
     Returns:
         The converted model.
@@ -46,7 +52,10 @@ def convert(source: Source, target: Source) -> LanguageModel:
         )
     check_target(target)
     read = read_arpa(source)
+    replaced = model_at(Path(os.path.realpath(target)))
     read.save(target)
+    if replaced is not None:
+        note(f"replaced {replaced} in {source_name(target)}.")
     return read
 
 

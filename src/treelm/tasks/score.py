@@ -13,6 +13,7 @@ from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scoring_views import TooLongSentence
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
+from treelm.tasks.text_check import TextCheck
 
 
 @dataclass(slots=True)
@@ -34,6 +35,7 @@ def score_lines(
     line_buffered: bool = False,
     source: Source = "-",
     report: ScoringReport | None = None,
+    check: TextCheck | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[float | None]:
     """Yield one natural log probability per line, None for a blank line.
@@ -46,6 +48,7 @@ def score_lines(
         line_buffered: Score every line as soon as it arrives.
         source: Where the lines come from, for messages.
         report: Filled with counts of the sentences.
+        check: Told the words and those that are unknown.
         progress: Called with the number of sentences.
 
     Raises:
@@ -54,13 +57,14 @@ def score_lines(
     model.require(Task.SCORE)
     rest = iter(lines)
     report = ScoringReport() if report is None else report
+    check = TextCheck(model.vocabulary) if check is None else check
     size = model.sentences_at_once
     done = 0
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
         while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
             sentences = [words for words in batch if words]
             try:
-                scores = iter(_log_probs(model, sentences, report, eos=eos, threads=threads))
+                scores = iter(_log_probs(model, sentences, report, check, eos=eos, threads=threads))
             except VocabularyError as error:
                 raise _with_line(error, model, batch, done, source) from error
             except TooLongSentence as error:
@@ -83,13 +87,19 @@ def _log_probs(
     model: LanguageModel,
     sentences: Sequence[tuple[str, ...]],
     report: ScoringReport,
+    check: TextCheck,
     *,
     eos: bool,
     threads: int,
 ) -> list[float]:
     report.sentences += len(sentences)
     if not model.sums_over_trees:
-        return list(map(float, model.sentence_log_probs(sentences, eos=eos, threads=threads)))
+        log_probs, unknown = model.log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        check.add(sum(map(len, sentences)), unknown)
+        for words in sentences[: check.wanted]:
+            check.look(words)
+        return list(map(float, log_probs))
+    check.add_sentences(sentences)
     found = list(model.score_many(sentences, eos=eos, threads=threads))
     report.fallbacks += sum(score.fallback for score in found)
     return [score.log_prob for score in found]

@@ -157,10 +157,12 @@ class IncrementalModel(LanguageModel):
             sentences: Each is scored on its own, as in a document that is not known.
             threads: Number of threads.
         """
-        text = encode_strings(sentences, self.vocabulary)
-        if text is None:
-            text = encode_sentences(sentences, self.vocabulary)
+        text = self._encoded(sentences)
         return self.score_ids(text.ids, text.starts, threads=threads)
+
+    def _encoded(self, sentences: Sequence[Words]) -> EncodedText:
+        text = encode_strings(sentences, self.vocabulary)
+        return encode_sentences(sentences, self.vocabulary) if text is None else text
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences given as ids.
@@ -238,6 +240,16 @@ class IncrementalModel(LanguageModel):
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order."""
         return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=eos)
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return log probabilities and the number of unknown words, from one encoding."""
+        if self.reads_spelling:
+            return super().log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        text = self._encoded(sentences)
+        scores = self.score_ids(text.ids, text.starts, threads=threads)
+        return scores.sentence_log_probs(eos=eos), text.unknown
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask
@@ -204,6 +205,13 @@ class LanguageModel(ModelVariants, ABC):
         given = list(sentences_of(sentences))
         scores = self.score_many(given, eos=eos, threads=threads)
         return np.fromiter((score.log_prob for score in scores), np.float64, len(given))
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return what `sentence_log_probs` gives, and how many words are out of vocabulary."""
+        unknown = encode_sentences(sentences, self.vocabulary).unknown
+        return self.sentence_log_probs(sentences, eos=eos, threads=threads), unknown
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits.

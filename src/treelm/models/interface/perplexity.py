@@ -10,7 +10,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -67,6 +67,29 @@ class Perplexity:
     exactness: Exactness
     without_parse: int
     signature: str
+
+    def of_words(self, words: int, oov: int) -> Perplexity:
+        """Return the same for words that are several tokens each.
+
+        Args:
+            words: Number of words, as white space separates them.
+            oov: How many of them have an unknown token.
+        """
+        per_item = -self.log_prob / (words + self.sentences)
+        without = self.perplexity_without_eos
+        before, _, version = self.signature.rpartition("|v:")
+        return replace(
+            self,
+            perplexity=_exp(per_item),
+            perplexity_without_eos=None
+            if without is None
+            else _exp(math.log(without) * self.tokens / words),
+            bits_per_word=per_item / math.log(2.0),
+            tokens=words,
+            oov=oov,
+            oov_rate=oov / words if words else 0.0,
+            signature=f"{before}|tok:treelm|v:{version}",
+        )
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""

@@ -18,7 +18,7 @@ from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Task
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.scoring_views import check_lengths
 from treelm.models.interface.states import (
@@ -178,6 +178,12 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         if eos:
             return super().sentence_log_probs(sentences, threads=threads)
         return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=False)
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[FloatArray, int]:
+        """Return log probabilities, not word by word, and the number of unknown words."""
+        return LanguageModel.log_probs_and_unknown(self, sentences, eos=eos, threads=threads)
 
     # -- files ------------------------------------------------------------------------------
 
