@@ -18,9 +18,9 @@ import numpy.typing as npt
 from systems import Systems
 
 from published import LATENT_MLE, MLE, TABLE_2
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import read_lines
 from treelm.corpus.nbest import NBest, read_moses
+from treelm.corpus.words import split_words
 from treelm.errors import MissingExtra
 
 Floats = npt.NDArray[np.float64]

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from sentences import LENGTHS, make_sentences, write_lines
 
 import published
-from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import read_lines
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.corpus.words import split_words
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.cached_parser import CachedParser

@@ -11,8 +11,9 @@ from typing import Literal
 
 from training_sets import TREEBANKS, replace_text
 
-from treelm.corpus.corpus import TextCorpus, TreeCorpus, split_words
+from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import read_lines
+from treelm.corpus.words import split_words
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
 from treelm.models.ngram.train import train_ngram

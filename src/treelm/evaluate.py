@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from treelm.corpus.brackets import EVALUATION_OPTIONS, read_trees
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import Source
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError
 from treelm.models.interface.perplexity import OovMode, Perplexity
-from treelm.models.interface.words import Words, words_of
 from treelm.tasks.everyday import ModelSource, loaded
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _measured(text: Text, name: str) -> MeasuredText:
 
     if isinstance(text, (str, os.PathLike)):
         return read_measured_text(text)
-    return text_of_lines((" ".join(words_of(sentence)) for sentence in text), name)
+    return text_of_lines(map(" ".join, sentences_of(text)), name)
 
 
 def _check_pairs(what: str, first: int, second: int) -> None:

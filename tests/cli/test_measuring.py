@@ -65,8 +65,9 @@ def test_pairs_from_json_lines(files: Path, tmp_path: Path, capfdbinary: Capture
     assert out.read_text() == "1\n1\n"
     lines = assert_fine(treelm_inside(capfdbinary, *command)).decode()
     assert "phenomenon: boat   1.0000 [1.0000, 1.0000] n 1\n" in lines
-    raw = found(treelm_inside(capfdbinary, *command, "--json", "--tokenize", "no"))
-    assert raw["n"] == 2
+    raw = treelm_inside(capfdbinary, *command, "--json", "--no-tokenize")
+    assert json.loads(assert_fine(raw, None))["n"] == 2
+    assert b"looks untokenized" in raw.stderr
 
 
 def test_pairs_refuses_what_it_must(files: Path, tmp_path: Path, capfdbinary: Capture) -> None:

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, words_of
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.trained_model import TrainedModel, corpus_record
-from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import System
 from treelm.models.run import QUIET, Run
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder

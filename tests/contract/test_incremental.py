@@ -17,11 +17,11 @@ from tests.models.toy_model import SENTENCES, ToyModel, ToyState
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.states import State, Step
-from treelm.models.interface.words import Word
 from treelm.models.mixture.model import interpolate
 from treelm.models.ngram.arpa import read_arpa, write_arpa
 from treelm.models.registry import train

@@ -17,13 +17,13 @@ from tests.contract.recipes import RECIPES, Recipe, recipe_of
 from tests.models.toy_model import TOY, TOY_SYSTEMS, ToyConfig, ToyModel
 
 from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.words import Words
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.abilities import has_ability
 from treelm.models.interface.config import options_of
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.interface.words import Words
 from treelm.models.registry import SYSTEMS, train
 from treelm.models.run import QUIET, Run
 from treelm.store.manifest import Description

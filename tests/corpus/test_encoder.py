@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treelm import _native
-from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences, split_words
+from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.encoder import encode_open, encode_sentences, encode_text, open_encoder
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary, VocabularyEntry
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.corpus.words import split_words
 from treelm.errors import (
     CorpusFormatError,
     InputFileError,

@@ -26,10 +26,10 @@ from tests.models.treelet_models import (
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, words_of
 from treelm.errors import CorpusFormatError, EstimationError, TreelmError, UsageError
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.tree_model import log_sum
-from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import load
 from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig

@@ -14,9 +14,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from treelm.corpus.corpus import TextCorpus, split_words
+from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.corpus.words import Word, Words, split_words, words_of
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, ModelInfo, Task
@@ -31,7 +32,6 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.registry import System
 from treelm.models.run import QUIET, Run
 from treelm.store.folder import FolderWriter, ModelFolder

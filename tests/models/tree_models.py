@@ -10,13 +10,13 @@ import numpy as np
 
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
+from treelm.corpus.words import Words, words_of
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.config import Config
 from treelm.models.interface.model import ModelInfo
 from treelm.models.interface.parser import Parser, SentenceParser
 from treelm.models.interface.tree_model import TreeModel, TreeModelConfig
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description
 from treelm.trees.tree import Tree

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import LengthOptions, ModelPath, at_once
+from treelm.cli.model_options import LengthOptions, ModelPath, at_once, note_unknown_words
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -18,12 +18,13 @@ from treelm.cli.options import (
     TextFiles,
     TextOptions,
 )
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import write_atomically
+from treelm.corpus.words import split_words
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.scores import Decision
 from treelm.models.registry import load
 from treelm.tasks.classify import as_classifier, classify_lines, draw_decisions
+from treelm.tasks.text_check import TextCheck
 
 #: Decisions that are drawn.
 _DRAWN = 50
@@ -61,11 +62,13 @@ def classify(
             f"{model}: the model could not be calibrated; its probabilities are all 0.5. Only "
             "labels and margins say something."
         )
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:
         for file, lines in text.first_lines(files or ["-"]):
-            kept = _keeping(lines, shown) if explain is not None else lines
+            watched = check.watch(lines)
+            kept = _keeping(watched, shown) if explain is not None else watched
             decisions = classify_lines(
                 loaded,
                 kept,
@@ -77,6 +80,7 @@ def classify(
                 out.write(_line(decision, as_json=json).encode())
                 if flush:
                     out.flush()
+    note_unknown_words(check, common)
     if explain is not None:
         with write_atomically(explain) as picture:
             picture.write(draw_decisions(loaded, shown).encode())

@@ -51,7 +51,7 @@ def convert(
             sentences = task.write_best_trees(source, target)
             common.note(f"{source_name(target)}: the best trees of {sentences} sentences.")
             return
-        task.convert(source, target, oov_log_prob=oov_log_prob)
+        task.convert(source, target, oov_log_prob=oov_log_prob, note=common.note)
         return
     if oov_log_prob is not None:
         raise UsageError("--oov-log-prob cannot be combined with --bits: convert twice.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from treelm.cli.model_options import (
     OptionalModelPath,
     ScoringOptions,
     SearchOptions,
+    note_unknown_words,
 )
 from treelm.cli.options import (
     SHOWN_PROBLEMS,
@@ -53,13 +54,24 @@ from treelm.tasks.evaluate.pair_accuracy import (
     evaluate_pairs,
     evaluate_scored_pairs,
 )
-from treelm.tasks.evaluate.pair_files import Tokenizing, read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.pair_files import read_json_pairs, read_pair_files
 from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
 from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
 from treelm.tasks.evaluate.parse_files import evaluate_evalb, evaluate_systems
 from treelm.tasks.evaluate.parse_intervals import parse_intervals
 from treelm.tasks.evaluate.resampling import ROUNDS
 from treelm.tasks.evaluate.slr import Measure
+from treelm.tasks.raw_text import raw_text_perplexity
+from treelm.tasks.text_check import TextCheck
+
+
+class _How(TypedDict):
+    """How a perplexity is measured."""
+
+    strict_docs: bool
+    allow_overlap: bool
+    threads: int
+
 
 _PAIR_OUTCOMES = "File to write: 1 for every pair that is right and 0 for the others, in order."
 _SENTENCE_OUTCOMES = (
@@ -189,18 +201,30 @@ def perplexity(
         strict_docs: Refuse a text without blank lines if the model remembers documents.
         allow_overlap: Continue even if the model was trained on a file it is measured on.
     """
+    if text.tokenize and oov_mode == "skip":
+        raise UsageError(
+            "--tokenize cannot be combined with --oov-mode skip: of a word of several tokens some "
+            "may be known."
+        )
     corpus = TextCorpus(tuple(files or ["-"]))
     loaded = length.apply(search.apply(scoring.model(model)))
     if not allow_overlap:
         check_files_not_trained_on(loaded, corpus.paths)
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    how: _How = {
+        "strict_docs": strict_docs,
+        "allow_overlap": allow_overlap,
+        "threads": text.thread_count,
+    }
     with lines_of_sentences(corpus):
-        found = loaded.perplexity(
-            corpus if text.limit is None else text.first(corpus),
-            oov_mode=oov_mode,
-            strict_docs=strict_docs,
-            allow_overlap=allow_overlap,
-            threads=text.thread_count,
-        )
+        if text.tokenize:
+            found = raw_text_perplexity(loaded, corpus.paths, limit=text.limit, check=check, **how)
+        else:
+            sentences = corpus if text.limit is None else text.first(corpus)
+            found = loaded.perplexity(sentences, oov_mode=oov_mode, **how)
+            check.add(found.tokens, found.oov)
+            check.look_at_files(corpus.paths)
+    note_unknown_words(check, common)
     if found.without_parse:
         advice = "" if scoring.floor else " Use --floor 0.001 to give them a probability."
         common.note(f"{found.without_parse} sentences have no parse.{advice}")
@@ -217,7 +241,9 @@ def pairs(
     model: OptionalModelPath = None,
     blimp: File | None = None,
     slr: bool = False,
-    tokenize: Tokenizing = "auto",
+    tokenize: Annotated[
+        bool | None, Parameter(negative=("--no-tokenize",), show_default="only with --blimp")
+    ] = None,
     half_ties: bool = False,
     drop_identical: bool = False,
     output: Annotated[OptionalOutputFile, Parameter(help=_PAIR_OUTCOMES)] = None,
@@ -236,28 +262,36 @@ def pairs(
         files: File of the good sentences, and file of the bad ones in the same order.
         blimp: File of JSON lines with the keys of BLiMP, instead of two files.
         slr: Compare syntactic log-odds ratios instead of log probabilities.
-        tokenize: Whether sentences are raw text; auto: those of --blimp are.
+        tokenize: Take raw text, and tokenize it first.
         half_ties: Count a tie as half right, in accuracy, interval and p value.
         drop_identical: Leave out pairs whose sentences are the same.
     """
-    del common
     measure: Measure = "slr" if slr else "log_prob"
     if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
         raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
     if model is None:
-        if blimp is not None or drop_identical or tokenize != "auto":
+        if blimp is not None or drop_identical or tokenize is not None:
             raise UsageError("--blimp, --tokenize and --drop-identical need a model: -m MODEL.")
+        _check_no_scoring(scoring, measuring)
         good, bad = (read_scores(file) for file in files or ())
         found = evaluate_scored_pairs(
             good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
         )
     else:
         loaded = length.apply(scoring.model(model))
+        is_raw = blimp is not None if tokenize is None else tokenize
+        pairs = (
+            read_pair_files(*(files or ()), tokenizing=is_raw)
+            if blimp is None
+            else read_json_pairs(blimp, tokenizing=is_raw)
+        )
+        check = TextCheck(loaded.vocabulary, tokenized=is_raw)
+        for side in (pairs.good, pairs.bad):
+            check.add_sentences(side.sentences)
+        note_unknown_words(check, common)
         found = evaluate_pairs(
             loaded,
-            read_pair_files(*(files or ()), tokenizing=tokenize)
-            if blimp is None
-            else read_json_pairs(blimp, tokenizing=tokenize),
+            pairs,
             seed=measuring.seed,
             measure=measure,
             half_ties=half_ties,
@@ -268,6 +302,14 @@ def pairs(
     if output is not None:
         write_outcomes(output, found.right.tolist())
     write_record(found.to_record() if json else _pair_lines(found), as_json=json)
+
+
+def _check_no_scoring(scoring: ScoringOptions, measuring: MeasureOptions) -> None:
+    """Refuse options of a model where scores are read from files."""
+    if scoring != ScoringOptions() or measuring.allow_overlap:
+        raise UsageError(
+            "--parser, -k, --pruning, --floor and --allow-overlap need a model: -m MODEL."
+        )
 
 
 def _pair_lines(found: PairResults) -> dict[str, object]:
@@ -323,6 +365,7 @@ def classification(
     tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
     choice: Literal["auto", "slr", "log_prob"] = "log_prob" if score == "log-prob" else score
     if model is None:
+        _check_no_scoring(scoring, measuring)
         found = evaluate_scored_classification(
             good, bad, tuning=tuning, score=choice, paired=paired, seed=measuring.seed
         )

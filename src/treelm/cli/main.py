@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO
@@ -140,6 +140,15 @@ OLD_SPELLINGS = {
 #: Types of options, in words.
 _NUMBERS: dict[object, str] = {int: "a whole number", float: "a number"}
 
+#: Values of options that are flags today, in the same way.
+OLD_VALUES: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {
+    ("evaluate", "pairs"): {
+        ("--tokenize", "yes"): "--tokenize",
+        ("--tokenize", "no"): "--no-tokenize",
+        ("--tokenize", "auto"): None,
+    },
+}
+
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20
 
@@ -194,6 +203,7 @@ def _root(
 def program() -> int:
     """Run the program on the arguments of this process and return its exit status."""
     warnings.showwarning = _show_warning
+    _SHOWN.clear()
     _prepare_streams()
     return run(sys.argv[1:])
 
@@ -270,8 +280,29 @@ def _with_new_spellings(arguments: Sequence[str]) -> list[str]:
         ),
         {},
     )
-    words = [argument.partition("=") for argument in arguments]
+    words = [argument.partition("=") for argument in _without_old_values(arguments)]
     return [renamed.get(name, name) + equals + value for name, equals, value in words]
+
+
+def _without_old_values(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments, with flags for options that had values."""
+    known = OLD_VALUES.get(tuple(arguments[:2]), {})
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if not equals and any(name == option for option, _ in known):
+            following = next(rest, None)
+            if (name, following) not in known:
+                yield argument
+                if following is not None:
+                    yield following
+                continue
+            value = str(following)
+        if (name, value) in known:
+            flag = known[name, value]
+            yield from () if flag is None else (flag,)
+        else:
+            yield argument
 
 
 def _show_whole_help(arguments: Sequence[str]) -> None:
@@ -390,6 +421,10 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
+#: Warnings that were shown.
+_SHOWN: set[str] = set()
+
+
 def _show_warning(  # noqa: PLR0917 (its arguments are Python's)
     message: Warning | str,
     category: type[Warning],
@@ -402,4 +437,7 @@ def _show_warning(  # noqa: PLR0917 (its arguments are Python's)
     if "-q" in sys.argv or "--quiet" in sys.argv:
         return
     place = "" if issubclass(category, TreelmWarning) else f"{filename}:{lineno}: "
-    sys.stderr.write(f"treelm: warning: {place}{printable(str(message))}\n")
+    text = f"{place}{printable(str(message))}"
+    if text not in _SHOWN:  # passes over the same text, and threads, say the same
+        _SHOWN.add(text)
+        sys.stderr.write(f"treelm: warning: {text}\n")

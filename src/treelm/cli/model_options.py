@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.options import CommonOptions
 from treelm.cli.ranges import Range, at_least, within
 from treelm.cli.terminal import is_terminal
 from treelm.models.interface.model import LanguageModel
+from treelm.tasks.text_check import TextCheck
 
 #: A model folder.
 ModelPath = Annotated[str, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")]
@@ -86,6 +88,12 @@ class LengthOptions:
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the limit asked for."""
         return model if self.max_words is None else model.with_max_words(self.max_words)
+
+
+def note_unknown_words(check: TextCheck, common: CommonOptions) -> None:
+    """Say how many words a model does not know, and what is wrong with the text."""
+    for message in check.messages():
+        common.note(message)
 
 
 def at_once(output: str, *, line_buffered: bool) -> bool:

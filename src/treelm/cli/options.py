@@ -24,6 +24,7 @@ from treelm.corpus.brackets import (
     ReadReport,
 )
 from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines
 from treelm.corpus.target import check_file_target, check_place
 from treelm.errors import CorpusFormatError, UsageError
@@ -275,6 +276,17 @@ class TextOptions(ThreadOptions):
 
     limit: Limit = None
     """Read only this many sentences, of all files together."""
+    tokenize: bool = False
+    """Take raw text, one sentence per line, and tokenize it first. Figures are those of the words
+    between white space: sums over their tokens."""
+
+    def lines(self, file: str) -> Iterator[str]:
+        """Return the lines of a file of text, tokenized if it is raw."""
+        if self.tokenize:
+            from treelm.tasks.raw_text import tokenized_lines
+
+            return tokenized_lines(read_lines(file, Wanted.RAW_TEXT))
+        return read_lines(file, Wanted.TEXT)
 
     def first(self, items: Iterable[T]) -> Iterator[T]:
         """Yield as many as --limit allows."""
@@ -288,7 +300,7 @@ class TextOptions(ThreadOptions):
             nonlocal left
             if left == 0:
                 return
-            for line in read_lines(file):
+            for line in self.lines(file):
                 left -= 1
                 yield line
                 if left == 0:

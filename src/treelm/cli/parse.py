@@ -15,17 +15,27 @@ from treelm.cli.model_options import (
     OptionalModelPath,
     SearchOptions,
     at_once,
+    note_unknown_words,
 )
-from treelm.cli.options import CommonOptions, LineBuffered, OutputFile, TextFiles, TextOptions
+from treelm.cli.options import (
+    SHOWN_PROBLEMS,
+    CommonOptions,
+    LineBuffered,
+    OutputFile,
+    TextFiles,
+    TextOptions,
+)
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import text_of
 from treelm.grammar.parser_options import SCORES_OF_TREES, Long, ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
+from treelm.models.interface.abilities import GivesForests, has_ability
 from treelm.models.registry import load
 from treelm.tasks.parse import LongSentences, ParsedBatch, parse_batches, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
+from treelm.tasks.text_check import TextCheck
 
 #: How the name of a file of parses ends.
 FOREST = ".forest"
@@ -131,8 +141,14 @@ def parse(
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
     loaded = length.apply(search.apply(load(model)))
+    if chosen != "default" and not has_ability(loaded, GivesForests):
+        raise UsageError(
+            f"--{chosen} is for grammars; {loaded.system} models keep a beam: --beam-width and "
+            "--beam-ratio say how wide it is."
+        )
     options = parser_options(loaded, chosen, long=long, max_words=length.max_words)
-    sources = text.first_lines(files or ["-"])
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    sources = ((file, check.watch(lines)) for file, lines in text.first_lines(files or ["-"]))
     if is_forest:
         done = parse_into_file(
             loaded,
@@ -148,12 +164,14 @@ def parse(
         )
         _note_done(done, source_name(output), common)
         _note_long(done.long, options, common)
+        note_unknown_words(check, common)
         return
     if k > 1:
         common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
     counted = LongSentences()
     with write_atomically(output) as out:
+        notes = _Fallbacks(counted, common)
         for file, lines in sources:
             for batch in parse_batches(
                 loaded,
@@ -164,11 +182,13 @@ def parse(
                 line_buffered=flush,
                 source=file,
             ):
-                _note_fallbacks(batch, file, counted, common)
+                notes.add(batch, file)
                 out.write(text_of(batch.k_best, scores=k > 1))
                 if flush:
                     out.flush()
+        notes.finish()
     _note_long(counted, options, common)
+    note_unknown_words(check, common)
 
 
 def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
@@ -179,13 +199,28 @@ def _note_done(done: FileParsed, name: str, common: CommonOptions) -> None:
     common.note(f"{name}: parses of {done.sentences} sentences.")
 
 
-def _note_fallbacks(
-    batch: ParsedBatch, file: str, counted: LongSentences, common: CommonOptions
-) -> None:
-    for line, status in batch.statuses:
-        counted.count(status)
-        if status == ParseStatus.FAILED or (common.verbose and status in _REASONS):
-            common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+class _Fallbacks:
+    """Says which sentences have no tree: a few of them, or with --verbose all."""
+
+    def __init__(self, counted: LongSentences, common: CommonOptions) -> None:
+        self._counted = counted
+        self._common = common
+        self._found = 0
+
+    def add(self, batch: ParsedBatch, file: str) -> None:
+        """Look at some more sentences."""
+        for line, status in batch.statuses:
+            self._counted.count(status)
+            if status == ParseStatus.FAILED or (self._common.verbose and status in _REASONS):
+                self._found += 1
+                if self._common.verbose or self._found <= SHOWN_PROBLEMS:
+                    self._common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+
+    def finish(self) -> None:
+        """Say how many were not named."""
+        if self._found > SHOWN_PROBLEMS and not self._common.verbose:
+            rest = self._found - SHOWN_PROBLEMS
+            self._common.note(f"... and {rest} more without a tree; --verbose shows them.")
 
 
 def _note_long(counted: LongSentences, options: ParserOptions, common: CommonOptions) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Literal
 
@@ -15,9 +15,10 @@ from treelm.cli.model_options import (
     ScoringOptions,
     SearchOptions,
     at_once,
+    note_unknown_words,
 )
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
-from treelm.corpus.files import read_lines, write_atomically
+from treelm.corpus.files import write_atomically
 from treelm.corpus.score_files import ScoreTable, write_score_table
 from treelm.errors import UsageError, option
 from treelm.models.interface.model import LanguageModel
@@ -28,6 +29,7 @@ from treelm.tasks.evaluate.slr import slr as log_odds_ratios
 from treelm.tasks.explain_trees import explain_trees, factor_lines
 from treelm.tasks.score import ScoringReport, score_lines
 from treelm.tasks.score_trees import score_k_best_lists, score_trees
+from treelm.tasks.text_check import TextCheck
 
 
 @Parameter(name="*", group=Group("Options for scoring trees", sort_key=30))
@@ -152,21 +154,24 @@ def score(
             write_score_table(output, table)
         return
     report = ScoringReport()
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     scores = chain.from_iterable(
         score_lines(
             loaded,
-            read_lines(file),
+            lines,
             eos=not sentences.no_eos,
             bos=not sentences.no_bos,
             threads=text.thread_count,
             line_buffered=flush,
             source=file,
             report=report,
+            check=check,
             progress=common.progress,
         )
-        for file in sources
+        for file, lines in text.first_lines(sources)
     )
-    _write(output, text.first(scores), flush=flush)
+    _write(output, scores, flush=flush)
+    note_unknown_words(check, common)
     _note_fallbacks(common, report.fallbacks, report.sentences)
 
 
@@ -205,13 +210,19 @@ def _score_table(
     """Return the scores of a whole file."""
     if sentences.slr and sentences.format == "tsv":
         raise UsageError("--slr cannot be combined with --format tsv.")
+    measured = read_measured_text(source, tokenizing=text.tokenize)
     table = score_text(
         model,
-        read_measured_text(source),
+        measured,
         with_unigram=sentences.slr or None,
         threads=text.thread_count,
         progress=common.progress,
     )
+    if text.tokenize:
+        table = replace(table, lengths=measured.lengths)
+    check = TextCheck(model.vocabulary, tokenized=text.tokenize)
+    check.add_sentences(measured.sentences)
+    note_unknown_words(check, common)
     if table.fallback is not None:
         _note_fallbacks(common, int(table.fallback.sum()), len(table.fallback))
     return table

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions, at_once
+from treelm.cli.model_options import (
+    LengthOptions,
+    ModelPath,
+    SearchOptions,
+    at_once,
+    note_unknown_words,
+)
 from treelm.cli.options import (
     CommonOptions,
     File,
@@ -26,11 +33,13 @@ from treelm.corpus.lengths import lines_of_sentences
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
+from treelm.tasks.raw_text import RawText
 from treelm.tasks.surprisal.measures import chosen_measures
 from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
 from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
+from treelm.tasks.text_check import TextCheck
 from treelm.view.picture_files import check_picture_or_text
 
 
@@ -62,7 +71,7 @@ class PictureOptions:
     parser_states: NewFile | None = None
     """File to write: the most probable parser states of an HHMM after each word of the first 20
     sentences; .svg or .html for a picture, else text."""
-    best: Annotated[int, at_least(1)] = 3
+    best: Annotated[int | None, at_least(1), Parameter(show_default="3")] = None
     """With --parser-states: how many parser states are shown after each word."""
 
     @property
@@ -79,7 +88,7 @@ class PictureOptions:
         """Return what draws while rows go by."""
         drawings = None
         if self.parser_states is not None:
-            drawings = ParserStateDrawings(model, Path(self.parser_states), self.best)
+            drawings = ParserStateDrawings(model, Path(self.parser_states), self.best or 3)
         return SurprisalPlot(model, None if self.plot is None else Path(self.plot), drawings)
 
 
@@ -110,42 +119,57 @@ def surprisal(
             depth, open_nodes, embedding_difference, beam_mass.
         format: How the table is written; tsv is never quoted.
     """
-    del common
     pictures.check()
     loaded = length.apply(search.apply(load(model)))
+    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     chosen = chosen_measures(loaded, measures or ())
+    if measures and not chosen:
+        common.note(
+            f"--measures all adds no column: {loaded.system} models do not parse word by word, so "
+            "there are no parser states to measure."
+        )
+    if pictures.best is not None and pictures.parser_states is None:
+        raise UsageError("--best goes with --parser-states.")
     if stimuli.stimuli is not None:
         if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
             raise UsageError(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
                 "--plot or --parser-states, and writes tsv, csv, jsonl or parquet."
             )
+        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=text.tokenize)
+        for regions in table.sentences():
+            check.add_sentences([list(chain.from_iterable(regions))])
         made = stimuli_table(
             loaded,
-            read_stimuli(stimuli.stimuli, stimuli.sentence or ()),
+            table,
             format,  # type: ignore[arg-type]  # checked above
             measures=chosen,
             threads=text.thread_count,
         )
         with write_atomically(output) as out:
             out.write(made)
+        note_unknown_words(check, common)
         return
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
+    raw = RawText() if text.tokenize else None
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,
-        text.first(corpus.with_documents()),
+        text.first(corpus.with_documents(None if raw is None else raw.tokenized)),
         eos=eos,
         measures=chosen,
         threads=text.thread_count,
         line_buffered=flush,
     )
+    rows = check.watch_rows(rows)
     drawer = pictures.drawer(loaded)
     with lines_of_sentences(corpus), write_atomically(output) as out:
-        for piece in table_lines(drawer.watch(rows), format, chosen):
+        shown = drawer.watch(rows if raw is None else raw.word_rows(rows))
+        for piece in table_lines(shown, format, chosen):
             out.write(piece)
             if flush:
                 out.flush()
     drawer.write()
+    note_unknown_words(check, common)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
+from treelm.corpus.file_kinds import Wanted, check_kind
 from treelm.corpus.files import (
     FOREST_MAGIC,
     Source,
@@ -379,6 +380,7 @@ def tree_blocks(source: Source) -> Iterator[bytes]:
             code="E_FOREST_FILE",
             path=source_name(source),
         )
+    check_kind(first, Wanted.TREES, source_name(source))
     yield first
     yield from blocks
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,7 @@ from treelm.corpus.brackets import (
     read_packed,
     tree_blocks,
 )
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import (
     COMPRESSION,
     Content,
@@ -34,13 +34,10 @@ from treelm.corpus.files import (
     read_lines,
     source_name,
 )
+from treelm.corpus.words import SPACE, Words, sentences_of, split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.tree import Tree
-
-#: What separates words; other Unicode spaces are part of a word.
-SPACE = " \t\n\r\v\f"
-_SPACES = re.compile(f"[{SPACE}]+")
 
 
 class Fingerprint(NamedTuple):
@@ -191,7 +188,7 @@ class TreeCorpus:
         digest = hashlib.sha256()
         for path in self.paths:
             for _ in read_packed(
-                hashed_blocks(path, digest, tree_blocks),
+                hashed_blocks(path, digest, Wanted.TREES),
                 self.options,
                 name=source_name(path),
                 on_error=self.on_error,
@@ -236,11 +233,11 @@ class TextCorpus:
         object.__setattr__(self, "paths", _as_paths(paths, "TextCorpus.of_sentences"))
 
     @classmethod
-    def of_sentences(cls, sentences: Iterable[Sequence[str]]) -> TextCorpus:
+    def of_sentences(cls, sentences: Iterable[Words]) -> TextCorpus:
         """Return sentences in memory as a corpus of one document.
 
         Args:
-            sentences: The words of each.
+            sentences: The words of each, or strings that are split at white space.
 
         Raises:
             CorpusFormatError: ``E_EMPTY_SENTENCE`` for what no line of a file can hold.
@@ -250,9 +247,9 @@ class TextCorpus:
             [('rain', 'fell'), ('it', 'rained')]
         """
         lines = []
-        for number, words in enumerate(sentences, 1):
+        for number, words in enumerate(sentences_of(sentences), 1):
             line = " ".join(words)
-            if not words or split_words(line) != tuple(words) or "\n" in line or "\r" in line:
+            if not words or split_words(line) != words or "\n" in line or "\r" in line:
                 raise CorpusFormatError(
                     f"sentence {number} has no words, or a word with white space in it. Give each "
                     "sentence as a list of words.",
@@ -266,12 +263,24 @@ class TextCorpus:
         for sentence in self.with_documents():
             yield sentence.words
 
-    def with_documents(self) -> Iterator[SentenceInDocument]:
-        """Yield every sentence with the number of its document."""
+    def with_documents(
+        self, tokenizing: Callable[[Iterable[str]], Iterable[str]] | None = None
+    ) -> Iterator[SentenceInDocument]:
+        """Yield every sentence with the number of its document.
+
+        Args:
+            tokenizing: Turns the lines of raw text into those of tokenized text; None if the files
+                are tokenized.
+        """
         documents = 0
         for path in self.paths:
             last = -1
-            for last, words in sentences_in_documents(read_lines(path)):
+            lines: Iterable[str] = (
+                read_lines(path, Wanted.TEXT)
+                if tokenizing is None
+                else tokenizing(read_lines(path, Wanted.RAW_TEXT))
+            )
+            for last, words in sentences_in_documents(lines):
                 yield SentenceInDocument(documents + last, words)
             documents += last + 1
 
@@ -298,7 +307,8 @@ class TextCorpus:
         sentences = tokens = 0
         digest = hashlib.sha256()
         for path in self.paths:
-            for _, words in sentences_in_documents(lines_of(hashed_blocks(path, digest), path)):
+            blocks = hashed_blocks(path, digest, Wanted.TEXT)
+            for _, words in sentences_in_documents(lines_of(blocks, path)):
                 sentences += 1
                 tokens += len(words)
         return Fingerprint(digest.hexdigest(), sentences, tokens)
@@ -334,19 +344,6 @@ def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]
         yield SentenceInDocument(document, words)
 
 
-def split_words(line: str) -> tuple[str, ...]:
-    r"""Return the words of a line, split at ASCII white space as in brackets.
-
-    A no-break space or another Unicode space is part of a word.
-
-    Examples:
-        >>> split_words(" one\ttwo\u00a0three ")
-        ('one', 'two\xa0three')
-    """
-    stripped = line.strip(SPACE)
-    return tuple(_SPACES.split(stripped)) if stripped else ()
-
-
 def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:
     """Yield the sentences of a text file as tuples of words; blank lines are skipped."""
     yield from TextCorpus((source,))
@@ -372,17 +369,20 @@ def document_names(path: Source) -> Sequence[str] | None:
 
 
 def hashed_blocks(
-    path: Source,
-    digest: hashlib._Hash | None,
-    read: Callable[[Source], Iterator[bytes]] = read_blocks,
+    path: Source, digest: hashlib._Hash | None, wanted: Wanted | None = None
 ) -> Iterator[bytes]:
     """Yield the blocks of a file and hash them, and their length, so that files stay apart."""
     if digest is None:
-        yield from read(path)
+        yield from _blocks_of(path, wanted)
         return
     size = 0
-    for block in read(path):
+    for block in _blocks_of(path, wanted):
         digest.update(block)
         size += len(block)
         yield block
     digest.update(f"\n{size}\n".encode())
+
+
+def _blocks_of(path: Source, wanted: Wanted | None) -> Iterator[bytes]:
+    """Yield the blocks of a file; trees may come from a file of parses."""
+    return tree_blocks(path) if wanted is Wanted.TREES else read_blocks(path, wanted=wanted)

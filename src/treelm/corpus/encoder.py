@@ -22,9 +22,11 @@ from treelm.corpus.corpus import (
     TreeSentences,
     hashed_blocks,
 )
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, encoding_error, read_ahead, size_if_known, source_name
 from treelm.corpus.unknown_words import SignatureStyle
 from treelm.corpus.vocabulary import Vocabulary, word_errors
+from treelm.corpus.words import Words, check_sentences, sentences_of
 from treelm.errors import CorpusFormatError, EngineError, UsageError, VocabularyError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.profile import ProfileSource, load_profile
@@ -192,12 +194,12 @@ def _all_words(
 
 
 def encode_sentences(
-    sentences: Iterable[Sequence[str]], vocabulary: Vocabulary, *, training: bool = False
+    sentences: Iterable[Words], vocabulary: Vocabulary, *, training: bool = False
 ) -> EncodedText:
-    """Return sentences that are already split into words as ids; they are one document.
+    """Return sentences as ids; they are one document.
 
     Args:
-        sentences: Each a sequence of words.
+        sentences: The words of each, or strings that are split at white space.
         vocabulary: Which words are known.
         training: As for `encode_text`.
 
@@ -207,19 +209,18 @@ def encode_sentences(
     """
     encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
     with word_errors():
-        for words in sentences:
+        for words in sentences_of(sentences):
             encoder.add_sentence(words)
     return _joined([encoder.take()], encoder)
 
 
-def encode_strings(
-    sentences: Sequence[str | Sequence[str]], vocabulary: Vocabulary
-) -> EncodedText | None:
+def encode_strings(sentences: Sequence[Words], vocabulary: Vocabulary) -> EncodedText | None:
     """Return strings as ids, split by the kernel; None where a file would give something else.
 
     That is so for words that are already split, and for strings that are not one line, contain no
     word, or are refused by the kernel: `encode_sentences` takes them, and says what is wrong.
     """
+    check_sentences(sentences)
     lines = [sentence for sentence in sentences if isinstance(sentence, str)]
     if len(lines) != len(sentences):
         return None
@@ -283,7 +284,7 @@ def _read(
     if threads < 1:
         raise UsageError(f"threads is {threads}; it must be at least 1.")
     for path in paths:
-        blocks = hashed_blocks(path, digest)
+        blocks = hashed_blocks(path, digest, Wanted.TEXT)
         with (
             progress.step(
                 f"reading {source_name(path)}", total=size_if_known(path), unit="B"

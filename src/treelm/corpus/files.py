@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from treelm.characters import visible
+from treelm.corpus.file_kinds import Wanted, checked_blocks
 from treelm.corpus.temporary import synchronize, synchronize_folder, temporary_file
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
 #: Suffixes of compressed files.
 COMPRESSION = (".gz", ".bz2", ".xz")
+
+#: The file by which a model folder is known.
+MODEL_MANIFEST = "manifest.json"
 
 #: A file by name; ``-`` is standard input or output. `Content` stands for a file that is in memory.
 Source = str | os.PathLike[str]
@@ -127,6 +131,11 @@ def input_error(source: Source, error: Exception) -> TreelmError:
     name = source_name(source)
     if isinstance(error, FileNotFoundError):
         return InputFileError(f"{name}: there is no such file.", code="E_NO_FILE")
+    if isinstance(error, IsADirectoryError) and (Path(source) / MODEL_MANIFEST).is_file():
+        return InputFileError(
+            f"{name}: this is a model folder; it is given with -m, before the files to read.",
+            code="E_FOLDER",
+        )
     if isinstance(error, IsADirectoryError):
         return InputFileError(f"{name}: this is a folder; name the files in it.", code="E_FOLDER")
     if isinstance(error, PermissionError):
@@ -142,12 +151,25 @@ def input_error(source: Source, error: Exception) -> TreelmError:
     return InputFileError(f"{name}: cannot be read ({reason}).")
 
 
-def read_blocks(source: Source, *, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
+def read_blocks(
+    source: Source, *, block_bytes: int = BLOCK_BYTES, wanted: Wanted | None = None
+) -> Iterator[bytes]:
     """Yield the content of a file in blocks; from a pipe or terminal as soon as bytes arrive.
+
+    Args:
+        source: The file.
+        block_bytes: Largest size of a block.
+        wanted: What the file should be; one that is evidently something else is refused.
 
     Raises:
         InputFileError: if the file cannot be opened or read to its end.
+        CorpusFormatError: ``E_WRONG_KIND`` or ``E_ENCODING``, if it is not what is wanted.
     """
+    blocks = _blocks(source, block_bytes)
+    return blocks if wanted is None else checked_blocks(blocks, wanted, source_name(source))
+
+
+def _blocks(source: Source, block_bytes: int) -> Iterator[bytes]:
     with open_input(source) as file:
         # A pipe passes on what it has, so that interactive use does not wait for megabytes.
         read = getattr(file, "read1", file.read) if os.fspath(source) == "-" else file.read
@@ -212,14 +234,19 @@ def first_block(source: Source) -> bytes:
     return next(read_blocks(source, block_bytes=1 << 16), b"")
 
 
-def read_lines(source: Source) -> Iterator[str]:
+def read_lines(source: Source, wanted: Wanted | None = None) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without their line ends (LF or CR LF).
+
+    Args:
+        source: The file.
+        wanted: What the file should be; one that is evidently something else is refused.
 
     Raises:
         InputFileError: if the file cannot be read.
-        CorpusFormatError: ``E_ENCODING`` with line and column for invalid UTF-8.
+        CorpusFormatError: ``E_ENCODING`` with line and column for invalid UTF-8;
+            ``E_WRONG_KIND`` if the file is not what is wanted.
     """
-    yield from lines_of(read_blocks(source), source)
+    yield from lines_of(read_blocks(source, wanted=wanted), source)
 
 
 def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:

@@ -10,9 +10,10 @@ from typing import Literal, get_args
 
 from treelm.characters import visible
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, read_packed
-from treelm.corpus.corpus import SPACE
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.nbest import Hypothesis, NBest, malformed, read_number
+from treelm.corpus.words import SPACE
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.tree import Tree
 
@@ -70,7 +71,7 @@ def read_k_best_lists(
     """
     if form not in get_args(ListForm):
         raise UsageError(f'there is no form "{form}"; choose {", ".join(get_args(ListForm))}.')
-    lines: Iterator[_Line] = enumerate(read_lines(source), 1)
+    lines: Iterator[_Line] = enumerate(read_lines(source, Wanted.K_BEST), 1)
     if form == "auto":
         form, lines = _detect(lines, source, options)
     rows = {"blocks": _block_rows, "bllip": _bllip_rows, "plain": _plain_rows}[form]

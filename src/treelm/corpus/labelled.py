@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import source_name
-from treelm.errors import CorpusFormatError, EstimationError
+from treelm.errors import CorpusFormatError, EstimationError, UsageError
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,23 @@ class LabelledSentences:
     """Good and bad sentences, read once and kept.
 
     Args:
-        good: Text of good sentences, as people write them.
+        good: Text of good sentences, as people write them, or its file.
         bad: Text of bad sentences.
     """
 
     good: TextCorpus
     bad: TextCorpus
+
+    def __post_init__(self) -> None:
+        for kind in ("good", "bad"):
+            given = getattr(self, kind)
+            if isinstance(given, str | os.PathLike):
+                object.__setattr__(self, kind, TextCorpus((given,)))
+            elif not isinstance(given, TextCorpus):
+                raise UsageError(
+                    f"the {kind} sentences are {type(given).__name__}; give a file, a TextCorpus, "
+                    "or TextCorpus.of_sentences([...]) for sentences in memory."
+                )
 
     @cached_property
     def sentences(self) -> tuple[tuple[str, ...], ...]:

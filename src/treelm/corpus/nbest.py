@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treelm.characters import visible
-from treelm.corpus.corpus import SPACE, split_words
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.words import SPACE, split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.trees.tree import Tree
 
@@ -108,7 +109,7 @@ def read_moses(source: Source) -> Iterator[NBest]:
     """
     group: list[Hypothesis] = []
     current, first = "", 0
-    for number, line in enumerate(read_lines(source), 1):
+    for number, line in enumerate(read_lines(source, Wanted.N_BEST), 1):
         if not line.strip():
             continue
         columns = [column.strip(SPACE) for column in line.split(_SEPARATOR)]
@@ -193,7 +194,7 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
     numbers = None if scores is None else enumerate(read_lines(scores), 1)
     group: list[Hypothesis] = []
     current, first = "", 0
-    for number, line in enumerate(read_lines(source), 1):
+    for number, line in enumerate(read_lines(source, Wanted.N_BEST), 1):
         name, *words = split_words(line) or ("",)
         found = _RANKED.fullmatch(name)
         if found is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.errors import CorpusFormatError
 
@@ -58,7 +59,7 @@ def read_times(source: Source, column: str = "mean_rt") -> list[TimedWord]:
         CorpusFormatError: ``E_TIMES``, naming the line.
     """
     name = source_name(source)
-    lines = [line.split("\t") for line in read_lines(source)]
+    lines = [line.split("\t") for line in read_lines(source, Wanted.TABLE)]
     wanted = ("item", "zone", "word", column)
     if not lines or not set(wanted) <= set(lines[0]):
         raise CorpusFormatError(

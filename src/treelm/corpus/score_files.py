@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name, write_atomically
 from treelm.errors import CorpusFormatError
 
@@ -146,7 +147,7 @@ def read_scores(source: Source) -> ScoreTable:
             for NaN and infinity, ``E_SCORE_IDS`` for a duplicate id, ``E_NO_DATA`` for a file
             without scores.
     """
-    return parse_scores(read_lines(source), source)
+    return parse_scores(read_lines(source, Wanted.SCORES), source)
 
 
 def parse_scores(lines: Iterable[str], source: Source) -> ScoreTable:

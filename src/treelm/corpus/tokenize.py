@@ -26,8 +26,9 @@ Every pattern is possessive or bounded, so that time is linear in the length of 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from treelm.corpus.abbreviations import (
     CLIPPED_WORDS,
@@ -41,6 +42,7 @@ from treelm.corpus.abbreviations import (
     keeps_period,
 )
 from treelm.corpus.sentences import drop_invisible, split_sentences
+from treelm.corpus.words import Words, split_words, words_of
 
 #: A paragraph longer than this many characters is emitted before its end is seen.
 PARAGRAPH_LIMIT: Final = 1 << 20
@@ -155,27 +157,79 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
         They ca n't sell the dogs ' food in the U.S. .
     """
     chunks = drop_invisible(sentence).split()
-    forms = _ESCAPED_FORMS if brackets else _MARK_FORMS
+    return _tokens_of(chunks, _ESCAPED_FORMS if brackets else _MARK_FORMS)[0]
+
+
+class TokenizedWords(NamedTuple):
+    """A sentence of raw text, with the tokens of each of its words."""
+
+    words: tuple[str, ...]
+    """Its words as written, split at white space."""
+    tokens: tuple[str, ...]
+    """The tokens of all words; a word of invisible characters has none."""
+    ends: tuple[int, ...]
+    """Where the tokens of each word end."""
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where the tokens of each word begin."""
+        return (0, *self.ends[:-1]) if self.ends else ()
+
+
+def tokenize_words(sentence: str, *, brackets: bool = True) -> TokenizedWords:
+    """Return what `tokenize` makes of a sentence, and which tokens come from which word.
+
+    Args:
+        sentence: Raw text of one sentence.
+        brackets: As for `tokenize`.
+
+    Examples:
+        >>> tokenize_words("We can't stay.")
+        TokenizedWords(words=('We', "can't", 'stay.'), tokens=('We', 'ca', "n't", 'stay', '.'), \
+ends=(1, 3, 5))
+    """
+    words = split_words(sentence)
+    chunks: list[str] = []
+    last_chunk: list[int] = []
+    for word in words:
+        # Spaces that are not ASCII separate chunks inside a word.
+        chunks += drop_invisible(word).split()
+        last_chunk.append(len(chunks))
+    tokens, ends = _tokens_of(chunks, _ESCAPED_FORMS if brackets else _MARK_FORMS)
+    places = (0, *ends)
+    return TokenizedWords(words, tuple(tokens), tuple(places[last] for last in last_chunk))
+
+
+def _tokens_of(chunks: Sequence[str], forms: dict[str, str]) -> tuple[list[str], list[int]]:
+    """Return the tokens of a sentence, and where those of each chunk end."""
     tokens: list[str] = []
+    ends: list[int] = []
     for index, chunk in enumerate(chunks, 1):
         if chunk.isalpha():
             _append_word(tokens, chunk)
         else:
             _append_chunk(tokens, chunk, chunks[index] if index < len(chunks) else "", forms)
-    _settle_final_period(tokens)
-    return _with_ellipses(tokens)
+        ends.append(len(tokens))
+    before = len(tokens)
+    place = _settle_final_period(tokens)
+    if len(tokens) > before:
+        ends = [end + (end > place) for end in ends]
+    return _with_ellipses(tokens, ends)
 
 
-def _with_ellipses(tokens: list[str]) -> list[str]:
-    """Return the tokens with three periods, written with spaces between them, as one."""
+def _with_ellipses(tokens: list[str], ends: list[int]) -> tuple[list[str], list[int]]:
+    """Return three periods, written with spaces between them, as one token of the last of them."""
     if tokens.count(".") < 3:
-        return tokens
+        return tokens, ends
     joined: list[str] = []
-    for token in tokens:
+    lasts: list[int] = []
+    for place, token in enumerate(tokens, 1):
         joined.append(token)
+        lasts.append(place)
         if joined[-3:] == [".", ".", "."]:
             joined[-3:] = ["..."]
-    return joined
+            del lasts[-3:-1]
+    return joined, [bisect_right(lasts, end) for end in ends]
 
 
 def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[str, str]) -> None:
@@ -256,15 +310,16 @@ def _is_inside_quotes(tokens: Sequence[str]) -> bool:
     return next((token == "``" for token in reversed(tokens) if token in ("``", "''")), False)
 
 
-def _settle_final_period(tokens: list[str]) -> None:
-    """Give the sentence its final period when its last word is an abbreviation."""
+def _settle_final_period(tokens: list[str]) -> int:
+    """Give the sentence its final period when its last word is an abbreviation; return where."""
     last = len(tokens) - 1
     while last >= 0 and tokens[last] in _CLOSING_TOKENS:
         last -= 1
     word = tokens[last] if last >= 0 else ""
     if not word.endswith(".") or not word.strip(".") or is_listed(word, NEVER_FINAL):
-        return
+        return last
     tokens[last : last + 1] = [word if word in DOUBLED_FINAL else word[:-1], "."]
+    return last
 
 
 def tokenize_stream(lines: Iterable[str], *, split: bool = True) -> Iterator[list[str]]:
@@ -333,28 +388,29 @@ _GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-
 _LONGEST_SPLIT: Final = max(map(len, SPLIT_WORDS.values()))
 
 
-def detokenize(tokens: Sequence[str]) -> str:
+def detokenize(tokens: Words) -> str:
     r"""Return readable text for Penn Treebank tokens: `tokenize` undone, for plain English.
 
     Args:
-        tokens: Tokens of one sentence.
+        tokens: Tokens of one sentence, or a string of them with spaces between.
 
     Returns:
         Text with straight quotes and plain brackets, and spaces where English has them.
 
     Examples:
-        >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .".split())
+        >>> detokenize("`` It 's -LRB- almost -RRB- $ 5 , '' he said .")
         '"It\'s (almost) $5," he said.'
     """
     text: list[str] = []
     previous = ""
+    given = words_of(tokens)
     inside = 0  # tokens of a split word that are still to come
-    for place, token in enumerate(tokens):
+    for place, token in enumerate(given):
         if token == "." and previous.endswith(".") and previous.strip("."):
             continue  # PTB's second period after "U.S." at the end of a sentence
         if previous and not inside and not _is_glued(previous, token):
             text.append(" ")
-        inside = inside - 1 if inside else _rest_of_split_word(tokens, place)
+        inside = inside - 1 if inside else _rest_of_split_word(given, place)
         text.append(_PLAIN_FORMS.get(token) or _plain_emoticon(token))
         previous = token
     return "".join(text)

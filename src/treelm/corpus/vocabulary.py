@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle, not_a_word
+from treelm.corpus.words import Words, words_of
 from treelm.errors import EngineError, VocabularyError
 from treelm.pickling import PickledFields
 from treelm.trees.profile import ProfileSource, load_profile
@@ -204,7 +205,8 @@ class Vocabulary(PickledFields):
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset(item.symbol for item in self.entries if not item.is_signature)
+        pairs = zip(self.symbols, self.signature_marks, strict=True)
+        return frozenset(symbol for symbol, is_signature in pairs if not is_signature)
 
     @cached_property
     def _signatures(self) -> Signatures:
@@ -251,7 +253,7 @@ class Vocabulary(PickledFields):
         signature = self._signatures(word, position, known=known)
         return signature if signature in self._ids else UNKNOWN
 
-    def replace(self, words: Sequence[str], *, sentence: int | None = None) -> tuple[str, ...]:
+    def replace(self, words: Words, *, sentence: int | None = None) -> tuple[str, ...]:
         """Return the sentence with unknown words replaced.
 
         Args:
@@ -260,12 +262,10 @@ class Vocabulary(PickledFields):
                 entered the vocabulary are then replaced too, as the streaming rule did. None for
                 any other text.
         """
+        given = enumerate(words_of(words))
         if sentence is None or not self._late:
-            return tuple(self.symbol(word, position) for position, word in enumerate(words))
-        return tuple(
-            self._symbol_in_training(word, sentence, position)
-            for position, word in enumerate(words)
-        )
+            return tuple(self.symbol(word, position) for position, word in given)
+        return tuple(self._symbol_in_training(word, sentence, position) for position, word in given)
 
     @cached_property
     def _late(self) -> dict[str, Entry]:
@@ -279,10 +279,10 @@ class Vocabulary(PickledFields):
         known = {lower} if lower in self._words and self._late.get(lower, (0, 0)) < here else ()
         return self._replacement(word, position, known)
 
-    def encode(self, words: Sequence[str]) -> npt.NDArray[np.uint32]:
+    def encode(self, words: Words) -> npt.NDArray[np.uint32]:
         """Return the ids of a sentence, unknown words replaced."""
         with word_errors():
-            return self.encoder.encode_words(words)
+            return self.encoder.encode_words(words_of(words))
 
     def ids_of(self, symbols: Iterable[str]) -> npt.NDArray[np.uint32]:
         """Return the ids of symbols, all of them in the vocabulary."""

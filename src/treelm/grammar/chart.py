@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.coarse_to_fine import ancestors, expected_subcategories, project
 from treelm.grammar.grammar import FloatArray, Grammar
@@ -145,13 +146,11 @@ class ChartParser:
 
     # -- parsing ----------------------------------------------------------------------------
 
-    def parse(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
-    ) -> list[ScoredTree | None]:
+    def parse(self, sentences: Sequence[Words], *, threads: int = 1) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             threads: Number of threads.
 
         Raises:
@@ -162,7 +161,7 @@ class ChartParser:
             return self._parse(some, threads)
 
         return parse_with_long(
-            sentences,
+            list(sentences_of(sentences)),
             self.options,
             parse=parse,
             parse_pieces=parse,
@@ -215,10 +214,10 @@ class ChartParser:
         return _DECODING[self.options.decoding]
 
     def encode(
-        self, sentences: Sequence[Sequence[str]]
+        self, sentences: Sequence[Words]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
         """Return the ids of all words, and where the sentences begin and the last ends."""
-        encoded = [self.lexicon.vocabulary.encode(words) for words in sentences]
+        encoded = list(map(self.lexicon.vocabulary.encode, sentences_of(sentences)))
         starts = np.zeros(len(encoded) + 1, dtype=np.uint64)
         np.cumsum([len(ids) for ids in encoded], out=starts[1:])
         return np.concatenate([*encoded, np.zeros(0, dtype=np.uint32)]), starts
@@ -260,7 +259,7 @@ class ChartParser:
 
     def log_probs(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         work_limit: int = WORK_LIMIT,
         threads: int = 1,
@@ -280,7 +279,7 @@ class ChartParser:
             return self.scorer.score(ids, starts, work_limit=work_limit, threads=threads)
 
     def lower_bounds(
-        self, sentences: Sequence[Sequence[str]], *, threads: int = 1
+        self, sentences: Sequence[Words], *, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the natural log probability of every sentence in its pruned chart.
 
@@ -301,7 +300,7 @@ class ChartParser:
             )
         return np.where(status >= ParseStatus.FAILED, -np.inf, log_prob)
 
-    def prefix_log_probs(self, words: Sequence[str]) -> tuple[npt.NDArray[np.float64], float]:
+    def prefix_log_probs(self, words: Words) -> tuple[npt.NDArray[np.float64], float]:
         """Return the natural log probabilities of all prefixes, and of the whole sentence."""
         ids = self.lexicon.vocabulary.encode(words)
         starts = np.array([0, len(ids)], dtype=np.uint64)

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from treelm.characters import visible
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
 from treelm.corpus.temporary import synchronize
+from treelm.corpus.words import split_words
 from treelm.errors import OutputFileError, TreelmWarning, UsageError, flag
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import (

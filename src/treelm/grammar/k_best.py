@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.long_sentences import joined, parse_with_long
@@ -258,13 +259,11 @@ class KBestParser:
         tree = self._restore(Tree(name, [Tree("X", "word")]))
         return [str(node.label) for node in tree.preorder() if node.word is None]
 
-    def parse(
-        self, sentences: Sequence[Sequence[str]], k: int, *, threads: int = 1
-    ) -> list[KBest | None]:
+    def parse(self, sentences: Sequence[Words], k: int, *, threads: int = 1) -> list[KBest | None]:
         """Return the best trees of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             k: Maximum number of trees per sentence.
             threads: Number of threads.
 
@@ -278,7 +277,7 @@ class KBestParser:
         if not 1 <= k < 1 << 24:
             raise UsageError(f"{k} trees cannot be listed; choose a number from 1 to {1 << 24}.")
         return parse_with_long(
-            sentences,
+            list(sentences_of(sentences)),
             self.parser.options,
             parse=lambda some: self._parse(some, k, threads),
             parse_pieces=lambda some: self._parse(some, 1, threads),

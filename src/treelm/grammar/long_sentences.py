@@ -150,7 +150,7 @@ def without_long(
             long[0],
             words,
             f"at most {longest} are parsed together. Split it; let the parser do that with "
-            f"{option('long', 'split')}, or take flat trees with {option('long', 'flat')}; or raise "
-            f"the limit with {option('max_words', str(words))}.",
+            f"{option('long', 'split')}, or take flat trees with {option('long', 'flat')}; or "
+            f"raise the limit with {option('max_words', str(words))}.",
         )
     return long, [() if len(words) > longest else words for words in sentences]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.grammar import FloatArray
@@ -117,7 +118,7 @@ class PackedForest:
 
 def parse_forests(
     parser: KBestParser,
-    sentences: Sequence[Sequence[str]],
+    sentences: Sequence[Words],
     *,
     least: float = 0.0,
     threads: int = 1,
@@ -126,7 +127,7 @@ def parse_forests(
 
     Args:
         parser: The parser; its pruning decides what is left.
-        sentences: Each a sequence of words.
+        sentences: The words of each, or strings that are split at white space.
         least: Rules expected less often than this are left out too.
         threads: Number of threads.
 
@@ -140,7 +141,8 @@ def parse_forests(
     """
     if parser.parser.options.decoding == "viterbi":
         raise UsageError("a forest contains expected numbers of rules; choose a max-rule decoding.")
-    long, short = without_long(sentences, parser.parser.options)
+    given = list(sentences_of(sentences))
+    long, short = without_long(given, parser.parser.options)
     kernel, ids, starts, options = parser.parser.kernel_call(short)
     with kernel_errors("parsing"):
         status, log_prob, arrays = _native.parse_forests(
@@ -149,7 +151,7 @@ def parse_forests(
     statuses = [ParseStatus(own) for own in status.tolist()]
     for place in long:
         statuses[place] = ParseStatus.TOO_LONG
-    return split_forests(sentences, ForestSymbols.of(parser), arrays, log_prob, statuses)
+    return split_forests(given, ForestSymbols.of(parser), arrays, log_prob, statuses)
 
 
 def split_forests(

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, parse_tree
+from treelm.corpus.words import Words, words_of
 from treelm.errors import CorpusFormatError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.interop.nltk_trees import from_nltk
 from treelm.interop.stanza_trees import from_stanza
 from treelm.models.interface.parser import SentenceParser
-from treelm.models.interface.words import Words, words_of
 from treelm.transforms.clean import clean
 from treelm.trees.tree import Tree
 

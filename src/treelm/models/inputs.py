@@ -13,14 +13,17 @@ import os
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Union, get_args, get_origin, get_type_hints, runtime_checkable
 
+from treelm.characters import visible
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, contains_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source, can_be_read_twice
 from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary
+from treelm.corpus.words import split_words
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parser import Parser
@@ -147,6 +150,7 @@ def as_input(wanted: Input, value: Any, *, reading: ReadOptions = DEFAULT_OPTION
     if wanted.takes(LabelledSentences):
         return _as_labelled(wanted, value)
     files = _as_files(value)
+    _check_named(wanted, files)
     if files and wanted.counts is not None and all(map(os.path.isdir, files)):
         return wanted.counts.from_folders(files, run)
     if wanted.takes(TreeCorpus) and (not wanted.takes(TextCorpus) or _are_trees(value, files)):
@@ -171,6 +175,21 @@ def _as_files(value: Any) -> tuple[Source, ...]:
     if isinstance(value, list | tuple) and value and all(map(_is_file, value)):
         return tuple(value)
     return ()
+
+
+def _check_named(wanted: Input, files: Sequence[Source]) -> None:
+    """Refuse sentences where names of files are wanted.
+
+    Raises:
+        UsageError: saying how sentences in memory are given.
+    """
+    for file in files:
+        if isinstance(file, str) and len(split_words(file)) > 1 and not Path(file).exists():
+            raise UsageError(
+                f'{wanted.name}: there is no file "{visible(file[:60])}". Strings are names of '
+                "files here: give a sentence as a list of words, or many strings as "
+                "TextCorpus.of_sentences([...])."
+            )
 
 
 def _are_trees(value: Any, files: Sequence[Source]) -> bool:

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from treelm.characters import visible
+from treelm.corpus.files import MODEL_MANIFEST
 from treelm.errors import ModelFileError
 from treelm.store.untrusted import excerpt, open_regular, own_file, parse_json, read_exactly
 from treelm.version import __version__
@@ -32,7 +33,7 @@ VERSION = 1
 MAX_MANIFEST_BYTES = 1 << 20
 
 #: Names in the folder that have a meaning of their own.
-MANIFEST, README, PARTS = "manifest.json", "README.md", "parts"
+MANIFEST, README, PARTS = MODEL_MANIFEST, "README.md", "parts"
 RESERVED = frozenset({MANIFEST, README.lower(), PARTS})
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"

@@ -40,6 +40,22 @@ def check_replaceable(target: Path) -> None:
         )
 
 
+def model_at(target: Path) -> str | None:
+    """Return the model that a save would replace, in words; None if there is none.
+
+    Examples:
+        >>> model_at(Path("no such folder")) is None
+        True
+    """
+    try:
+        value = parse_json(manifest_bytes(target))
+    except (OSError, ModelFileError, ValueError):
+        return None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        return None
+    return f"the {visible(str(value.get('system')))} model of {visible(str(value.get('date')))}"
+
+
 def _foreign_entry(folder: Path, level: int) -> str | None:
     """Return the name of something that a model folder would not hold, or None."""
     found = sorted(path.name for path in folder.iterdir() if path.name not in IGNORED)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from treelm.corpus.files import Source
 from treelm.corpus.lengths import TooLongSentence
+from treelm.corpus.words import Words, sentences_of
 from treelm.models.interface.abilities import ExplainsDecisions, ask_for
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Decision
@@ -35,12 +36,13 @@ def as_classifier(model: LanguageModel, parser: Source | None = None) -> Languag
     return model
 
 
-def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> str:
+def draw_decisions(model: LanguageModel, sentences: Sequence[Words]) -> str:
     """Return a picture of the trees behind decisions, each production coloured by its weight.
 
     Args:
         model: A classifier that weighs productions.
-        sentences: Each a sequence of words; those without a tree are left out.
+        sentences: The words of each, or strings that are split at white space; those without a
+            tree are left out.
 
     Raises:
         UnsupportedTask: if the model does not weigh productions.
@@ -48,7 +50,8 @@ def draw_decisions(model: LanguageModel, sentences: Sequence[Sequence[str]]) -> 
     model.require(Task.CLASSIFY)
     judge = ask_for(model, ExplainsDecisions, "weigh the productions of trees")
     pictures = []
-    for words, (label, margin, _) in zip(sentences, model.classify_many(sentences), strict=True):
+    given = list(sentences_of(sentences))
+    for words, (label, margin, _) in zip(given, model.classify_many(given), strict=True):
         found = judge.explain(words)
         if found is None:
             continue

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import COMPRESSION, Source, read_lines, source_name
 from treelm.corpus.score_files import ScoreTable, align_tables, parse_labels, parse_scores
 from treelm.errors import CorpusFormatError, UsageError
@@ -155,9 +156,9 @@ def _compare_files(
 ) -> Comparison:
     if len(files) > 1:
         raise UsageError("with score files, give at most one more file: the text or the labels.")
-    lines = [list(read_lines(source)) for source in (a, b)]
+    lines = [list(read_lines(source, Wanted.SCORES)) for source in (a, b)]
     answers = [parse_labels(each) for each in lines]
-    text_lines = list(read_lines(files[0])) if files else None
+    text_lines = list(read_lines(files[0], Wanted.TEXT)) if files else None
     labels = None if text_lines is None else parse_labels(text_lines)
     name = source_name(files[0]) if files else ""
     if answers[0] is not None and answers[1] is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from treelm.corpus.brackets import tree_blocks
@@ -12,10 +13,17 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
+from treelm.store.replacement import model_at
 from treelm.tasks.train import check_target
 
 
-def convert(source: Source, target: Source, *, oov_log_prob: float | None = None) -> LanguageModel:
+def convert(
+    source: Source,
+    target: Source,
+    *,
+    oov_log_prob: float | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> LanguageModel:
     """Write a model folder as an ARPA file, or an ARPA file as a model folder.
 
     Args:
@@ -23,6 +31,7 @@ def convert(source: Source, target: Source, *, oov_log_prob: float | None = None
         target: The other of the two; the name of a file must end in ``.arpa``, ``.arpa.gz`` etc.
         oov_log_prob: Natural log probability of unknown words, if an ARPA file has no ``<unk>``; by
             default that of KenLM.
+        note: Told which model was replaced, if there was one in the folder.
 
     Returns:
         The converted model.
@@ -58,7 +67,10 @@ def convert(source: Source, target: Source, *, oov_log_prob: float | None = None
         )
     check_target(target)
     read = read_arpa(source, oov_log_prob=OOV_LOG_PROB if oov_log_prob is None else oov_log_prob)
+    replaced = model_at(Path(os.path.realpath(target)))
     read.save(target)
+    if replaced is not None:
+        note(f"replaced {replaced} in {source_name(target)}.")
     return read
 
 

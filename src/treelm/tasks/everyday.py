@@ -13,10 +13,10 @@ from typing import overload
 
 from treelm.corpus.corpus import SentenceInDocument, TextCorpus
 from treelm.corpus.files import Source
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import WordScore
-from treelm.models.interface.words import Words, words_of
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
 from treelm.models.mixture.train import fit_interpolation
@@ -164,5 +164,5 @@ def _in_documents(sentences: Sentences) -> Iterator[SentenceInDocument]:
     if isinstance(text, TextCorpus):
         yield from text.with_documents()
         return
-    for number, sentence in enumerate(text):
-        yield SentenceInDocument(number, words_of(sentence))
+    for number, words in enumerate(sentences_of(text)):
+        yield SentenceInDocument(number, words)

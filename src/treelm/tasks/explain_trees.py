@@ -39,8 +39,11 @@ def explain_trees(
 
 def factor_lines(factors: Iterable[tuple[int, Factor]]) -> Iterator[str]:
     """Yield the lines of a table with a row for each factor, and the number of its tree."""
-    yield "tree\tkind\tlabel\toutcome\tlog_prob\tword_log_prob\tgiven"
+    header: str | None = "tree\tkind\tlabel\toutcome\tlog_prob\tword_log_prob\tgiven"
     for number, factor in factors:
+        if header is not None:  # not before the first row, which may fail
+            yield header
+            header = None
         alone = "" if factor.word_log_prob is None else f"{factor.word_log_prob:.6f}"
         given = ", ".join(f"{name}={value}" for name, value in factor.given)
         columns = (str(number), factor.kind, factor.label, factor.outcome)

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.words import words_of
 from treelm.errors import UsageError
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration, fit_calibration
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.words import words_of
 from treelm.models.lsvm.config import GRID
 from treelm.models.registry import load, train
 from treelm.models.trigram_svm.linear_svm import choose, fit_linear

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, TypedDict
 
 from pydantic import JsonValue
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source
+from treelm.corpus.words import split_words
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.parser_options import ParserOptions

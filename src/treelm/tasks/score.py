@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.lengths import TooLongSentence
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
+from treelm.tasks.text_check import TextCheck
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ def score_lines(
     line_buffered: bool = False,
     source: Source = "-",
     report: ScoringReport | None = None,
+    check: TextCheck | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[float | None]:
     """Yield one natural log probability per line, None for a blank line.
@@ -48,6 +50,7 @@ def score_lines(
         line_buffered: Score every line as soon as it arrives.
         source: Where the lines come from, for messages.
         report: Filled with counts of the sentences.
+        check: Told the words and those that are unknown.
         progress: Called with the number of sentences.
 
     Raises:
@@ -56,6 +59,7 @@ def score_lines(
     model.require(Task.SCORE)
     rest = iter(lines)
     report = ScoringReport() if report is None else report
+    check = TextCheck(model.vocabulary) if check is None else check
     size = model.sentences_at_once
     done = 0
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
@@ -63,7 +67,7 @@ def score_lines(
             sentences = [words for words in batch if words]
             try:
                 if bos:
-                    values = _log_probs(model, sentences, report, eos=eos, threads=threads)
+                    values = _log_probs(model, sentences, report, check, eos=eos, threads=threads)
                 else:
                     fragments = (model.continuation(each, bos=False, eos=eos) for each in sentences)
                     values = [score.log_prob for score in fragments]
@@ -83,13 +87,19 @@ def _log_probs(
     model: LanguageModel,
     sentences: Sequence[tuple[str, ...]],
     report: ScoringReport,
+    check: TextCheck,
     *,
     eos: bool,
     threads: int,
 ) -> list[float]:
     report.sentences += len(sentences)
     if not model.sums_over_trees:
-        return list(map(float, model.sentence_log_probs(sentences, eos=eos, threads=threads)))
+        log_probs, unknown = model.log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        check.add(sum(map(len, sentences)), unknown)
+        for words in sentences[: check.wanted]:
+            check.look(words)
+        return list(map(float, log_probs))
+    check.add_sentences(sentences)
     found = list(model.score_many(sentences, eos=eos, threads=threads))
     report.fallbacks += sum(score.fallback for score in found)
     return [score.log_prob for score in found]

@@ -20,7 +20,7 @@ from treelm.models.registry import System, train_system
 from treelm.models.run import Event, Run
 from treelm.store.checkpoint import remove_training_files, training_folder
 from treelm.store.manifest import Description, make_manifest
-from treelm.store.replacement import check_replaceable
+from treelm.store.replacement import check_replaceable, model_at
 
 #: Looks at what was read of some files before anything is made of it; may raise.
 Settle = Callable[[ReadReport, str], None]
@@ -60,7 +60,8 @@ def train_and_save(
     """Train a model and save it.
 
     Where the training can be resumed, what its last complete step left is kept in the folder
-    ``TARGET.training``, which goes when the model is saved.
+    ``TARGET.training``, which goes when the model is saved. A model that was in the folder stays
+    until then, and `Run.note` is told which one was replaced.
 
     Args:
         system: The system.
@@ -98,7 +99,10 @@ def train_and_save(
     model = train_system(system, inputs, config, own, **others)
     if others and corpora:
         settle(others["report"], "parsed text" if main is None else _names(main))
+    replaced = model_at(Path(os.path.realpath(target)))
     model.save(target)
+    if replaced is not None:
+        run.note(f"replaced {replaced} in {source_name(target)}.")
     if folder is not None:
         remove_training_files(folder)
     return Trained(model, tuple(recorded) if system.has_rounds else None)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.corpus.sample_treebank import sample_treebank
+from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.states import State
-from treelm.models.interface.words import Words, words_of
 from treelm.testing.contracts import law, laws
 
 #: Longest prefix of a sentence for which laws about every state are checked.
@@ -218,7 +218,7 @@ def check_lm(model: IncrementalModel, sample: Iterable[Words]) -> LawReport:
         model: The model; L2 is left out if it is quantised or not normalized.
         sample: Sentences.
     """
-    sentences = list(sample)
+    sentences = list(sentences_of(sample))
     kept, left_out = [], []
     broken: dict[str, str] = {}
     for each in laws("incremental"):

@@ -13,6 +13,7 @@ from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.lengths import check_starts
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, words_of
 from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
@@ -35,7 +36,6 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
 from treelm.models.plsa.state import TopicMixture
 from treelm.models.plsa.word_topics import word_topic_counts
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -241,7 +241,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         if words is None:
             return log_probs
         first = own.beam.initial
-        return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+        return log_probs[[self.word_ids.word(word, first=first) for word in words_of(words)]]
 
     def estimate(self, words: Words) -> float:
         """Return the log probability of words by how often they were seen."""

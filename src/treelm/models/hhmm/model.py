@@ -13,6 +13,7 @@ from treelm import _native
 from treelm.corpus.encoder import Ids, Places, encode_sentences
 from treelm.corpus.lengths import check_starts
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.chart import joined_trees
 from treelm.grammar.long_sentences import parse_with_long
@@ -44,7 +45,6 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, Words, words_of
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -187,7 +187,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         self, states: Sequence[State], words: Sequence[Word], *, threads: int = 1
     ) -> Steps:
         """Return what `advance` gives for each pair; equal pairs are computed once."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         if self.tables.suffixes is not None:
             return super().advance_many(states, words)
         places: dict[tuple[HhmmState, int], int] = {}
@@ -263,7 +263,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             log_probs = np.minimum(np.log(mixed), 0.0)
         if words is not None:
             first = own.beam.initial
-            return log_probs[[self.word_ids.word(word, first=first) for word in words]]
+            return log_probs[[self.word_ids.word(word, first=first) for word in words_of(words)]]
         return np.append(log_probs, self.finish(state))
 
     def estimate(self, words: Words) -> float:
@@ -296,12 +296,13 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         """Return the log probability of every word and end of sentences, in flat arrays."""
         if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
-        text = encode_sentences(map(words_of, sentences), self._vocabulary)
+        given = list(sentences_of(sentences))
+        text = encode_sentences(given, self._vocabulary)
         check_starts(text.starts, self.max_words, self.system)
         log_probs: list[float] = []
-        for sentence in sentences:
+        for words in given:
             state: State = self.initial()
-            for word in words_of(sentence):
+            for word in words:
                 log_prob, state = self.advance(state, word)
                 log_probs.append(log_prob)
             log_probs.append(self.finish(state))
@@ -343,7 +344,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -364,7 +365,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
@@ -384,7 +385,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             return parse_sentences(self, self._search, some, threads=threads)
 
         return parse_with_long(
-            sentences,
+            list(sentences_of(sentences)),
             options or self.parser_options,
             parse=parse,
             parse_pieces=parse,

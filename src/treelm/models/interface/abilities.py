@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from treelm.corpus.encoder import Ids, Places
     from treelm.corpus.files import Source
     from treelm.corpus.vocabulary import Vocabulary
+    from treelm.corpus.words import Word, Words
     from treelm.grammar.packed_forest import PackedForest
     from treelm.grammar.parser_options import ParserOptions
     from treelm.grammar.subcategories import Subcategory
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel, Task
     from treelm.models.interface.scores import BatchScores
     from treelm.models.interface.states import Context, State, Step
-    from treelm.models.interface.words import Word, Words
     from treelm.models.treelet.explain import Factor
     from treelm.trees.tree import Tree
 

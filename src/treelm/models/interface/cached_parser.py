@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest
@@ -30,7 +31,7 @@ class CachedParser(ArrayParser):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -43,7 +44,7 @@ class CachedParser(ArrayParser):
                 fewer trees.
         """
         del options, threads
-        return [self._found(tuple(words), k) if words else None for words in sentences]
+        return [self._found(words, k) if words else None for words in sentences_of(sentences)]
 
     def _found(self, words: tuple[str, ...], k: int) -> KBest:
         if k < 1:

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.lengths import after_sentences
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.scores import Decision, SentenceScore
 from treelm.models.interface.trained_model import ConfiguredModel, OwnConfig
-from treelm.models.interface.words import Words, words_of
 from treelm.trees.tree import Tree
 
 Floats = npt.NDArray[np.float64]
@@ -61,18 +61,18 @@ class Classifier(ConfiguredModel[OwnConfig]):
         )
 
     @abstractmethod
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity where there is none.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             threads: Number of threads.
         """
 
     def classify_many(self, sentences: Iterable[Words], *, threads: int = 1) -> Iterator[Decision]:
         """Yield label, margin and probability of each sentence, in order."""
-        rest, done = iter(sentences), 0
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+        rest, done = sentences_of(sentences), 0
+        while batch := list(islice(rest, _BATCH)):
             with after_sentences(done):
                 margins = self.margins(batch, threads=threads)
             done += len(batch)
@@ -92,7 +92,7 @@ class Classifier(ConfiguredModel[OwnConfig]):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1
     ) -> Iterator[SentenceScore]:
         """Yield the margins of sentences, in order; one without a margin is marked."""
-        rest, done = iter(sentences), 0
+        rest, done = sentences_of(sentences), 0
         while batch := list(islice(rest, _BATCH)):
             with after_sentences(done):
                 values = self.sentence_log_probs(batch, eos=eos, threads=threads).tolist()
@@ -106,4 +106,4 @@ class Classifier(ConfiguredModel[OwnConfig]):
         """Return the margins of sentences, in order."""
         if not eos:
             raise UnsupportedTask("a classifier judges whole sentences, their end included.")
-        return self.margins([words_of(sentence) for sentence in sentences], threads=threads)
+        return self.margins(list(sentences_of(sentences)), threads=threads)

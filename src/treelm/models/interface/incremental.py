@@ -20,13 +20,14 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences, encode_strings
 from treelm.corpus.lengths import after_sentences
 from treelm.corpus.vocabulary import SENTENCE_END
+from treelm.corpus.words import Word, Words, check_sentences, words_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
 from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
-from treelm.models.interface.words import Word, WordIds, Words, words_of
+from treelm.models.interface.words import WordIds
 from treelm.seeds import given_or_fresh, random_uniform
 
 #: Sentences that are scored at once.
@@ -101,7 +102,7 @@ class IncrementalModel(LanguageModel):
         Raises:
             ValueError: if there are not as many words as states.
         """
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         done: dict[tuple[State, Word], Step] = {}
         steps = []
         for pair in zip(states, words, strict=True):
@@ -136,7 +137,7 @@ class IncrementalModel(LanguageModel):
             state: The state.
             words: The words; None for all of the vocabulary by id, and the sentence end last.
         """
-        asked: Iterable[Word] = range(len(self.vocabulary)) if words is None else words
+        asked: Iterable[Word] = range(len(self.vocabulary)) if words is None else words_of(words)
         log_probs = [self.advance(state, word).log_prob for word in asked]
         if words is None:
             log_probs.append(self.finish(state))
@@ -159,10 +160,12 @@ class IncrementalModel(LanguageModel):
             sentences: Each is scored on its own, as in a document that is not known.
             threads: Number of threads.
         """
-        text = encode_strings(sentences, self.vocabulary)
-        if text is None:
-            text = encode_sentences(map(words_of, sentences), self.vocabulary)
+        text = self._encoded(sentences)
         return self.score_ids(text.ids, text.starts, threads=threads)
+
+    def _encoded(self, sentences: Sequence[Words]) -> EncodedText:
+        text = encode_strings(sentences, self.vocabulary)
+        return encode_sentences(sentences, self.vocabulary) if text is None else text
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences given as ids.
@@ -237,6 +240,7 @@ class IncrementalModel(LanguageModel):
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order."""
+        check_sentences(sentences)
         if not bos:
             yield from (self.continuation(each, bos=False, eos=eos) for each in sentences)
             return
@@ -252,6 +256,16 @@ class IncrementalModel(LanguageModel):
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order."""
         return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=eos)
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return log probabilities and the number of unknown words, from one encoding."""
+        if self.reads_spelling:
+            return super().log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        text = self._encoded(sentences)
+        scores = self.score_ids(text.ids, text.starts, threads=threads)
+        return scores.sentence_log_probs(eos=eos), text.unknown
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits."""
@@ -358,17 +372,19 @@ class IncrementalModel(LanguageModel):
         self._stats.clear()
 
 
-def check_pairs(states: Sequence[State], words: Sequence[Word]) -> None:
-    """Refuse lists of different lengths.
+def check_pairs(states: Sequence[State], words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the words for as many states; a string is split at white space.
 
     Raises:
         ValueError: naming both lengths.
     """
-    if len(states) != len(words):
+    given = words_of(words)
+    if len(states) != len(given):
         raise ValueError(
             f"advance_many needs one word for each state; there are {len(states)} states and "
-            f"{len(words)} words"
+            f"{len(given)} words"
         )
+    return given
 
 
 def as_incremental(model: LanguageModel) -> IncrementalModel:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
@@ -25,7 +27,6 @@ from treelm.models.interface.scores import Decision, Sample, SentenceScore, Word
 from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.training_sentences import read_sentences, write_sentences
 from treelm.models.interface.variants import ModelVariants
-from treelm.models.interface.words import Word, Words
 from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
@@ -225,15 +226,23 @@ class LanguageModel(ModelVariants, ABC):
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences, in order: what `score` gives for each."""
         del threads
-        for sentence in sentences:
+        for sentence in sentences_of(sentences):
             yield self.score(sentence, eos=eos)
 
     def sentence_log_probs(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order."""
-        scores = self.score_many(sentences, eos=eos, threads=threads)
-        return np.fromiter((score.log_prob for score in scores), np.float64, len(sentences))
+        given = list(sentences_of(sentences))
+        scores = self.score_many(given, eos=eos, threads=threads)
+        return np.fromiter((score.log_prob for score in scores), np.float64, len(given))
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return what `sentence_log_probs` gives, and how many words are out of vocabulary."""
+        unknown = encode_sentences(sentences, self.vocabulary).unknown
+        return self.sentence_log_probs(sentences, eos=eos, threads=threads), unknown
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits.
@@ -363,7 +372,7 @@ class LanguageModel(ModelVariants, ABC):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
@@ -371,7 +380,7 @@ class LanguageModel(ModelVariants, ABC):
         """Return the best tree of every sentence, None for one without words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             options: How the parser works; None for the model's own way.
             threads: Kernel threads; results do not depend on it.
 
@@ -383,7 +392,7 @@ class LanguageModel(ModelVariants, ABC):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -392,7 +401,7 @@ class LanguageModel(ModelVariants, ABC):
         """Return up to `k` distinct trees of every sentence, the best first; none for no words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             k: How many trees.
             options: How the parser works; None for the model's own way.
             threads: Kernel threads; results do not depend on it.

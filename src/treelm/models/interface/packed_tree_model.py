@@ -15,6 +15,7 @@ from pydantic import Field
 
 from treelm import _native
 from treelm.characters import visible
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import (
     CorpusFormatError,
     ModelFileError,
@@ -35,7 +36,6 @@ from treelm.models.interface.tree_model import (
     TreeModelConfig,
     log_sum,
 )
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import ModelFolder
 from treelm.transforms.transform import Transform, transform_from_config
 from treelm.trees.label import Label
@@ -131,8 +131,8 @@ class PackedTreeModel(TreeModel):
             )
 
         def scores() -> Iterator[SentenceScore]:
-            rest = iter(sentences)
-            while batch := [words_of(sentence) for sentence in islice(rest, PARSED_AT_ONCE)]:
+            rest = sentences_of(sentences)
+            while batch := list(islice(rest, PARSED_AT_ONCE)):
                 if not all(batch):
                     raise UsageError(
                         "a sentence without words has no score.", code="E_EMPTY_SENTENCE"

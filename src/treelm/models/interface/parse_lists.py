@@ -10,10 +10,10 @@ from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.k_best_lists import ListForm, read_k_best_lists
 from treelm.corpus.nbest import NBest
+from treelm.corpus.words import Words, words_of
 from treelm.errors import UsageError
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.parser import SentenceParser
-from treelm.models.interface.words import Words, words_of
 
 #: Number of used lists that are kept: texts repeat short sentences.
 _KEPT = 4096

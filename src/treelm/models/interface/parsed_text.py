@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import NamedFile, Source, read_lines, source_name
 from treelm.corpus.temporary import temporary_folder
 from treelm.errors import UsageError, option
@@ -73,7 +74,7 @@ def _parse(source: Source, parser: Parser, target: Path, run: Run) -> None:
     vocabulary = getattr(parser, "vocabulary", None)
     with target.open("wb") as out, run.progress.step("parsing", unit="sentences") as step:
         for _, batch, lines in worked_batches(
-            vocabulary, read_lines(source), _LINES_AT_ONCE, parse, source, 1
+            vocabulary, read_lines(source, Wanted.TEXT), _LINES_AT_ONCE, parse, source, 1
         ):
             out.writelines(line.encode() for line in lines)
             step.advance(len(batch))

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.errors import UsageError
 from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import systems_that
-from treelm.models.interface.words import Words, words_of
 
 #: The trees of sentences, best first, as arrays where the parser has them; none for no words.
 TreeLists = Sequence[KBest | None] | Sequence[Sequence[ScoredTree]]
@@ -38,7 +38,7 @@ class BatchParser(ABC):
     @abstractmethod
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -52,7 +52,7 @@ class BatchParser(ABC):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
@@ -71,7 +71,7 @@ class SentenceParser(BatchParser):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -79,7 +79,7 @@ class SentenceParser(BatchParser):
     ) -> TreeLists:
         """Return up to `k` trees of every sentence, the best first; none for no words."""
         del options, threads
-        return [self.parse(words, k) for words in sentences]
+        return [self.parse(words, k) for words in sentences_of(sentences)]
 
 
 class ArrayParser(BatchParser):
@@ -88,7 +88,7 @@ class ArrayParser(BatchParser):
     @abstractmethod
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -99,7 +99,7 @@ class ArrayParser(BatchParser):
 
 def k_best_lists(
     parser: Parser,
-    sentences: Sequence[Sequence[str]],
+    sentences: Sequence[Words],
     k: int,
     *,
     threads: int = 1,
@@ -111,12 +111,12 @@ def k_best_lists(
     if isinstance(parser, BatchParser):
         lists = parser.k_best_many(sentences, k, threads=threads)
         return [[] if found is None else found for found in lists]
-    return [parser.parse(words, k) if words else [] for words in sentences]
+    return [parser.parse(words, k) if words else [] for words in sentences_of(sentences)]
 
 
 def best_trees(
     parser: Parser,
-    sentences: Sequence[Sequence[str]],
+    sentences: Sequence[Words],
     *,
     options: ParserOptions | None = None,
     threads: int = 1,
@@ -124,7 +124,7 @@ def best_trees(
     """Return the best tree of every sentence, all sentences at once if the parser can."""
     if isinstance(parser, BatchParser):
         return parser.parse_many(sentences, options=options, threads=threads)
-    return [next(iter(parser.parse(words, 1)), None) for words in sentences]
+    return [next(iter(parser.parse(words, 1)), None) for words in sentences_of(sentences)]
 
 
 def check_parser(parser: object, k: int = 1) -> None:

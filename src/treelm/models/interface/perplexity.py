@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -21,10 +21,11 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
 from treelm.corpus.files import can_be_read_twice, source_name
 from treelm.corpus.lengths import after_sentences, check_lengths, lines_of_sentences
-from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError, flag
+from treelm.corpus.words import Words, check_sentences, sentences_of, words_of
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, flag
 from treelm.models.interface.training_sentences import MOST_LOOKED_AT, warn_of_overlap
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
-from treelm.models.interface.words import WordIds, Words, words_of
+from treelm.models.interface.words import WordIds
 from treelm.signature import signature
 from treelm.store.manifest import Exactness
 
@@ -71,6 +72,29 @@ class Perplexity:
     without_parse: int
     signature: str
 
+    def of_words(self, words: int, oov: int) -> Perplexity:
+        """Return the same for words that are several tokens each.
+
+        Args:
+            words: Number of words, as white space separates them.
+            oov: How many of them have an unknown token.
+        """
+        per_item = -self.log_prob / (words + self.sentences)
+        without = self.perplexity_without_eos
+        before, _, version = self.signature.rpartition("|v:")
+        return replace(
+            self,
+            perplexity=_exp(per_item),
+            perplexity_without_eos=None
+            if without is None
+            else _exp(math.log(without) * self.tokens / words),
+            bits_per_word=per_item / math.log(2.0),
+            tokens=words,
+            oov=oov,
+            oov_rate=oov / words if words else 0.0,
+            signature=f"{before}|tok:treelm|v:{version}",
+        )
+
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
         return asdict(self)
@@ -90,11 +114,7 @@ def text_perplexity(
     Raises:
         UsageError: for one string: a name of a file, or a single sentence.
     """
-    if isinstance(sentences, str):
-        raise UsageError(
-            "the perplexity of a text needs several sentences, not one string. Give a list of "
-            'sentences, or a file as TextCorpus(("FILE",)).'
-        )
+    check_sentences(sentences)
     if not model.info.normalized:
         warnings.warn(
             "the model's probabilities do not sum to 1 over all words (`treelm inspect` shows how "
@@ -204,8 +224,8 @@ def _noting(sentences: Iterable[Words], first: list[tuple[str, ...]]) -> Iterato
 
 
 def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:
-    rest = iter(sentences)
-    while batch := [words_of(sentence) for sentence in islice(rest, SENTENCES_AT_ONCE)]:
+    rest = sentences_of(sentences)
+    while batch := list(islice(rest, SENTENCES_AT_ONCE)):
         yield batch
 
 

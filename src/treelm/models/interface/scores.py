@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from treelm.models.interface.words import Words, words_of
+from treelm.corpus.words import Words, words_of
 from treelm.store.manifest import Exactness
 from treelm.trees.tree import Tree
 

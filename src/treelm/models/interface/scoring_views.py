@@ -17,13 +17,13 @@ from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.lengths import after_sentences, check_lengths
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.parser_options import ParserOptions, Pruning
 from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
@@ -143,8 +143,8 @@ class ScoringView(LanguageModel):
             raise UnsupportedTask(
                 "pruned and floored scores are for whole sentences, their end included."
             )
-        rest, done = iter(sentences), 0
-        while batch := [words_of(sentence) for sentence in islice(rest, _BATCH)]:
+        rest, done = sentences_of(sentences), 0
+        while batch := list(islice(rest, _BATCH)):
             with after_sentences(done):
                 check_lengths(map(len, batch), self.max_words, self.system)
                 scores = list(self._scores(batch, threads))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, VocabularyError
 
 Result = TypeVar("Result")

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, sentence_hashes
+from treelm.corpus.words import Words, words_of
 from treelm.errors import ModelFileError, TreelmWarning, flag
-from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.schema import ANY, Tensor, damage_in, read_tensors
 

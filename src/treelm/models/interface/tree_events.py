@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.brackets import ReadReport, read_packed, tree_blocks
+from treelm.corpus.brackets import ReadReport, read_packed
 from treelm.corpus.corpus import Fingerprint, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import open_encoder, vocabulary_of_all_words
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, size_if_known, source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.events.counts import EventCounts, Places
@@ -48,7 +49,7 @@ class TreePass:
             ) as step:
 
                 def blocks(path: Source = path) -> Iterator[bytes]:
-                    for block in hashed_blocks(path, self._digest, tree_blocks):
+                    for block in hashed_blocks(path, self._digest, Wanted.TREES):
                         yield block
                         step.advance(len(block))
 

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from treelm.characters import visible
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
@@ -19,7 +20,6 @@ from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser, k_best_lists
 from treelm.models.interface.scores import SentenceScore
-from treelm.models.interface.words import Words, words_of
 from treelm.models.registry import from_folder
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.trees.tree import Tree
@@ -200,10 +200,10 @@ class TreeModel(TreeScorer):
             raise UnsupportedTask(
                 f"{self.system} models score whole sentences, their end included."
             )
-        rest = iter(sentences)
+        rest = sentences_of(sentences)
 
         def lists() -> Iterator[Sequence[ScoredTree]]:
-            while batch := [words_of(sentence) for sentence in islice(rest, PARSED_AT_ONCE)]:
+            while batch := list(islice(rest, PARSED_AT_ONCE)):
                 yield from k_best_lists(parser, batch, self.k, threads=threads)
 
         return self.score_lists(lists(), threads=threads)

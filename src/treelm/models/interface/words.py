@@ -1,4 +1,4 @@
-"""Words as a model takes them: split, checked, and turned into the ids of its vocabulary."""
+"""Words as a model takes them: checked, and turned into the ids of its vocabulary."""
 
 from __future__ import annotations
 
@@ -8,26 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
-from treelm.corpus.corpus import split_words
 from treelm.corpus.vocabulary import RESERVED, SENTENCE_END, SENTENCE_START, Vocabulary
+from treelm.corpus.words import Word, split_words, words_of
 from treelm.errors import VocabularyError
 
-#: A sentence: its words, or a string that is split at white space only.
-Words = str | Sequence[str]
-#: A word as written, or its id in the vocabulary of the model.
-Word = str | int
-
 _SHOWN_DIFFERENCES = 5
-
-
-def words_of(sentence: Words) -> tuple[str, ...]:
-    """Return the words of a sentence.
-
-    Examples:
-        >>> words_of("the  old boat"), words_of(["the", "boat"])
-        (('the', 'old', 'boat'), ('the', 'boat'))
-    """
-    return split_words(sentence) if isinstance(sentence, str) else tuple(sentence)
 
 
 class WordIds:
@@ -82,6 +67,7 @@ class WordIds:
     def sentence(self, words: Sequence[Word]) -> list[int]:
         """Return the ids of a whole sentence."""
         known = self._known
+        words = words_of(words)
         try:
             return [known[word] for word in words]  # type: ignore[index]  # the common case
         except KeyError:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from treelm.corpus.lengths import check_lengths
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.config import Config, config_of
-from treelm.models.interface.words import Words, words_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, LatentSentences, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
@@ -107,12 +107,13 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             "accuracy": best,
         }
 
-    def _given(self, sentences: Sequence[Sequence[str]]) -> LatentSentences:
+    def _given(self, sentences: Sequence[Words]) -> LatentSentences:
         """Return sentences as the grammar takes them; charts of long ones are refused."""
-        check_lengths(map(len, sentences), self.max_words, self.system)
-        return self.features.sentences(sentences)
+        given = list(sentences_of(sentences))
+        check_lengths(map(len, given), self.max_words, self.system)
+        return self.features.sentences(given)
 
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the weight of the best tree of every sentence; minus infinity without one."""
         given = self._given(sentences)
         if self.fixed is None:
@@ -129,19 +130,20 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         return np.concatenate([self.fixed, np.zeros(len(self.weights) - len(self.fixed))])
 
     def hidden_trees(
-        self, sentences: Sequence[Sequence[str]], *, restored: bool = True, threads: int = 1
+        self, sentences: Sequence[Words], *, restored: bool = True, threads: int = 1
     ) -> list[Tree | None]:
         """Return the tree behind each decision, None where there is none.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             restored: Whether labels and branching are those of a treebank, where the grammar is
                 one; otherwise they are those of the grammar.
             threads: Kernel threads; results do not depend on it.
         """
-        parses = self._given(sentences).parse(self._finding, threads=threads)
+        given = list(sentences_of(sentences))
+        parses = self._given(given).parse(self._finding, threads=threads)
         undo = restored and self._config.grammar == "treebank"
-        trees = [self._tree(parses, place, words) for place, words in enumerate(sentences)]
+        trees = [self._tree(parses, place, words) for place, words in enumerate(given)]
         return [tree if tree is None or not undo else undo_markovize(tree) for tree in trees]
 
     def _tree(self, parses: Parses, place: int, words: Sequence[str]) -> Tree | None:

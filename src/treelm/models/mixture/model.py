@@ -18,6 +18,7 @@ from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.lengths import after_sentences, check_lengths, check_starts
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.config import Config, explain
@@ -38,7 +39,7 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_pieces,
 )
-from treelm.models.interface.words import Word, Words, check_vocabularies, words_of
+from treelm.models.interface.words import check_vocabularies
 from treelm.models.mixture.config import InterpolatedConfig
 from treelm.models.mixture.state import MixtureState
 from treelm.models.mixture.weights import check_weights
@@ -309,7 +310,7 @@ class InterpolatedModel(_Mixture, IncrementalModel):
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair, each part asked once for all of them."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         rows = [self._own(state).states for state in states]
         found = [
             part.advance_many([row[place] for row in rows], words)
@@ -422,8 +423,8 @@ class InterpolatedSentences(_Mixture):
         added up: the score is a sum over all of them.
         """
         counts = [bool(weight) for weight in self._weights]
-        rest, done = iter(sentences), 0
-        while batch := [words_of(each) for each in islice(rest, self.sentences_at_once)]:
+        rest, done = sentences_of(sentences), 0
+        while batch := list(islice(rest, self.sentences_at_once)):
             with after_sentences(done):
                 check_lengths(map(len, batch), self.max_words, self.system)
                 columns = [

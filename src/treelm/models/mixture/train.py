@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.encoder import encode_text
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.incremental import BATCH, IncrementalModel
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.words import Words, check_vocabularies, words_of
+from treelm.models.interface.words import check_vocabularies
 from treelm.models.mixture.config import InterpolatedConfig, MixtureOptions
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.weights import WeightFit, fit_weights
@@ -111,9 +112,9 @@ def fit_interpolation(
         text = encode_text(held_out, models[0].vocabulary, threads=threads)
         scores = [part.score_documents(text, threads=threads).log_probs for part in parts]
         return fit_weights(np.stack(scores, axis=-1))
-    rest = iter(held_out)
+    rest = sentences_of(held_out)
     blocks: list[npt.NDArray[np.float64]] = [np.zeros((0, len(models)))]
-    while batch := [words_of(sentence) for sentence in islice(rest, BATCH)]:
+    while batch := list(islice(rest, BATCH)):
         columns = [
             model.score_batch(batch, threads=threads).log_probs
             if word_level and isinstance(model, IncrementalModel)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.files import Source
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, Words, words_of
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import CodeBits, quantize
@@ -32,7 +33,7 @@ from treelm.models.interface.states import (
     unpack_numbers,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word, WordIds, Words, words_of
+from treelm.models.interface.words import WordIds
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import advance_contexts, sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
@@ -217,7 +218,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair; equal pairs are computed once."""
-        check_pairs(states, words)
+        words = check_pairs(states, words)
         places: dict[tuple[NgramState, int], int] = {}
         wanted = []
         for state, word in zip(states, words, strict=True):
@@ -248,7 +249,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         everything = self._with_unknown(known, np.zeros(1, np.intp), contexts)
         if words is None:
             return everything[: self.word_ids.end + 1]  # the sentence start is never predicted
-        return everything[[self.word_ids.word(word, first=own.first) for word in words]]
+        return everything[[self.word_ids.word(word, first=own.first) for word in words_of(words)]]
 
     def state_from_bytes(self, data: bytes) -> NgramState:
         """Return the state whose `to_bytes` gave these bytes."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.lengths import after_sentences, check_charts, check_lengths
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask, option
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import UNLIMITED_WORK, WORK_LIMIT, ChartParser
@@ -33,7 +34,6 @@ from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.interface.words import Words, words_of
 from treelm.seeds import given_or_fresh
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
@@ -117,7 +117,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     def k_best_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         k: int,
         *,
         options: ParserOptions | None = None,
@@ -125,13 +125,13 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     ) -> list[KBest | None]:
         """Return up to `k` distinct trees of every sentence as arrays; None for no words."""
         parser = self._k_best_parsers(options or self.parser_options)
-        lists = parser.parse(sentences, k, threads=threads)
+        lists = parser.parse(list(sentences_of(sentences)), k, threads=threads)
         own = self.tree_log_probs
         return [found and replace(found, tree_log_probs=own) for found in lists]
 
     def forests_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         least: float = 0.0,
         options: ParserOptions | None = None,
@@ -140,13 +140,13 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the pruned forest of every sentence; None for no words.
 
         Args:
-            sentences: Each a sequence of words.
+            sentences: The words of each, or strings that are split at white space.
             least: Rules expected less often than this are left out too.
             options: Parser options; None for the model's own.
             threads: Number of threads.
         """
         parser = self._k_best_parsers(options or self.parser_options)
-        return parse_forests(parser, sentences, least=least, threads=threads)
+        return parse_forests(parser, list(sentences_of(sentences)), least=least, threads=threads)
 
     def forest_log_probs(
         self, forests: Sequence[PackedForest | None], *, threads: int = 1
@@ -166,14 +166,14 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     def parse_many(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Words],
         *,
         options: ParserOptions | None = None,
         threads: int = 1,
     ) -> list[ScoredTree | None]:
         """Return the best tree of every sentence, None for one without words."""
         parser = self._parsers(options or self.parser_options)
-        found = parser.parse(sentences, threads=threads)
+        found = parser.parse(list(sentences_of(sentences)), threads=threads)
         trees = {
             place: self._restored(each.tree) for place, each in enumerate(found) if each is not None
         }
@@ -250,7 +250,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
             TooLongSentence: ``E_TOO_LONG`` for a sentence of more words than `max_words`, or whose
                 chart is too large.
         """
-        rest, done = iter(sentences), 0
+        rest, done = sentences_of(sentences), 0
         while batch := list(islice(rest, _BATCH)):
             with after_sentences(done):
                 values = self.sentence_log_probs(batch, eos=eos, threads=threads).tolist()
@@ -264,7 +264,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         """Return the exact log probabilities of sentences, in order."""
         if not eos:
             raise UnsupportedTask(f"a {self.kind} scores whole sentences, their end included.")
-        given = [words_of(sentence) for sentence in sentences]
+        given = list(sentences_of(sentences))
         check_lengths(map(len, given), self.max_words, self.system)
         values = self._parsers(ParserOptions()).log_probs(
             given, work_limit=self.work_limit, threads=threads
@@ -278,11 +278,12 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return WORK_LIMIT if self._max_words is None else UNLIMITED_WORK
 
     def lower_bounds(
-        self, sentences: Sequence[Sequence[str]], options: ParserOptions, *, threads: int = 1
+        self, sentences: Sequence[Words], options: ParserOptions, *, threads: int = 1
     ) -> FloatArray:
         """Return the log probabilities of sentences in their pruned charts."""
-        check_lengths(map(len, sentences), self.max_words, self.system)
-        return self._parsers(options).lower_bounds(sentences, threads=threads)
+        given = list(sentences_of(sentences))
+        check_lengths(map(len, given), self.max_words, self.system)
+        return self._parsers(options).lower_bounds(given, threads=threads)
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
         """Return the model as one that scores sentences faster, by lower bounds."""

@@ -11,13 +11,14 @@ import numpy as np
 from treelm import _native
 from treelm.corpus.encoder import Ids, Places
 from treelm.corpus.lengths import check_charts, check_starts
+from treelm.corpus.words import Word, Words, words_of
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.models.interface.model import Task
+from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.states import (
     Context,
@@ -27,7 +28,6 @@ from treelm.models.interface.states import (
     state_payload,
     unpack_numbers,
 )
-from treelm.models.interface.words import Word, Words
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.state import PrefixState
@@ -116,7 +116,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
             found = self._charts.next_log_probs(own.words, ids)
             return np.append(found, self.finish(state))
         first = not own.words
-        asked = [self.word_ids.word(word, first=first) for word in words]
+        asked = [self.word_ids.word(word, first=first) for word in words_of(words)]
         return self._charts.next_log_probs(own.words, np.array(asked, dtype=np.uint32))
 
     def _own(self, state: State) -> PrefixState:
@@ -166,6 +166,12 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         if eos:
             return super().sentence_log_probs(sentences, threads=threads)
         return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=False)
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> tuple[FloatArray, int]:
+        """Return log probabilities, not word by word, and the number of unknown words."""
+        return LanguageModel.log_probs_and_unknown(self, sentences, eos=eos, threads=threads)
 
     # -- files ------------------------------------------------------------------------------
 

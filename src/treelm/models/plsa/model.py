@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids, Places
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Word, words_of
 from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
@@ -30,7 +31,6 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
-from treelm.models.interface.words import Word
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
@@ -192,7 +192,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
         log_probs = np.log(probs)
         if words is None:
             return np.asarray(log_probs, dtype=np.float64)
-        wanted = [self.word_ids.word(word, first=own.first) for word in words]
+        wanted = [self.word_ids.word(word, first=own.first) for word in words_of(words)]
         return np.asarray(log_probs[wanted], dtype=np.float64)
 
     def state_from_bytes(self, data: bytes) -> TopicState:

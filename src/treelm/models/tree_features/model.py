@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.errors import UnsupportedTask, UsageError, option
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
@@ -18,7 +19,6 @@ from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser
 from treelm.models.interface.tree_model import PARSER_PART, TreeModel
-from treelm.models.interface.words import Words, words_of
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
@@ -142,13 +142,14 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
             "accuracy": self.accuracy,
         }
 
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity for one without words.
 
         Raises:
             UnsupportedTask: ``E_NO_PARSER`` without a parser.
         """
-        given = [words for words in sentences if words]
+        whole = list(sentences_of(sentences))
+        given = [words for words in whole if words]
         parses = best_parses(self._needed_parser(), given, self._config, threads=threads)
         counted = tree_features(parses, self._config, self.grammar, threads=threads)
         margins = np.full(len(sentences), -np.inf)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Floats
@@ -131,11 +132,13 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
             "accuracy": self.accuracy,
         }
 
-    def margins(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> Floats:
+    def margins(self, sentences: Sequence[Words], *, threads: int = 1) -> Floats:
         """Return the margin of every sentence; minus infinity for one without a known n-gram."""
         del threads
         return vector_margins(
-            ngram_vectors(sentences, self._vocabulary, self.ngrams), self.tables, self.size
+            ngram_vectors(list(sentences_of(sentences)), self._vocabulary, self.ngrams),
+            self.tables,
+            self.size,
         )
 
     def write_files(self, writer: FolderWriter) -> None:

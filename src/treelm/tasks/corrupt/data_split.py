@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.seeds import random_bits
 
@@ -44,7 +45,7 @@ class DataSplit:
 
 
 def split_sentences(
-    corpus: Iterable[Sequence[str]],
+    corpus: Iterable[Words],
     sizes: Mapping[str, int] = PUBLISHED_SIZES,
     *,
     seed: int,
@@ -57,7 +58,7 @@ def split_sentences(
     the other.
 
     Args:
-        corpus: Sentences.
+        corpus: The words of each sentence, or strings that are split at white space.
         sizes: Number of sentences of each part, in the order in which they are taken.
         seed: Seed of the order.
         min_words: Shortest sentence that is kept.
@@ -76,7 +77,7 @@ def split_sentences(
         raise UsageError("sizes and the seed must be 0 or more, the shortest sentence 1 or more.")
     read = too_short = 0
     different: dict[str, None] = {}
-    for words in corpus:
+    for words in sentences_of(corpus):
         read += 1
         if len(words) < min_words:
             too_short += 1

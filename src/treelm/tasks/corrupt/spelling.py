@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Final
 
-from treelm.corpus.corpus import split_words
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError
 from treelm.tasks.corrupt.letter_case import PROPER_TAGS
 

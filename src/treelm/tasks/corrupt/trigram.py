@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask, UsageError, option
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import Sample
@@ -182,19 +183,19 @@ class TrigramNegatives:
             return "unknown_word"
         return None if sample.complete else "too_long"
 
-    def look_up(self, corpus: Iterable[Sequence[str]]) -> int:
+    def look_up(self, corpus: Iterable[Words]) -> int:
         """Return and record how many of the negatives so far occur in a corpus."""
         found = self._made.keys() & {
-            sentence for sentence in map(" ".join, corpus) if sentence in self._made
+            sentence for sentence in map(" ".join, sentences_of(corpus)) if sentence in self._made
         }
         self.counts.in_corpus = sum(self._made[sentence] for sentence in found)
         return self.counts.in_corpus
 
-    def look_at_positives(self, positives: Iterable[Sequence[str]]) -> None:
+    def look_at_positives(self, positives: Iterable[Words]) -> None:
         """Record how many positives have a word unknown to the model: no negative has one."""
         vocabulary = self._model.vocabulary
         seen = with_unknown = 0
-        for words in positives:
+        for words in sentences_of(positives):
             seen += 1
             with_unknown += any(word not in vocabulary or word == UNKNOWN for word in words)
         self.counts.positives, self.counts.positives_with_unknown = seen, with_unknown

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treelm.corpus.corpus import hashed_blocks
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.score_files import ScoreTable, align_pairs, parse_scores
 from treelm.errors import UsageError, option
@@ -176,5 +177,5 @@ def evaluate_scored_classification(
 
 def _hashed_scores(source: Source) -> tuple[ScoreTable, str]:
     digest = hashlib.sha256()
-    table = parse_scores(lines_of(hashed_blocks(source, digest), source), source)
+    table = parse_scores(lines_of(hashed_blocks(source, digest, Wanted.SCORES), source), source)
     return replace(table, name=source_name(source)), digest.hexdigest()

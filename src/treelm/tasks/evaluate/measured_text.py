@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.corpus import hashed_blocks
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError, flag
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.training_sentences import warn_of_overlap
+from treelm.tasks.raw_text import RawText
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,8 @@ class MeasuredText:
         documents: The number of each sentence's document; a blank line ends one.
         name: What messages call the file.
         sha256: Hash of the decompressed bytes, as in a corpus fingerprint; None without a file.
+        word_counts: Number of words of each sentence, as white space separates them, if the
+            sentences were tokenized after that; None where its words are its tokens.
     """
 
     sentences: tuple[tuple[str, ...], ...]
@@ -33,6 +38,7 @@ class MeasuredText:
     documents: npt.NDArray[np.int64]
     name: str
     sha256: str | None = None
+    word_counts: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -40,19 +46,29 @@ class MeasuredText:
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """Number of words of each sentence."""
-        return np.fromiter(map(len, self.sentences), np.int64, len(self.sentences))
+        counts = map(len, self.sentences) if self.word_counts is None else self.word_counts
+        return np.fromiter(counts, np.int64, len(self.sentences))
 
 
-def read_measured_text(source: Source) -> MeasuredText:
-    """Return the sentences of a file of tokenized text, one per line.
+def read_measured_text(source: Source, *, tokenizing: bool = False) -> MeasuredText:
+    """Return the sentences of a file of text, one per line.
+
+    Args:
+        source: The file.
+        tokenizing: Whether it is raw text, which is tokenized first.
 
     Raises:
         InputFileError: if it cannot be read.
         CorpusFormatError: ``E_NO_DATA`` if it has no sentence, ``E_ENCODING`` if it is not UTF-8.
     """
     digest = hashlib.sha256()
-    lines = list(lines_of(hashed_blocks(source, digest), source))
-    return text_of_lines(lines, source, digest.hexdigest())
+    wanted = Wanted.RAW_TEXT if tokenizing else Wanted.TEXT
+    lines = list(lines_of(hashed_blocks(source, digest, wanted), source))
+    if not tokenizing:
+        return text_of_lines(lines, source, digest.hexdigest())
+    raw = RawText()
+    text = text_of_lines(raw.tokenized(lines), source, digest.hexdigest())
+    return replace(text, word_counts=raw.word_counts())
 
 
 def text_of_lines(lines: Iterable[str], source: Source, sha256: str | None = None) -> MeasuredText:

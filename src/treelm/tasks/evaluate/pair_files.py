@@ -6,19 +6,17 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from treelm.characters import visible
-from treelm.corpus.corpus import hashed_blocks, split_words
+from treelm.corpus.corpus import hashed_blocks
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.tokenize import tokenize
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.evaluate.measured_text import MeasuredText
-
-#: Whether sentences are raw text; ``auto`` means yes for BLiMP and no for two files.
-Tokenizing = Literal["auto", "yes", "no"]
 
 #: Keys that group pairs in a JSON Lines file, from coarse to fine.
 GROUP_KEYS = ("field", "linguistics_term", "UID")
@@ -76,8 +74,13 @@ def _taken(text: MeasuredText, places: list[int]) -> MeasuredText:
     )
 
 
-def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
+def read_pair_files(good: Source, bad: Source, *, tokenizing: bool = False) -> MinimalPairs:
     """Return the pairs of two files with one sentence per line, in the same order.
+
+    Args:
+        good: File of the good sentences.
+        bad: File of the bad ones.
+        tokenizing: Whether they are raw text, which is tokenized first.
 
     Raises:
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if they do not match, ``E_NO_DATA`` if there is
@@ -85,11 +88,12 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto
     """
     if str(good) == str(bad) == "-":
         raise UsageError("only one of the two files can be standard input.")
-    split = _splitter(is_raw=tokenizing == "yes")
+    split = _splitter(is_raw=tokenizing)
+    wanted = Wanted.RAW_TEXT if tokenizing else Wanted.TEXT
     names, checksums, lines = [], [], []
     for source in (good, bad):
         digest = hashlib.sha256()
-        found = [split(line) for line in lines_of(hashed_blocks(source, digest), source)]
+        found = [split(line) for line in lines_of(hashed_blocks(source, digest, wanted), source)]
         while found and not found[-1]:
             found.pop()
         names.append(source_name(source))
@@ -111,17 +115,21 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: Tokenizing = "auto
     return MinimalPairs(first_text, second_text, groups={})
 
 
-def read_json_pairs(source: Source, *, tokenizing: Tokenizing = "auto") -> MinimalPairs:
+def read_json_pairs(source: Source, *, tokenizing: bool = True) -> MinimalPairs:
     """Return the pairs of a JSON Lines file with the keys of BLiMP.
 
     Each line is an object with ``sentence_good`` and ``sentence_bad``; ``field``,
     ``linguistics_term`` and ``UID`` group the pairs, where every line has them.
 
+    Args:
+        source: The file.
+        tokenizing: Whether sentences are raw text, which is tokenized first.
+
     Raises:
         CorpusFormatError: ``E_PAIRS`` with file and line for anything but a pair, ``E_NO_DATA`` if
             there is none.
     """
-    split = _splitter(is_raw=tokenizing != "no")
+    split = _splitter(is_raw=tokenizing)
     name = source_name(source)
     digest = hashlib.sha256()
     good: list[tuple[str, ...]] = []

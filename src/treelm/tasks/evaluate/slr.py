@@ -19,10 +19,11 @@ import numpy.typing as npt
 from treelm.corpus.encoder import EncodedText, encode_sentences
 from treelm.corpus.lengths import TooLongSentence, after_sentences, check_lengths
 from treelm.corpus.score_files import ScoreTable
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.unigrams import unigram_log_probs
-from treelm.models.interface.words import WordIds, Words, check_vocabularies, words_of
+from treelm.models.interface.words import WordIds, check_vocabularies
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.evaluate.measured_text import MeasuredText
 from treelm.tasks.evaluate.resampling import Numbers, checked_scores
@@ -66,10 +67,10 @@ def score_sentences(
     scores: list[_Scored] = [_Scored(np.zeros(0), [], [])]
     singles: list[Numbers] = [np.zeros(0)]
     lengths: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
-    rest = iter(sentences)
+    rest = sentences_of(sentences)
     at_once = model.sentences_at_once
     with progress.step(f"scoring {name}", unit="sentences") as step:
-        while batch := [words_of(sentence) for sentence in islice(rest, at_once)]:
+        while batch := list(islice(rest, at_once)):
             text = encode_sentences(batch, model.vocabulary)
             sizes = np.diff(text.starts).astype(np.int64)
             if not sizes.all():

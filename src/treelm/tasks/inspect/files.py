@@ -21,7 +21,8 @@ from treelm.corpus.brackets import (
     tree_blocks,
 )
 from treelm.corpus.corpus import docs_path, document_names, sentences_in_documents
-from treelm.corpus.files import Source, is_forest, lines_of, source_name
+from treelm.corpus.file_kinds import Wanted, check_kind
+from treelm.corpus.files import Source, is_forest, lines_of, read_blocks, source_name
 from treelm.grammar.forest_file import ForestFile
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import NO_WORD, PackedTrees
@@ -203,11 +204,13 @@ def inspect_file(
     if Path(source).suffix == ".toml":
         return inspect_profile(source)
     parses = inspect_parses(source) if is_forest(source) else None
-    blocks = tree_blocks(source)
+    blocks = tree_blocks(source) if parses else read_blocks(source)
     first = next(blocks, b"")
     rest = chain([first], blocks)
     if not (parses or looks_like_brackets(first) or Path(source).suffix == ".mrg"):
+        check_kind(first, Wanted.TEXT, source_name(source))
         return inspect_text(lines_of(rest, source))
+    check_kind(first, Wanted.TREES, source_name(source))
     found = inspect_trees(
         source, options, blocks=rest, on_error=on_error, threads=threads, progress=progress
     )

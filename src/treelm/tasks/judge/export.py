@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treelm.characters import visible
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import (
     COMPRESSION,
     Source,
@@ -138,7 +139,7 @@ def key_beside(sheet: Source) -> Path:
 
 
 def _lines(file: Source) -> list[str]:
-    return [line.strip() for line in read_lines(file)]
+    return [line.strip() for line in read_lines(file, Wanted.RAW_TEXT)]
 
 
 def _check_lengths(files: dict[str, Source], texts: dict[str, list[str]]) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from treelm.characters import visible
-from treelm.corpus.brackets import tree_blocks
 from treelm.corpus.corpus import Fingerprint, TextCorpus, TreeCorpus, hashed_blocks
 from treelm.corpus.encoder import EncodedText
-from treelm.corpus.files import Source
+from treelm.corpus.file_kinds import Wanted
+from treelm.corpus.files import Source, is_forest
 from treelm.errors import UsageError
 
 #: What a file is for; a test file may be nothing else.
@@ -88,7 +88,7 @@ def record_input(
 def file_sha256(source: Source) -> str:
     """Return the SHA-256 that a corpus of this one file has."""
     digest = hashlib.sha256()
-    for _ in hashed_blocks(source, digest, tree_blocks):
+    for _ in hashed_blocks(source, digest, Wanted.TREES if is_forest(source) else None):
         pass
     return digest.hexdigest()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from treelm.characters import visible
 from treelm.corpus.files import Source
 from treelm.corpus.score_files import ScoreTable, write_score_table
+from treelm.corpus.words import Words
 from treelm.errors import UsageError
 from treelm.signature import signature
 from treelm.tasks.judge.preference import Preference
@@ -120,8 +121,8 @@ class Report:
 
     def check_overlap(
         self,
-        training: Iterable[Sequence[str]],
-        test: Iterable[Sequence[str]],
+        training: Iterable[Words],
+        test: Iterable[Words],
         *,
         name: str = "test",
         allow_overlap: bool = False,

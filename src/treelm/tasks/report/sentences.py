@@ -12,6 +12,7 @@ import numpy as np
 
 from treelm.characters import visible
 from treelm.corpus.score_files import ScoreTable
+from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError
 
 #: Shorter sentences, such as "He left .", are found everywhere by chance.
@@ -186,9 +187,7 @@ class Overlap:
         }
 
 
-def find_overlap(
-    training: Iterable[Sequence[str]], test: Iterable[Sequence[str]], *, examples: int = 3
-) -> Overlap:
+def find_overlap(training: Iterable[Words], test: Iterable[Words], *, examples: int = 3) -> Overlap:
     """Count the test sentences that occur in the training text, which is read once and not kept.
 
     Examples:
@@ -197,10 +196,11 @@ def find_overlap(
         1
     """
     counts: dict[str, int] = {}
-    for words in test:
+    for words in sentences_of(test):
         sentence = " ".join(words)
         counts[sentence] = counts.get(sentence, 0) + 1
-    found = {sentence for words in training if (sentence := " ".join(words)) in counts}
+    joined = map(" ".join, sentences_of(training))
+    found = {sentence for sentence in joined if sentence in counts}
     telling = {one for one in counts if one.count(" ") + 1 >= SHORTEST_TELLING}
     both = telling & found
     return Overlap(

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
+from treelm.corpus.words import Words
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.abilities import ParsesWordByWord, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.words import Words, words_of
 
 #: Columns after those that every model has, in this order.
 MEASURES = (
@@ -74,7 +74,7 @@ def measure_sentences(
         sentences: Each is parsed on its own.
         threads: Number of threads.
     """
-    text = encode_sentences(map(words_of, sentences), model.vocabulary)
+    text = encode_sentences(sentences, model.vocabulary)
     scores, found = model.measure_ids(text.ids, text.starts, threads=threads)
     first = np.zeros(len(found.entropy), np.bool_)
     first[scores.starts[:-1]] = True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from treelm.corpus.words import Words, words_of
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.scores import bits
 from treelm.models.interface.states import State
-from treelm.models.interface.words import Words, words_of
 from treelm.tasks.surprisal.measures import parsing_part
 from treelm.view.parser_states import ParserState
 

@@ -7,11 +7,14 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Literal
 
-from treelm.corpus.corpus import SentenceInDocument, split_words
+from treelm.corpus.corpus import SentenceInDocument
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.extras import import_extra
 from treelm.models.interface.model import LanguageModel
@@ -33,21 +36,34 @@ class Stimuli:
         columns: Names of the columns.
         rows: The cells of each row, never changed and never reordered.
         sentence: The columns by which neighbouring rows belong to one sentence.
+        is_raw: Whether words are raw text, which is tokenized.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     sentence: tuple[str, ...]
+    is_raw: bool = False
 
     def sentences(self) -> Iterator[list[tuple[str, ...]]]:
-        """Yield the words of each row, for one sentence after the other."""
+        """Yield the words of each row, for one sentence after the other; tokens of raw text."""
         places = [self.columns.index(name) for name in self.sentence]
         word = self.columns.index("word")
         for _, rows in groupby(self.rows, key=lambda row: [row[place] for place in places]):
-            yield [split_words(row[word]) for row in rows]
+            regions = [split_words(row[word]) for row in rows]
+            yield _tokenized(regions) if self.is_raw else regions
 
 
-def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
+def _tokenized(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the tokens of each region; the sentence is tokenized as a whole."""
+    found = tokenize_words(" ".join(chain.from_iterable(regions)))
+    ends = (0, *found.ends)
+    lasts = [0, *accumulate(map(len, regions))]
+    return [found.tokens[ends[first] : ends[last]] for first, last in pairwise(lasts)]
+
+
+def read_stimuli(
+    source: Source, sentence: Sequence[str] = (), *, tokenizing: bool = False
+) -> Stimuli:
     """Return a table of stimuli: tab-separated without quotes, or ``.csv``.
 
     Args:
@@ -55,14 +71,16 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
             the words of a region.
         sentence: The columns by which neighbouring rows belong to one sentence; by default
             ``sent_id``, ``sentence``, ``item`` and ``condition``, or ``item``.
+        tokenizing: Whether words are raw text, which is tokenized sentence by sentence.
 
     Raises:
         CorpusFormatError: ``E_STIMULI``, naming the line.
         UsageError: for a column that does not exist.
     """
     name = source_name(source)
-    lines = list(read_lines(source))
-    if name.removesuffix(".gz").endswith(".csv"):
+    has_commas = name.removesuffix(".gz").endswith(".csv")
+    lines = list(read_lines(source, None if has_commas else Wanted.TABLE))
+    if has_commas:
         table = [tuple(row) for row in csv.reader(lines)]
     else:
         table = [tuple(line.split("\t")) for line in lines]
@@ -95,7 +113,7 @@ def read_stimuli(source: Source, sentence: Sequence[str] = ()) -> Stimuli:
             f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that tells "
             f"which rows are a sentence. Columns: {', '.join(columns)}."
         )
-    return Stimuli(columns, tuple(rows), chosen)
+    return Stimuli(columns, tuple(rows), chosen, is_raw=tokenizing)
 
 
 def stimuli_table(

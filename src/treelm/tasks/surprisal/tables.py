@@ -39,11 +39,14 @@ def table_lines(
     if form == "parquet":
         yield _parquet(sentences, measures)
         return
+    header = ""
     if form in _SEPARATORS:
         columns = _ITEM_COLUMNS if form == "itemmeasures" else COLUMNS
-        yield (_SEPARATORS[form].join((*columns, *measures)) + "\n").encode()
+        header = _SEPARATORS[form].join((*columns, *measures)) + "\n"
     for rows in sentences:
-        yield _WRITERS[form](SentenceRows.of(rows), measures).encode()
+        # Not before the first row: what fails before it must not look like an empty result.
+        yield (header + _WRITERS[form](SentenceRows.of(rows), measures)).encode()
+        header = ""
 
 
 def _number(value: float) -> float | None:
