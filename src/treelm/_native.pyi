@@ -32,6 +32,7 @@ class ProfileData:
     empty_tags: list[str]
     drop_tags: list[str]
     flatten: list[tuple[str, str]]
+    spellings: list[tuple[str, str, str]]
     punctuation_tags: list[str]
     punctuation_by_word: bool
     head_rows: list[HeadRow]
@@ -509,6 +510,7 @@ class TreeRecipe:
         strip: bool,
         simplify: bool,
         unescape: bool,
+        respell: bool,
         normalize_root: bool,
         max_depth: int,
         treelet: int,

@@ -89,6 +89,7 @@ def read_slowly(data: bytes, options: ReadOptions = DEFAULT_OPTIONS) -> Reading:
         data.decode("utf-8", "surrogateescape"),
         strip=options.strip,
         unescape=options.unescape,
+        respell=english and options.respell,
         normalize_root=options.normalize_root,
         drop_tags=oracle.ENGLISH_DROP_TAGS if english else frozenset(),
         flatten_nml=english,

@@ -295,6 +295,20 @@ def unescape_words(tree: Node) -> None:
             node.word = ESCAPED.sub(r"\1", node.word)
 
 
+def respell_quotes(tree: Node) -> None:
+    """Write quotes as the Penn Treebank does, by their tags."""
+    for node in postorder(tree):
+        double, single, signs = {
+            "``": ("``", "`", ('"\u201c\u201e', "'\u2018")),
+            "''": ("''", "'", ('"\u201d\u201c', "\u2019")),
+        }.get(node.base, ("", "", ("", "")))
+        if node.word is not None and len(node.word) == 1:
+            if node.word in signs[0]:
+                node.word = double
+            elif node.word in signs[1]:
+                node.word = single
+
+
 def strip_tree(tree: Node, drop_tags: Collection[str], flatten_nml: bool) -> bool:
     """Everything that strip=True does, in place; False if the tree is to be dropped."""
     cut_labels(tree)
@@ -314,6 +328,7 @@ def read(
     *,
     strip: bool = True,
     unescape: bool = True,
+    respell: bool = True,
     drop_tags: Collection[str] = ENGLISH_DROP_TAGS,
     flatten_nml: bool = True,
     normalize_root: bool = True,
@@ -356,6 +371,8 @@ def read(
                 if unescape:
                     unescape_words(tree)
                 if not strip or strip_tree(tree, drop_tags, flatten_nml):
+                    if unescape and respell:
+                        respell_quotes(tree)
                     result.trees.append(tree)
                     result.places.append((ordinal, line_and_column(text, token.start)[0]))
                 else:

@@ -124,7 +124,7 @@ void bind_recipe(nb::module_& module) {
   nb::class_<TreeRecipe>(module, "TreeRecipe")
       .def(
           "__init__",
-          [](TreeRecipe* self, std::shared_ptr<Profile> profile, bool strip, bool simplify, bool unescape,
+          [](TreeRecipe* self, std::shared_ptr<Profile> profile, bool strip, bool simplify, bool unescape, bool respell,
              bool normalize_root, std::uint32_t max_depth, std::uint32_t treelet, bool lowest_verb_label,
              const std::vector<std::string>& temporal_words) {
             TreeRecipe made;
@@ -132,6 +132,7 @@ void bind_recipe(nb::module_& module) {
             made.strip = strip;
             made.simplify = simplify;
             made.unescape = unescape;
+            made.respell = respell;
             made.normalize_root = normalize_root;
             made.max_depth = max_depth;
             made.treelet = treelet & 0x1FFu;
@@ -140,8 +141,8 @@ void bind_recipe(nb::module_& module) {
             new (self) TreeRecipe(std::move(made));
           },
           nb::arg("profile"), nb::kw_only(), nb::arg("strip"), nb::arg("simplify"), nb::arg("unescape"),
-          nb::arg("normalize_root"), nb::arg("max_depth"), nb::arg("treelet"), nb::arg("lowest_verb_label"),
-          nb::arg("temporal_words"))
+          nb::arg("respell"), nb::arg("normalize_root"), nb::arg("max_depth"), nb::arg("treelet"),
+          nb::arg("lowest_verb_label"), nb::arg("temporal_words"))
       .def(
           "apply",
           [](std::shared_ptr<TreeRecipe> self, const PackedTrees& trees) {

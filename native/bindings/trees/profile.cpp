@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -36,6 +37,7 @@ void bind_profile(nb::module_& module) {
       .def_rw("empty_tags", &ProfileData::empty_tags)
       .def_rw("drop_tags", &ProfileData::drop_tags)
       .def_rw("flatten", &ProfileData::flatten)
+      .def_rw("spellings", &ProfileData::spellings)
       .def_rw("punctuation_tags", &ProfileData::punctuation_tags)
       .def_rw("punctuation_by_word", &ProfileData::punctuation_by_word)
       .def_rw("head_rows", &ProfileData::head_rows)

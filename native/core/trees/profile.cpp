@@ -53,6 +53,10 @@ Profile::Profile(const ProfileData& data)
     add({row.parent}, 0);
     for (const HeadStep& step : row.steps) add(step.labels, 0);
   }
+  for (const auto& [tag, word, spelling] : data.spellings) {
+    add({tag}, has_spellings);
+    spellings_.emplace_back(atoms_.find(tag), word, spelling);
+  }
   if (atoms_.size() > max_labels) throw Error(ErrorCode::argument, "a profile names more than 60000 labels");
 
   canonical_.resize(atoms_.size());
@@ -111,6 +115,14 @@ std::uint32_t Profile::flags_of_text(std::string_view label) const {
 std::uint32_t Profile::flags(std::string_view label) const {
   const std::uint32_t id = atoms_.find(label);
   return id == none ? flags_of_text(label) : flags_[id];
+}
+
+std::string_view Profile::spelling(std::uint32_t base, std::string_view word) const {
+  // A handful of entries: quotes.
+  for (const auto& [tag, written, spelling] : spellings_) {
+    if (tag == base && written == word) return spelling;
+  }
+  return word;
 }
 
 std::uint32_t Profile::temporal_tag(std::uint32_t base) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct HeadRow {
 // What a profile says, as lists; see docs/formats/profile.md for the meaning of each.
 struct ProfileData {
   std::vector<std::string> root_labels, empty_tags, drop_tags;
-  std::vector<std::pair<std::string, std::string>> flatten;  // label -> its name below the root
+  std::vector<std::pair<std::string, std::string>> flatten;                  // label -> its name below the root
+  std::vector<std::tuple<std::string, std::string, std::string>> spellings;  // tag, word -> its spelling
   std::vector<std::string> punctuation_tags;
   bool punctuation_by_word = false;
   std::vector<HeadRow> head_rows;
@@ -69,6 +71,7 @@ enum LabelFlag : std::uint32_t {
   is_temporal_source = 1u << 17,
   is_temporal_phrase = 1u << 18,
   splices_children = 1u << 19,
+  has_spellings = 1u << 20,
 };
 
 // What head finding sees of a child.
@@ -91,6 +94,8 @@ class Profile {
   std::uint32_t temporal_tag(std::uint32_t base) const;           // NN -> NNT, none if there is no such tag
   bool splices(std::uint32_t parent, std::uint32_t child) const;  // clause flattening
   std::uint32_t name_below_root(std::uint32_t base) const;        // of a flattened label
+  // How a word below a tag with spellings is written; the word itself unless the profile says otherwise.
+  std::string_view spelling(std::uint32_t base, std::string_view word) const;
   bool is_closed_word(std::string_view lower) const { return closed_words_.find(lower) != none; }
   bool is_bracket_word(std::string_view word) const { return bracket_words_.find(word) != none; }
   bool punctuation_by_word() const { return punctuation_by_word_; }
@@ -124,6 +129,7 @@ class Profile {
   std::vector<std::uint32_t> flags_, canonical_, temporal_, below_root_;
   std::vector<std::string> closed_prefixes_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> clause_flattening_;
+  std::vector<std::tuple<std::uint32_t, std::string, std::string>> spellings_;
   std::vector<std::uint32_t> row_of_;
   std::vector<Row> rows_;
   Row unknown_;

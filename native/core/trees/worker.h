@@ -24,6 +24,7 @@ struct TreeRecipe {
   bool strip = true;           // cut labels, drop empty elements and drop_tags
   bool simplify = true;        // with strip: flatten, collapse X -> X
   bool unescape = true;        // \/ and \* in words
+  bool respell = true;         // words that the profile spells in another way
   bool normalize_root = true;  // one node ROOT on top
   std::uint32_t max_depth = 1000;
 

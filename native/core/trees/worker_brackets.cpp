@@ -111,6 +111,8 @@ std::size_t TreeWorker::read_word(std::string_view text, std::size_t at) {
       unescape(word, scratch_);
       word = scratch_;
     }
+    const WorkingTree::Node& node = tree_.nodes[top.node];
+    if ((node.flags & has_spellings) != 0 && recipe_->respell) word = recipe_->profile->spelling(node.base, word);
     tree_.nodes[top.node].word = intern_word(word);
   } else if (top.words == 2) {
     top.second_word = at;

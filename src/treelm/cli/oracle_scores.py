@@ -44,7 +44,7 @@ def oracle(
     """
     lengths = sorted(set(k or LENGTHS))
     report = ReadReport()
-    options = replace(reading.read_options(), simplify=False)
+    options = replace(reading.read_options(), simplify=False, respell=False)
     right = read_trees(gold, options, on_error="raise", report=report, threads=reading.thread_count)
     scores = evaluate_oracle(right, read_k_best(k_best, options), lengths, reading.profile)
     settle_reading(report, common, gold)

@@ -130,6 +130,7 @@ class ReadOptions:
         simplify: With `strip`, also splice in the phrases that the profile flattens and collapse
             ``X -> X``; False keeps these phrases, which evalb counts.
         unescape: Read ``\/`` as ``/`` and ``\*`` as ``*``.
+        respell: With `unescape`, spell words as the profile says: quotes, in English.
         normalize_root: Put one node ``ROOT`` on top of every tree.
         max_depth: Deepest nesting accepted.
     """
@@ -138,6 +139,7 @@ class ReadOptions:
     strip: bool = True
     simplify: bool = True
     unescape: bool = True
+    respell: bool = True
     normalize_root: bool = True
     max_depth: int = 1000
 
@@ -156,6 +158,7 @@ class ReadOptions:
             strip=self.strip,
             simplify=self.simplify,
             unescape=self.unescape,
+            respell=self.respell and self.unescape,
             normalize_root=self.normalize_root,
             max_depth=self.max_depth,
             treelet=treelet,
@@ -165,8 +168,9 @@ class ReadOptions:
 
 
 DEFAULT_OPTIONS = ReadOptions()
-#: For evaluation: all phrases that have words are kept, in gold trees and parses alike.
-EVALUATION_OPTIONS = ReadOptions(simplify=False)
+#: For evaluation: all phrases that have words are kept, in gold trees and parses alike, and words as
+#: they are written, because a parser may take a quote for its opposite.
+EVALUATION_OPTIONS = ReadOptions(simplify=False, respell=False)
 #: Everything is kept as written.
 RAW_OPTIONS = ReadOptions(strip=False, unescape=False, normalize_root=False)
 

@@ -51,6 +51,8 @@ class Reading(_Section):
     empty_tags: tuple[Token, ...] = ("-NONE-",)
     drop_tags: tuple[Token, ...] = ()
     flatten: dict[Token, Token] = {}
+    #: By tag: words, and how they are spelled instead.
+    spellings: dict[Token, dict[Token, Token]] = {}
 
 
 class Punctuation(_Section):
@@ -184,8 +186,13 @@ class Profile(_Section):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the profile's content, as stored with models."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """SHA-256 of the profile's content, as stored with models.
+
+        Spellings, which came later and change no rule, are left out: vocabularies and models of
+        earlier versions keep their fingerprints.
+        """
+        content = self.model_dump_json(exclude={"reading": {"spellings"}})
+        return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def short_name(self) -> str:
@@ -209,6 +216,11 @@ class Profile(_Section):
         data.empty_tags = list(self.reading.empty_tags)
         data.drop_tags = list(self.reading.drop_tags)
         data.flatten = list(self.reading.flatten.items())
+        data.spellings = [
+            (tag, word, spelling)
+            for tag, spellings in self.reading.spellings.items()
+            for word, spelling in spellings.items()
+        ]
         data.punctuation_tags = list(self.punctuation.tags)
         data.punctuation_by_word = self.punctuation.by_word
         data.default_right = self.heads.default == "right"

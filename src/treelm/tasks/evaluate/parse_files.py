@@ -106,7 +106,7 @@ def evaluate_systems(
     The gold trees are read once. The scores of all files are for the same gold trees. Whatever
     `options` say, phrases are neither flattened nor collapsed, because evalb does not.
     """
-    options = replace(options, simplify=False)
+    options = replace(options, simplify=False, respell=False)
     right = _read(gold, options, on_error, threads)
     profile = load_profile(options.profile)
     return [_score(right, _read(each, options, on_error, threads), profile) for each in systems]
