@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from treelm import Tree, read_trees
 from treelm.corpus.brackets import RAW_OPTIONS
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
+from treelm.corpus.file_kinds import FileKind, kind_of
 from treelm.corpus.files import Content
 from treelm.corpus.k_best_lists import block_lines, read_k_best_lists
 from treelm.corpus.nbest import Hypothesis, NBest, kaldi_lines, moses_lines, read_kaldi, read_moses
@@ -157,8 +158,9 @@ def test_words_survive_files_of_parses_exactly(words: list[str]) -> None:
 
 @given(sentences)
 def test_words_survive_text_and_vocabularies_exactly(words: list[str]) -> None:
-    text = Content("text", (" ".join(words) + "\n").encode())
-    assert list(TextCorpus((text,))) == [tuple(words)]
+    content = (" ".join(words) + "\n").encode()
+    if kind_of(content) is not FileKind.TREES:  # some are, by chance
+        assert list(TextCorpus((Content("text", content),))) == [tuple(words)]
     assert list(TextCorpus.of_sentences([words])) == [tuple(words)]
     vocabulary = Vocabulary.from_counts(dict.fromkeys(words, 1))
     with tempfile.TemporaryDirectory() as folder:

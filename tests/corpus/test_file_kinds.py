@@ -126,7 +126,7 @@ def test_text_is_nothing_else(kind: FileKind) -> None:
         (FileKind.MOSES, "read_moses"),
         (FileKind.BLLIP, "--k-best"),
         (FileKind.K_BEST, "--k-best"),
-        (FileKind.FOREST, "parse --from"),
+        (FileKind.FOREST, "Decompress it if it is compressed"),
         (FileKind.ARPA, "treelm convert"),
         (FileKind.KENLM, "treelm convert"),
         (FileKind.GZIP, r"ends in \.gz"),

@@ -53,6 +53,7 @@ def test_spellings_leave_vocabularies_of_earlier_versions_as_they_were() -> None
     assert english.model_copy(update={"reading": reading}).fingerprint == english.fingerprint
 
 
+@pytest.mark.filterwarnings("ignore:.*unlabelled root")
 @pytest.mark.parametrize("treebank", ["gum", "masc", "craft", "wsj-sample"])
 def test_tokenized_quotes_are_words_of_the_treebank(shared_data: Path, treebank: str) -> None:
     folder = shared_data / "treebanks" / treebank

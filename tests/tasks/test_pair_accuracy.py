@@ -206,7 +206,7 @@ def test_json_pairs_are_tokenized_and_grouped(tmp_path: Path) -> None:
     )
     pairs = read_json_pairs(path)
     assert pairs.good.sentences[2] == ("It", "does", "n't", ".")
-    assert read_json_pairs(path, tokenizing="no").good.sentences[0] == ("The", "boat", "left.")
+    assert read_json_pairs(path, tokenizing=False).good.sentences[0] == ("The", "boat", "left.")
     found = evaluate_pairs(ToyModel.of(), pairs, seed=1, rounds=100)
     assert list(found.groupings) == ["per_phenomenon", "per_paradigm"]
     assert {name: each.n for name, each in found.groupings["per_phenomenon"].items()} == {

@@ -81,7 +81,7 @@ def test_perplexity_of_the_training_text_is_refused(tmp_path: Path) -> None:
     text.write_text("the boat left\n")
     other.write_text("a boat left\n")
     model = small_ngram(["the boat left"], order=1)
-    with pytest.raises(UsageError, match="allow-overlap") as caught:
+    with pytest.raises(UsageError, match="allow_overlap=True") as caught:
         treelm.evaluate.perplexity(model, text)
     assert caught.value.code == "E_TEST_IN_TRAINING"
     allowed = treelm.evaluate.perplexity(model, text, allow_overlap=True)

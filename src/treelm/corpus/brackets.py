@@ -168,8 +168,8 @@ class ReadOptions:
 
 
 DEFAULT_OPTIONS = ReadOptions()
-#: For evaluation: all phrases that have words are kept, in gold trees and parses alike, and words as
-#: they are written, because a parser may take a quote for its opposite.
+#: For evaluation: all phrases that have words are kept, in gold trees and parses alike, and words
+#: are as they are written, because a parser may take a quote for its opposite.
 EVALUATION_OPTIONS = ReadOptions(simplify=False, respell=False)
 #: Everything is kept as written.
 RAW_OPTIONS = ReadOptions(strip=False, unescape=False, normalize_root=False)

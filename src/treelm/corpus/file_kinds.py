@@ -166,8 +166,9 @@ def kind_of(start: bytes) -> FileKind | None:
     if _ARPA.match(start):
         return FileKind.ARPA
     text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    lines = _telling_lines(text, is_whole=len(start) < LOOKED_AT)
-    return _kind_of_lines(lines, text) if lines else None
+    is_whole = len(start) < LOOKED_AT
+    lines = _telling_lines(text, is_whole=is_whole)
+    return _kind_of_lines(lines, text, is_whole=is_whole) if lines else None
 
 
 def check_kind(start: bytes, wanted: Wanted, name: str) -> None:
@@ -243,7 +244,7 @@ def _telling_lines(text: str, *, is_whole: bool) -> list[str]:
     return [line.rstrip("\r") for line in lines if line.strip()][:_TELLING_LINES]
 
 
-def _kind_of_lines(lines: Sequence[str], text: str) -> FileKind | None:
+def _kind_of_lines(lines: Sequence[str], text: str, *, is_whole: bool) -> FileKind | None:
     """Return what lines of text are."""
     moses = [line.split(_COLUMNS) for line in lines]
     if all(len(columns) > 2 for columns in moses):
@@ -256,7 +257,7 @@ def _kind_of_lines(lines: Sequence[str], text: str) -> FileKind | None:
     if all(map(_JSON_LINE.fullmatch, lines)):
         return FileKind.JSON
     if "(" in text:
-        if _has_trees(text):
+        if _has_trees(text, is_whole=is_whole):
             return FileKind.TREES
         begins = any(line.lstrip().startswith("(") for line in lines)
         is_short = len(lines) < _ENOUGH_TREES or _BLLIP_HEAD.fullmatch(lines[0])
@@ -280,7 +281,9 @@ def _kind_of_table(lines: Sequence[str]) -> FileKind | None:
 
 def _is_bllip(lines: Sequence[str]) -> bool:
     head, score, tree = (*lines, "", "", "")[:3]
-    return bool(_BLLIP_HEAD.fullmatch(head) and _SCORE.fullmatch(score) and _has_trees(tree))
+    return bool(
+        _BLLIP_HEAD.fullmatch(head) and _SCORE.fullmatch(score) and _has_trees(tree, is_whole=True)
+    )
 
 
 class _Node(NamedTuple):
@@ -291,8 +294,10 @@ class _Node(NamedTuple):
     children: bool = False
 
 
-def _has_trees(text: str) -> bool:
+def _has_trees(text: str, *, is_whole: bool) -> bool:
     """Return whether text begins with trees: labels after brackets, one word in the innermost.
+
+    The first of them may not end in the part that is looked at.
 
     A sentence in parentheses has more than one word, or brackets among its words.
     """
@@ -318,7 +323,7 @@ def _has_trees(text: str) -> bool:
                 return trees >= _ENOUGH_TREES
             label = stack[-1].label
             stack[-1] = _Node(label=True, word=label)
-    return nested
+    return nested and (trees > 0 or not is_whole)
 
 
 def _without_comments(text: str) -> str:

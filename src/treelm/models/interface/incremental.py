@@ -164,6 +164,7 @@ class IncrementalModel(LanguageModel):
         return self.score_ids(text.ids, text.starts, threads=threads)
 
     def _encoded(self, sentences: Sequence[Words]) -> EncodedText:
+        check_sentences(sentences)
         text = encode_strings(sentences, self.vocabulary)
         return encode_sentences(sentences, self.vocabulary) if text is None else text
 

@@ -241,8 +241,9 @@ class LanguageModel(ModelVariants, ABC):
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
     ) -> tuple[npt.NDArray[np.float64], int]:
         """Return what `sentence_log_probs` gives, and how many words are out of vocabulary."""
-        unknown = encode_sentences(sentences, self.vocabulary).unknown
-        return self.sentence_log_probs(sentences, eos=eos, threads=threads), unknown
+        given = list(sentences_of(sentences))
+        unknown = encode_sentences(given, self.vocabulary).unknown
+        return self.sentence_log_probs(given, eos=eos, threads=threads), unknown
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits.

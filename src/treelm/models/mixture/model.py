@@ -361,7 +361,7 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the log probability of every word and end of sentences, in flat arrays."""
         if not self.reads_spelling:
             return super().score_batch(sentences, threads=threads)
-        sentences = [words_of(sentence) for sentence in sentences]
+        sentences = list(sentences_of(sentences))
         check_lengths(map(len, sentences), self.max_words, self.system)
         return self._mix_scores(
             [part.score_batch(sentences, threads=threads) for part in self._parts]
