@@ -449,7 +449,7 @@ class InterpolatedSentences(_Mixture):
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return the log probabilities of sentences, in order, each part asked once for all."""
-        given = [words_of(sentence) for sentence in sentences]
+        given = list(sentences_of(sentences))
         check_lengths(map(len, given), self.max_words, self.system)
         columns = [part.sentence_log_probs(given, eos=eos, threads=threads) for part in self._mixed]
         return self._mix(np.stack(columns, axis=-1))
