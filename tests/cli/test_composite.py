@@ -113,7 +113,7 @@ def test_what_cannot_be_is_refused(trees: tuple[Path, Path], tmp_path: Path) -> 
     base = ("train", "composite", "--trees", train, "--held-out", dev, "-o", out)
     assert_refused(treelm(*base, "--order", "0"), 2, "order")
     assert_refused(treelm(*base, "--heads", "-1"), 2, "heads")
-    assert_refused(treelm(*base, "--topics", "3", "--keep-topics", "4"), 2, "keep_topics")
+    assert_refused(treelm(*base, "--topics", "3", "--keep-topics", "4"), 2, "--keep-topics is 4")
     assert_refused(treelm(*base, "--topics", "3", "--eta", "1"), 2, "eta")
     same = ("train", "slm", "--trees", train, "--held-out", train, "-o", out)
     assert treelm(*same, "-q").returncode != 0

@@ -99,7 +99,7 @@ def test_wrong_use_of_files_is_refused(folder: Path, text: Path, tmp_path: Path)
     path = tmp_path / "a.forest"
     common = ["parse", "-m", folder, "-o", path]
     assert_fine(treelm(*common, text, "--limit", "5"), None)
-    assert_refused(treelm(*common, "-k", "2", text), 2, "different -k")
+    assert_refused(treelm(*common, "-k", "2", text), 2, "different k")
     assert_refused(treelm(*common, "--fast", text), 2, "different options")
     assert_refused(treelm(*common, stdin=b"other\n" * 9), 2, "another text")
     assert_fine(treelm(*common, "--restart", "--fast", stdin=b"other\n"), None)

@@ -274,7 +274,8 @@ def test_program_completion_knows_commands_and_options(shell: str) -> None:
     ],
 )
 def test_program_a_dash_is_standard_output(arguments: list[str]) -> None:
-    assert b"rain" in assert_fine(treelm(*arguments, stdin=b"(S (NN rain))\n"))
+    text = b"rain fell\n" if "tokenize" in arguments else b"(S (NN rain))\n"
+    assert b"rain" in assert_fine(treelm(*arguments, stdin=text))
 
 
 def test_program_an_option_is_no_output(tmp_path: Path) -> None:

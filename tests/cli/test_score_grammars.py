@@ -93,7 +93,8 @@ def test_perplexity_of_grammars(pcfg: Path, latent: Path, text_file: Path) -> No
     found = {}
     for folder, options in ((pcfg, ()), (latent, ()), (latent, ("--pruning", "default"))):
         done = treelm(
-            "evaluate", "perplexity", text_file, "-m", folder, "--json", "--limit", "40", *options
+            *("evaluate", "perplexity", text_file, "-m", folder, "--json", "--limit", "40"),
+            *("--allow-overlap", *options),
         )
         record = json.loads(assert_fine(done))
         found[record["signature"]] = record

@@ -131,7 +131,7 @@ def test_train_ngram_with_held_out_text(tmp_path: Path, text_file: Path) -> None
     [
         (("--order", "0"), "order"),
         (("--order", "32"), "order"),
-        (("--min-count", "1", "2", "1"), "min_count"),
+        (("--min-count", "1", "2", "1"), "--min-count"),
         (("--smoothing", "kn", "--lmplz"), "lmplz"),
         (("--seed", "-1"), "seed"),
         (("--threads", "0"), "--threads"),

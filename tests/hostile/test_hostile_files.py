@@ -293,8 +293,8 @@ def test_hostile_files_output_device_is_full(full_device: Path) -> None:
     ],
 )
 def test_hostile_files_standard_output_is_full(tmp_path: Path, command: str, size: int) -> None:
-    file = tmp_path / "trees.mrg"
-    file.write_bytes(GOOD * size)
+    file = tmp_path / "input"
+    file.write_bytes(b"It rained .\n" if command == "tokenize" else GOOD * size)
     with Path("/dev/full").open("wb") as full:
         done = finish(start_treelm(*READERS[command], file, stdout=full.fileno()))
     assert_refused(done, 1, "No space left")
@@ -307,7 +307,8 @@ def test_hostile_files_standard_output_is_full(tmp_path: Path, command: str, siz
 def test_hostile_files_disk_is_full(tmp_path: Path, command: str, suffix: str) -> None:
     """A limit on the size of files acts as a full disk does."""
     file, target = tmp_path / "trees.mrg", tmp_path / f"out{suffix}"
-    file.write_bytes(b"".join(b"(S (NN word%d))\n" % (i * 7919) for i in range(20_000)))
+    line = b"word%d .\n" if command == "tokenize" else b"(S (NN word%d))\n"
+    file.write_bytes(b"".join(line % (i * 7919) for i in range(20_000)))
     target.write_bytes(b"before")
     process = start_treelm(
         *READERS[command], file, "-o", target, limits={resource.RLIMIT_FSIZE: 20_000}

@@ -56,7 +56,7 @@ def test_a_million_words_are_refused_at_once(system: str, models: Path) -> None:
     error = caught.value
     assert (error.code, error.words, error.place) == ("E_TOO_LONG", MILLION, 0)
     assert f"at most {LIMITED[system]}" in str(error)
-    assert f"--max-words {MILLION}" in str(error)
+    assert f"`model.with_max_words({MILLION})`" in str(error)
 
 
 @pytest.mark.parametrize("system", LIMITED)

@@ -32,11 +32,16 @@ READERS = {
 }
 
 
+def _input(command: str) -> bytes:
+    """Return a line or more of what a command reads."""
+    return b"It rained in the harbour .\n" if command == "tokenize" else GOOD
+
+
 @pytest.mark.parametrize("command", READERS)
 def test_hostile_processes_reader_leaves(tmp_path: Path, command: str) -> None:
     """As `treelm ... | head -1` does: quiet, exit code 0."""
     file = tmp_path / "trees.mrg"
-    file.write_bytes(GOOD * 20_000)  # far more than fits into a pipe
+    file.write_bytes(_input(command) * 20_000)  # far more than fits into a pipe
     process = start_treelm(*READERS[command], file)
     assert process.stdout is not None
     assert len(os.read(process.stdout.fileno(), 10)) == 10
@@ -105,11 +110,11 @@ def test_hostile_processes_closed_standard_error(tmp_path: Path) -> None:
     assert done.stdout == READ
 
 
-def feed_some(process: subprocess.Popen[bytes], megabytes: int = 8) -> None:
+def feed_some(process: subprocess.Popen[bytes], megabytes: int = 8, content: bytes = GOOD) -> None:
     """Write until the program has surely begun to read."""
     assert process.stdin is not None
     for _ in range(megabytes):
-        process.stdin.write(GOOD * (1_000_000 // len(GOOD)))
+        process.stdin.write(content * (1_000_000 // len(content)))
         process.stdin.flush()
 
 
@@ -121,7 +126,7 @@ def test_hostile_processes_interrupted(tmp_path: Path, command: str, threads: st
     target.write_bytes(b"before")
     options = ["--threads", threads] if command == "transform" else []
     process = start_treelm(*READERS[command], *options, "-o", target)
-    feed_some(process, 8 if command == "transform" else 2)
+    feed_some(process, 8 if command == "transform" else 2, _input(command))
     assert len(list(tmp_path.iterdir())) == 2  # the temporary file lies beside its target
     interrupt(process)
     assert_refused(finish(process), 130, "interrupted")

@@ -69,6 +69,8 @@ def score_lines(
                 if bos:
                     values = _log_probs(model, sentences, report, check, eos=eos, threads=threads)
                 else:
+                    report.sentences += len(sentences)
+                    check.add_sentences(sentences)
                     fragments = (model.continuation(each, bos=False, eos=eos) for each in sentences)
                     values = [score.log_prob for score in fragments]
                 scores = iter(values)
