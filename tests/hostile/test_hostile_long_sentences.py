@@ -7,7 +7,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
-from tests.command_line import assert_refused, processor_time_below, treelm
+from tests.command_line import SANITIZED, assert_refused, processor_time_below, treelm
 from tests.every_system import TRAININGS
 
 from treelm.corpus.lengths import TooLongSentence
@@ -20,6 +20,9 @@ from treelm.tasks.evaluate.measured_text import text_of_lines
 from treelm.tasks.evaluate.slr import score_text
 from treelm.tasks.score import score_lines
 
+pytestmark = pytest.mark.skipif(
+    SANITIZED, reason="a million words take minutes under a sanitizer; shorter ones do as well"
+)
 MILLION = 1_000_000
 #: Systems whose time grows faster than the words, or much faster than reading: words they take.
 LIMITED = {
