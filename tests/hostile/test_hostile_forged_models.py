@@ -18,8 +18,11 @@ from tests.fuzz.forged_use import use
 from tests.fuzz.forger import Folder
 from tests.hostile.inputs import refused_at_once
 
-from treelm.errors import ModelFileError
+from treelm.corpus.vocabulary import Vocabulary, VocabularyEntry
+from treelm.errors import ModelFileError, TreelmError, UsageError
+from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import load
+from treelm.tasks.inspect.grammar import inspect_subcategories
 
 Change = Callable[[Folder], object]
 
@@ -205,3 +208,31 @@ def test_hostile_treelets_whose_right_hand_sides_are_all_empty(
     """The probability of the end is 1 at the start, by which one cannot divide: NaN."""
     folder = forged(tmp_path, "treelet", slots_times(2), variant=variant)
     assert use(folder, tmp_path, thorough=True).refused is None
+
+
+# -- what a campaign of 1.4 million found ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "\x00", "\u2028", "\U0010ffff"])
+def test_hostile_labels_are_named_safely(name: str, tmp_path: Path) -> None:
+    def change(folder: Folder) -> None:
+        folder.texts = dict(folder.texts)
+        labels = folder.texts["labels.txt"].decode().split("\n")
+        labels[labels.index("NP")] = name
+        folder.texts["labels.txt"] = "\n".join(labels).encode()
+
+    path = forged(tmp_path, "pcfg", change)
+    with pytest.raises(TreelmError) as caught:
+        inspect_subcategories(path, "NP")
+    assert name[0] not in str(caught.value)
+
+
+def test_hostile_words_that_stand_twice_are_named_safely() -> None:
+    with pytest.raises(TreelmError, match="twice") as caught:
+        Vocabulary([VocabularyEntry("<unk>", 0), *[VocabularyEntry("\ufeff", 1)] * 2])
+    assert "\ufeff" not in str(caught.value)
+
+
+def test_hostile_weights_whose_sum_overflows() -> None:
+    with pytest.raises(UsageError, match="add up to"):
+        check_weights([0.5, 1.7e308, 1.7e308], 3)

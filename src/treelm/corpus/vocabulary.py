@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.characters import visible
 from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle, not_a_word
 from treelm.corpus.words import Words, words_of
 from treelm.errors import EngineError, VocabularyError
@@ -126,7 +127,9 @@ class Vocabulary(PickledFields):
             )
         if len(distinct) < len(symbols):
             twice = next(symbol for symbol, count in Counter(symbols).items() if count > 1)
-            raise VocabularyError(f'"{twice}" is in a vocabulary twice.', code="E_VOCABULARY")
+            raise VocabularyError(
+                f'"{visible(twice)}" is in a vocabulary twice.', code="E_VOCABULARY"
+            )
         if not symbols or symbols[0] != UNKNOWN:
             raise VocabularyError(f"a vocabulary must begin with {UNKNOWN}.", code="E_VOCABULARY")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treelm.characters import visible
 from treelm.errors import UsageError
 from treelm.grammar.coarse_to_fine import expected_subcategories
 from treelm.grammar.grammar import FloatArray, Grammar
@@ -65,7 +66,8 @@ def describe_subcategories(
     """
     if symbol not in grammar.symbols:
         raise UsageError(
-            f'the grammar has no symbol "{symbol}". It has: {" ".join(grammar.symbols[:60])}'
+            f'the grammar has no symbol "{visible(symbol)}". It has: '
+            f"{visible(' '.join(grammar.symbols[:60]))}"
             f"{' ...' if len(grammar.symbols) > 60 else ''}."
         )
     number = grammar.symbols.index(symbol)

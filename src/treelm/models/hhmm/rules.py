@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treelm.characters import visible
 from treelm.errors import EstimationError
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +71,7 @@ class BinaryRules:
         if off.any():
             worst = int(off.argmax())
             raise _wrong(
-                f"the probabilities of {self.symbols[worst]} add up to {sums[worst]:.9g}, not to 1"
+                f"the probabilities of {visible(self.symbols[worst])} add up to {sums[worst]:.9g}, not to 1"
             )
         children = np.unique(np.concatenate([left, right]))
         missing = [child for child in children if child < self.phrasal and not used[child]]
@@ -179,7 +180,7 @@ def _assembled(
     for tag in tags:
         total = math.fsum(value for (name, _), value in emissions.items() if name == tag)
         if abs(total - 1) > TOLERANCE:
-            raise _wrong(f"the words of {tag} add up to {total:.9g}, not to 1")
+            raise _wrong(f"the words of {visible(tag)} add up to {total:.9g}, not to 1")
     return WrittenGrammar(rules, emissions)
 
 

@@ -13,6 +13,7 @@ from treelm.errors import EstimationError, UsageError
 
 #: How far from 1 the sum of weights may be.
 TOLERANCE = 1e-6
+_HUGE = 1e6
 #: Iteration ends when the log likelihood of a word grows by less.
 SMALLEST_GAIN = 1e-10
 MOST_ITERATIONS = 1000
@@ -44,7 +45,8 @@ def check_weights(weights: Sequence[float], parts: int) -> tuple[float, ...]:
         (0.5, 0.5)
     """
     given = [float(weight) for weight in weights]
-    total = math.fsum(given)
+    # Weights far beyond 1 are refused anyway, and their sum may not be a number.
+    total = math.fsum(given) if all(abs(weight) < _HUGE for weight in given) else math.inf
     if len(given) != parts:
         what = f"there are {len(given)} weights for {parts} models"
     elif any(not weight >= 0.0 for weight in given):
