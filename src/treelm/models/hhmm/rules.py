@@ -70,9 +70,8 @@ class BinaryRules:
         off = used & (np.abs(sums - 1) > TOLERANCE)
         if off.any():
             worst = int(off.argmax())
-            raise _wrong(
-                f"the probabilities of {visible(self.symbols[worst])} add up to {sums[worst]:.9g}, not to 1"
-            )
+            name = visible(self.symbols[worst])
+            raise _wrong(f"the probabilities of {name} add up to {sums[worst]:.9g}, not to 1")
         children = np.unique(np.concatenate([left, right]))
         missing = [child for child in children if child < self.phrasal and not used[child]]
         if missing or not used[0]:
