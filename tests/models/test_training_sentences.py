@@ -17,7 +17,7 @@ from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.sample_treebank import sample_path, sample_treebank
 from treelm.corpus.sentence_filter import SentenceFilter, filter_of_corpora, sentence_hashes
 from treelm.errors import ModelFileError, TreelmWarning
-from treelm.models.interface.training_sentences import SENTENCES, find_overlap
+from treelm.models.interface.training_sentences import SENTENCES, find_known
 from treelm.models.ngram.counts import NgramCounts
 from treelm.models.registry import load, train
 
@@ -63,10 +63,10 @@ def test_filter_of_many_sentences_is_a_sample_of_bounded_size(
     assert made.sentences <= 1000
     assert made.bits.nbytes == 2 * made.sentences
     assert SentenceFilter.of([hashes[::-1]]).bits.tobytes() == made.bits.tobytes()
-    found = find_overlap([made], sentences[:5000])
+    found = find_known([made], sentences[:5000])
     assert found.known == found.looked_at == pytest.approx(5000 / 32, rel=0.3)
     half = [*sentences[:2500], *made_up(2500, seed=3)]
-    assert find_overlap([made], half).share == pytest.approx(0.5, abs=0.15)
+    assert find_known([made], half).share == pytest.approx(0.5, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_model_keeps_them_in_its_folder_and_in_all_its_forms(
     )
     for form in forms:
         assert form.training_sentences
-        assert find_overlap(form.training_sentences, LONG) == (len(LONG), len(LONG))
-        assert find_overlap(form.training_sentences, NEW).known == 0
+        assert find_known(form.training_sentences, LONG) == (len(LONG), len(LONG))
+        assert find_known(form.training_sentences, NEW).known == 0
     again.floored().save(tmp_path / "view")
     assert load(tmp_path / "view").training_sentences
 
@@ -146,8 +146,8 @@ def test_model_does_not_remember_what_it_was_tuned_on() -> None:
     held_out = [list(words) for words in NEW]
     text = [list(words) for words in TRAINING]
     tuned = train("ngram", text, order=2, smoothing="jm", held_out=held_out)
-    assert find_overlap(tuned.training_sentences, NEW).known == 0
-    assert find_overlap(tuned.training_sentences, TRAINING).share == 1
+    assert find_known(tuned.training_sentences, NEW).known == 0
+    assert find_known(tuned.training_sentences, TRAINING).share == 1
 
 
 @pytest.mark.parametrize(

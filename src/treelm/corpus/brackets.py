@@ -10,9 +10,8 @@ from typing import Literal
 
 from treelm import _native
 from treelm.characters import visible
-from treelm.corpus.file_kinds import Wanted, check_kind
+from treelm.corpus.file_kinds import FOREST_MAGIC, Wanted, check_kind
 from treelm.corpus.files import (
-    FOREST_MAGIC,
     Source,
     first_block,
     is_forest,

@@ -69,6 +69,8 @@ _COMPRESSED = {
     FileKind.ZIP: (".zip", "unzip -p"),
     FileKind.ZSTD: (".zst", "zstd -dc"),
 }
+#: How a file of parses begins, whatever its version (`treelm.grammar.forest_format`).
+FOREST_MAGIC = b"treelmF"
 _MAGIC = (
     (b"\x1f\x8b", FileKind.GZIP),
     (b"\xfd7zXZ\x00", FileKind.XZ),
@@ -81,7 +83,7 @@ _MAGIC = (
     (b"%PDF-", FileKind.PDF),
     (b"PAR1", FileKind.PARQUET),
     (b"mmap lm http://kheafield.com/code", FileKind.KENLM),
-    (b"treelmF", FileKind.FOREST),
+    (FOREST_MAGIC, FileKind.FOREST),
     (b"#treelm-vocabulary", FileKind.VOCABULARY),
 )
 _BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from treelm.characters import visible
-from treelm.corpus.file_kinds import Wanted, checked_blocks
+from treelm.corpus.file_kinds import FOREST_MAGIC, Wanted, checked_blocks
 from treelm.corpus.temporary import synchronize, synchronize_folder, temporary_file
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
@@ -30,9 +30,6 @@ MODEL_MANIFEST = "manifest.json"
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
-
-#: How a file of parses begins, whatever its version (`treelm.grammar.forest_format`).
-FOREST_MAGIC = b"treelmF"
 
 
 @dataclass(frozen=True)

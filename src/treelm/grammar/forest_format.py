@@ -20,7 +20,7 @@ import numpy.typing as npt
 import safetensors.numpy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from treelm.corpus.files import FOREST_MAGIC
+from treelm.corpus.file_kinds import FOREST_MAGIC
 from treelm.errors import CorpusFormatError
 from treelm.store.untrusted import excerpt, parse_json
 

@@ -12,7 +12,7 @@ from treelm.errors import option
 from treelm.grammar.parser_options import ParserOptions
 from treelm.trees.tree import Tree
 
-Words = Sequence[str]
+Sentence = Sequence[str]
 Found = TypeVar("Found")
 
 #: Words of a piece where no punctuation says where to cut; there is no better place to lose.
@@ -39,7 +39,7 @@ def _mark(word: str) -> _Mark:
     return "word"
 
 
-def pieces_of(words: Words, longest: int) -> list[Words]:
+def pieces_of(words: Sentence, longest: int) -> list[Sentence]:
     """Return the pieces of a sentence: nothing is lost, and none is too long.
 
     Sentences end after ``.``, ``?``, ``!`` and ``;``, with the closing marks that follow. What is
@@ -97,13 +97,13 @@ def joined(trees: Sequence[Tree]) -> Tree:
 
 
 def parse_with_long(
-    sentences: Sequence[Words],
+    sentences: Sequence[Sentence],
     options: ParserOptions,
     *,
-    parse: Callable[[Sequence[Words]], Sequence[Found | None]],
-    parse_pieces: Callable[[Sequence[Words]], Sequence[Found | None]],
-    join: Callable[[Words, Sequence[Found]], Found],
-    flat: Callable[[Words], Found],
+    parse: Callable[[Sequence[Sentence]], Sequence[Found | None]],
+    parse_pieces: Callable[[Sequence[Sentence]], Sequence[Found | None]],
+    join: Callable[[Sentence, Sequence[Found]], Found],
+    flat: Callable[[Sentence], Found],
 ) -> list[Found | None]:
     """Return what a parser finds, and for sentences that are too long what the options say.
 
@@ -133,8 +133,8 @@ def parse_with_long(
 
 
 def without_long(
-    sentences: Sequence[Words], options: ParserOptions
-) -> tuple[list[int], Sequence[Words]]:
+    sentences: Sequence[Sentence], options: ParserOptions
+) -> tuple[list[int], Sequence[Sentence]]:
     """Return the places of sentences that are too long, and all sentences, those without words.
 
     Raises:

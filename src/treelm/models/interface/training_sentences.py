@@ -51,7 +51,7 @@ def read_sentences(folder: ModelFolder) -> SentenceFilter | None:
     return SentenceFilter(found["bits"], shift, sentences)
 
 
-class Overlap(NamedTuple):
+class KnownSentences(NamedTuple):
     """How many sentences of a text a model was trained on."""
 
     known: int
@@ -63,7 +63,7 @@ class Overlap(NamedTuple):
         return self.known / self.looked_at if self.looked_at else 0.0
 
 
-def find_overlap(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) -> Overlap:
+def find_known(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) -> KnownSentences:
     """Return how many sentences of a text stand in the training data of a model.
 
     Args:
@@ -73,10 +73,14 @@ def find_overlap(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) 
     """
     first = islice(map(words_of, sentences), MOST_LOOKED_AT)
     hashes = sentence_hashes(first)
-    best = Overlap(0, 0)
+    best = KnownSentences(0, 0)
     for each in filters:
         some = each.looks_at(hashes)
-        best = max(best, Overlap(int(each.contains(some).sum()), len(some)), key=lambda o: o.share)
+        best = max(
+            best,
+            KnownSentences(int(each.contains(some).sum()), len(some)),
+            key=lambda found: found.share,
+        )
     return best
 
 
@@ -93,7 +97,7 @@ def warn_of_overlap(
     """
     if not filters:
         return
-    found = find_overlap(filters, sentences)
+    found = find_known(filters, sentences)
     if found.known >= FEWEST_KNOWN and found.share > LARGEST_SHARE:
         warnings.warn(
             f"{name}: {found.known} of {found.looked_at} sentences of {LEAST_WORDS} words or more "
