@@ -319,6 +319,11 @@ def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]
         yield SentenceInDocument(document, words)
 
 
+def is_blank(line: str) -> bool:
+    """Return whether a line contains no word: nothing but ASCII white space."""
+    return not line.strip(_SPACE)
+
+
 def split_words(line: str) -> tuple[str, ...]:
     r"""Return the words of a line, split at ASCII white space as in brackets.
 

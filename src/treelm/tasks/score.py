@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, count, islice
 
-from treelm.corpus.corpus import split_words
+from treelm.corpus.corpus import is_blank
 from treelm.corpus.files import Source, source_name
-from treelm.errors import CorpusFormatError, VocabularyError
+from treelm.errors import CorpusFormatError, EstimationError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.scoring_views import TooLongSentence
-from treelm.models.interface.words import WordIds
+from treelm.models.interface.words import WordIds, words_of
 from treelm.parallel.progress import SILENT, Progress
 
 
@@ -59,8 +58,10 @@ def score_lines(
     size = model.sentences_at_once
     done = 0
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
-        while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
-            sentences = [words for words in batch if words]
+        while batch := list(islice(rest, 1 if line_buffered else size)):
+            # They stay strings, which most models have the kernel split.
+            has_words = [not is_blank(line) for line in batch]
+            sentences = list(compress(batch, has_words))
             try:
                 if bos:
                     values = _log_probs(model, sentences, report, eos=eos, threads=threads)
@@ -70,8 +71,12 @@ def score_lines(
                 scores = iter(values)
             except VocabularyError as error:
                 raise _with_line(error, model, batch, done, source) from error
-            except TooLongSentence as error:
-                numbers = [number for number, words in enumerate(batch, done + 1) if words]
+            except EstimationError as error:
+                from treelm.models.interface.scoring_views import TooLongSentence
+
+                if not isinstance(error, TooLongSentence):
+                    raise
+                numbers = list(compress(count(done + 1), has_words))
                 name = source_name(source)
                 raise CorpusFormatError(
                     f"{name}:{numbers[error.place]}: this sentence of {error.words} words is too "
@@ -81,14 +86,14 @@ def score_lines(
                     line=numbers[error.place],
                 ) from error
             step.advance(len(sentences))
-            for words in batch:
-                yield next(scores) if words else None
+            for given in has_words:
+                yield next(scores) if given else None
             done += len(batch)
 
 
 def _log_probs(
     model: LanguageModel,
-    sentences: Sequence[tuple[str, ...]],
+    sentences: Sequence[str],
     report: ScoringReport,
     *,
     eos: bool,
@@ -96,7 +101,8 @@ def _log_probs(
 ) -> list[float]:
     report.sentences += len(sentences)
     if not model.sums_over_trees:
-        return list(map(float, model.sentence_log_probs(sentences, eos=eos, threads=threads)))
+        values: list[float] = model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist()
+        return values
     found = list(model.score_many(sentences, eos=eos, threads=threads))
     report.fallbacks += sum(score.fallback for score in found)
     return [score.log_prob for score in found]
@@ -105,16 +111,16 @@ def _log_probs(
 def _with_line(
     error: VocabularyError,
     model: LanguageModel,
-    batch: Sequence[tuple[str, ...]],
+    batch: Sequence[str],
     done: int,
     source: Source,
 ) -> CorpusFormatError | VocabularyError:
     """Return the error with the first line of a batch that raises it."""
     ids = WordIds(model.vocabulary)
     name = source_name(source)
-    for number, words in enumerate(batch, done + 1):
+    for number, line in enumerate(batch, done + 1):
         try:
-            ids.sentence(words)
+            ids.sentence(words_of(line))
         except VocabularyError as found:
             return CorpusFormatError(
                 f"{name}:{number}: {found}", code=found.code, path=name, line=number
