@@ -263,6 +263,11 @@ class TextCorpus:
                 yield SentenceInDocument(documents + last, words)
             documents += last + 1
 
+    def lines(self) -> Iterator[str]:
+        """Yield every sentence as its line, not split."""
+        for path in self.paths:
+            yield from (line for line in read_lines(path) if line.strip(_SPACE))
+
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """SHA-256 of the files' decompressed bytes, and their number of sentences and words."""
@@ -319,9 +324,9 @@ def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]
         yield SentenceInDocument(document, words)
 
 
-def is_blank(line: str) -> bool:
-    """Return whether a line contains no word: nothing but ASCII white space."""
-    return not line.strip(_SPACE)
+def have_words(lines: Iterable[str]) -> list[bool]:
+    """Return which lines contain a word: anything but ASCII white space."""
+    return [bool(line.strip(_SPACE)) for line in lines]
 
 
 def split_words(line: str) -> tuple[str, ...]:

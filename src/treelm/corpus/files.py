@@ -206,7 +206,7 @@ def read_lines(source: Source) -> Iterator[str]:
         InputFileError: if the file cannot be read.
         CorpusFormatError: ``E_ENCODING`` with line and column for invalid UTF-8.
     """
-    yield from lines_of(read_blocks(source), source)
+    return lines_of(read_blocks(source), source)
 
 
 def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:

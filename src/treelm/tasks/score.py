@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, count, islice
+from typing import NamedTuple
 
-from treelm.corpus.corpus import is_blank
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.corpus import have_words
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, EstimationError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
@@ -22,6 +27,31 @@ class ScoringReport:
     """All of them."""
     fallbacks: int = 0
     """Those without a parse, scored by a fallback."""
+
+
+class ScoredLines(NamedTuple):
+    """Lines that were scored together.
+
+    Args:
+        log_probs: Natural log probability of every line with words.
+        has_words: Which of the lines have words.
+    """
+
+    log_probs: npt.NDArray[np.float64]
+    has_words: Sequence[bool]
+
+    def to_text(self) -> str:
+        r"""Return one number per line as `repr` writes it, nothing for a blank line.
+
+        Examples:
+            >>> ScoredLines(np.array([-2.5, -1.0]), [True, False, True]).to_text()
+            '-2.5\n\n-1.0\n'
+        """
+        text = _native.numbers_text(self.log_probs)
+        if all(self.has_words):
+            return text
+        numbers = iter(text.split("\n"))
+        return "".join(f"{next(numbers)}\n" if given else "\n" for given in self.has_words)
 
 
 def score_lines(
@@ -52,6 +82,35 @@ def score_lines(
     Raises:
         CorpusFormatError: with the line, for anything but a sentence of words.
     """
+    for batch in score_batches(
+        model,
+        lines,
+        eos=eos,
+        bos=bos,
+        threads=threads,
+        line_buffered=line_buffered,
+        source=source,
+        report=report,
+        progress=progress,
+    ):
+        scores = iter(batch.log_probs.tolist())
+        for given in batch.has_words:
+            yield next(scores) if given else None
+
+
+def score_batches(
+    model: LanguageModel,
+    lines: Iterable[str],
+    *,
+    eos: bool = True,
+    bos: bool = True,
+    threads: int = 1,
+    line_buffered: bool = False,
+    source: Source = "-",
+    report: ScoringReport | None = None,
+    progress: Progress = SILENT,
+) -> Iterator[ScoredLines]:
+    """Yield what `score_lines` does, as many lines together as the model scores at once."""
     model.require(Task.SCORE)
     rest = iter(lines)
     report = ScoringReport() if report is None else report
@@ -60,15 +119,14 @@ def score_lines(
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
         while batch := list(islice(rest, 1 if line_buffered else size)):
             # They stay strings, which most models have the kernel split.
-            has_words = [not is_blank(line) for line in batch]
+            has_words = have_words(batch)
             sentences = list(compress(batch, has_words))
             try:
                 if bos:
                     values = _log_probs(model, sentences, report, eos=eos, threads=threads)
                 else:
                     fragments = (model.continuation(each, bos=False, eos=eos) for each in sentences)
-                    values = [score.log_prob for score in fragments]
-                scores = iter(values)
+                    values = np.array([score.log_prob for score in fragments])
             except VocabularyError as error:
                 raise _with_line(error, model, batch, done, source) from error
             except EstimationError as error:
@@ -86,8 +144,7 @@ def score_lines(
                     line=numbers[error.place],
                 ) from error
             step.advance(len(sentences))
-            for given in has_words:
-                yield next(scores) if given else None
+            yield ScoredLines(values, has_words)
             done += len(batch)
 
 
@@ -98,14 +155,13 @@ def _log_probs(
     *,
     eos: bool,
     threads: int,
-) -> list[float]:
+) -> npt.NDArray[np.float64]:
     report.sentences += len(sentences)
     if not model.sums_over_trees:
-        values: list[float] = model.sentence_log_probs(sentences, eos=eos, threads=threads).tolist()
-        return values
+        return model.sentence_log_probs(sentences, eos=eos, threads=threads)
     found = list(model.score_many(sentences, eos=eos, threads=threads))
     report.fallbacks += sum(score.fallback for score in found)
-    return [score.log_prob for score in found]
+    return np.array([score.log_prob for score in found])
 
 
 def _with_line(

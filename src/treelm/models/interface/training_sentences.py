@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, sentence_hashes
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.sentence_filter import (
+    LEAST_WORDS,
+    SentenceFilter,
+    line_hashes,
+    sentence_hashes,
+)
 from treelm.errors import ModelFileError, TreelmWarning
 from treelm.models.interface.words import Words, words_of
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -71,8 +77,10 @@ def find_overlap(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) 
         sentences: The text; the first `MOST_LOOKED_AT` sentences are looked at, without those that
             are shorter than five words.
     """
-    first = islice(map(words_of, sentences), MOST_LOOKED_AT)
-    hashes = sentence_hashes(first)
+    if isinstance(sentences, TextCorpus):
+        hashes = line_hashes(islice(sentences.lines(), MOST_LOOKED_AT))
+    else:
+        hashes = sentence_hashes(islice(map(words_of, sentences), MOST_LOOKED_AT))
     best = Overlap(0, 0)
     for each in filters:
         some = each.looks_at(hashes)
