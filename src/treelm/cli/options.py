@@ -25,7 +25,6 @@ from treelm.corpus.brackets import (
 )
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import read_lines
-from treelm.corpus.target import check_file_target, check_place
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.limits import LARGEST_SEED
 from treelm.parallel.memory import MemoryLimit
@@ -48,6 +47,8 @@ def _refuse_options(_: object, value: object) -> None:
 
 def _check_file(_: object, value: object) -> None:
     """Refuse a file that cannot be written, before the work that makes it."""
+    from treelm.corpus.target import check_file_target
+
     if isinstance(value, str):
         check_file_target(value)
 
@@ -62,6 +63,8 @@ def _check_folder(_: object, value: object) -> None:
 
 def _check_place(_: object, value: object) -> None:
     """The same for what may become a file or a folder."""
+    from treelm.corpus.target import check_place
+
     if isinstance(value, str):
         check_place(value)
 
@@ -271,7 +274,7 @@ class TextOptions(ThreadOptions):
                     return
 
         for file in files:
-            yield file, lines(file)
+            yield file, read_lines(file) if self.limit is None else lines(file)
 
 
 @Parameter(name="*", group=Group("Measuring options", sort_key=60))

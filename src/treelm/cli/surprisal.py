@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
@@ -22,13 +22,11 @@ from treelm.cli.ranges import at_least
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.errors import UsageError
-from treelm.models.interface.model import LanguageModel
-from treelm.models.registry import load
-from treelm.tasks.surprisal.measures import chosen_measures
-from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
-from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
+
+if TYPE_CHECKING:
+    from treelm.models.interface.model import LanguageModel
+    from treelm.tasks.surprisal.pictures import SurprisalPlot
 
 
 @Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
@@ -69,6 +67,8 @@ class PictureOptions:
 
     def drawer(self, model: LanguageModel) -> SurprisalPlot:
         """Return what draws while rows go by."""
+        from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
+
         drawings = None
         if self.parser_states is not None:
             drawings = ParserStateDrawings(model, Path(self.parser_states), self.best)
@@ -101,6 +101,10 @@ def surprisal(
             depth, open_nodes, embedding_difference, beam_mass.
         format: How the table is written; tsv is never quoted.
     """
+    from treelm.models.registry import load
+    from treelm.tasks.surprisal.measures import chosen_measures
+    from treelm.tasks.surprisal.surprisal import surprisal_rows
+
     del common
     loaded = search.apply(load(model))
     chosen = chosen_measures(loaded, measures or ())
@@ -110,6 +114,8 @@ def surprisal(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
                 "--plot or --states, and writes tsv, csv, jsonl or parquet."
             )
+        from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+
         made = stimuli_table(
             loaded,
             read_stimuli(stimuli.stimuli, stimuli.sentence or ()),
@@ -131,10 +137,12 @@ def surprisal(
         threads=text.thread_count,
         line_buffered=flush,
     )
-    drawer = pictures.drawer(loaded)
+    drawer = pictures.drawer(loaded) if pictures.is_given else None
+    watched = rows if drawer is None else drawer.watch(rows)
     with write_atomically(output) as out:
-        for piece in table_lines(drawer.watch(rows), format, chosen):
+        for piece in table_lines(watched, format, chosen):
             out.write(piece)
             if flush:
                 out.flush()
-    drawer.write()
+    if drawer is not None:
+        drawer.write()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +60,8 @@ class MemoryLimit:
             raise UsageError(
                 f"--memory {size}: no machine has so much; give at most {LARGEST_LIMIT >> 40}T."
             )
+        import tempfile
+
         place = Path(folder) if folder is not None else Path(tempfile.gettempdir())
         if not place.is_dir():
             raise UsageError(f"--temporary {place}: there is no such folder.")

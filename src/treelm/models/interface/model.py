@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.sentence_filter import SentenceFilter
-from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError, UnsupportedTask
-from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import refusal
 from treelm.models.interface.config import Config, make_config
-from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
-from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
-from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.training_sentences import read_sentences, write_sentences
 from treelm.models.interface.variants import ModelVariants
 from treelm.models.interface.words import Word, Words
@@ -30,8 +23,15 @@ from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_fol
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
 if TYPE_CHECKING:
+    from treelm.corpus.sentence_filter import SentenceFilter
+    from treelm.corpus.vocabulary import Vocabulary
+    from treelm.grammar.parser_options import ParserOptions
+    from treelm.grammar.scored_tree import ScoredTree
     from treelm.models.interface.incremental import IncrementalModel
     from treelm.models.interface.parser import TreeLists
+    from treelm.models.interface.perplexity import OovMode, Perplexity
+    from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
+    from treelm.models.interface.states import Context, State, Step
 
 #: A sample is cut after so many words.
 LONGEST_SAMPLE = 1000
@@ -273,6 +273,8 @@ class LanguageModel(ModelVariants, ABC):
             CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if
                 documents should be marked, and are not.
         """
+        from treelm.models.interface.perplexity import text_perplexity
+
         self.require(Task.PERPLEXITY)
         return text_perplexity(
             self,
@@ -406,6 +408,8 @@ class LanguageModel(ModelVariants, ABC):
     @property
     def parser_options(self) -> ParserOptions:
         """How it parses unless told otherwise."""
+        from treelm.grammar.parser_options import ParserOptions
+
         return ParserOptions()
 
     # -- good or bad ------------------------------------------------------------------------
