@@ -285,10 +285,20 @@ class IncrementalModel(LanguageModel):
         if n < 1:
             raise UsageError(f"n is {n}; at least one word must be asked for.")
         log_probs = self.distribution(self._state_after(words_of(context), bos=bos))
-        names = (*self.vocabulary.symbols, SENTENCE_END)
-        best = np.argsort(-log_probs, kind="stable")[:n].tolist()
+        names, end = self.vocabulary.symbols, len(self.vocabulary)
+        # Only those that may be among the best are put in order; equal ones stay in that of ids.
+        least = np.partition(log_probs, -n)[-n] if n < len(log_probs) else -math.inf
+        chosen = np.flatnonzero(log_probs >= least)
+        best = chosen[np.argsort(-log_probs[chosen], kind="stable")[:n]].tolist()
         is_oov = self.word_ids.is_oov
-        return [WordScore(names[id_], float(log_probs[id_]), bool(is_oov[id_])) for id_ in best]
+        return [
+            WordScore(
+                SENTENCE_END if id_ == end else names[id_],
+                float(log_probs[id_]),
+                bool(is_oov[id_]),
+            )
+            for id_ in best
+        ]
 
     def _state_after(self, context: Sequence[str], *, bos: bool) -> State:
         return self.score_phrase(self.initial() if bos else self.fragment(), context).state
