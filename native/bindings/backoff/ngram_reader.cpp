@@ -197,19 +197,16 @@ class NgramReader {
   nb::object score(nb::handle sentence, bool eos) {
     std::vector<std::uint32_t> ids;
     if (!encode(sentence, ids)) return nb::none();
+    const std::size_t count = ids.size();
     NgramSentence found;
-    found.log_probs.resize(ids.size() + 1);
-    found.oov.resize(ids.size());
-    std::uint32_t context = first_context_;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      found.oov[i] = words_->is_unknown(ids[i]);
-      found.log_probs[i] = table_->read_word(context, ids[i]);
-    }
-    found.log_probs.back() = eos ? table_->read_word(context, end_) : 0.0;
+    found.oov.resize(count);
+    for (std::size_t i = 0; i < count; ++i) found.oov[i] = words_->is_unknown(ids[i]);
+    if (eos) ids.push_back(end_);
+    found.log_probs.resize(count + 1);  // without an end, 0 for it
+    table_->read_words(first_context_, ids, found.log_probs.data());
     const nb::object end = eos ? nb::object(nb::float_(found.log_probs.back())) : nb::none();
     // What counts last is impossible.
-    const bool lost =
-        eos ? std::isinf(found.log_probs.back()) : !ids.empty() && std::isinf(found.log_probs[ids.size() - 1]);
+    const bool lost = !ids.empty() && std::isinf(found.log_probs[ids.size() - 1]);
     const double total = sum_of(found.log_probs);
     return nb::make_tuple(total, end, lost, nb::cast(std::move(found)));
   }
@@ -280,6 +277,7 @@ class NgramReader {
 
   double read(const NgramState& state, std::uint32_t word, NgramState& next) const {
     next.context = context_of(state);
+    if (state.length > 1) table_->fetch_word(state.words[0], word);
     const double log_prob = table_->read_word(next.context, word);
     next.model = empty_.model;
     next.table = table_.get();

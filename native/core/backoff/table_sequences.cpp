@@ -14,12 +14,6 @@ namespace {
 // Sentences that are read side by side, so that many memory accesses are under way at once.
 constexpr std::size_t lanes = 24;
 
-inline void prefetch([[maybe_unused]] const void* place) {
-#if defined(__GNUC__)
-  __builtin_prefetch(place);
-#endif
-}
-
 }  // namespace
 
 // Scores sentences in lanes. Between two rounds every lane waits for one look-up. The first half of a round reads where
@@ -81,9 +75,7 @@ class BackoffTable::SequenceScorer {
     const Region& region = regions_[lane.depth];
     lane.from = lane.to = 0;
     if (lane.possible) std::tie(lane.from, lane.to) = table_.bucket_rows(region, lane.place.bucket);
-    const std::uint8_t* row = slots_ + region.slot(likely_row(lane.place, lane.from, lane.to));
-    prefetch(row - region.slot_bytes);
-    prefetch(row + 2 * region.slot_bytes);
+    table_.prefetch_rows(region, lane.place, lane.from, lane.to);
   }
 
   // Looks for the word among the rows of its bucket, and goes on to the next look-up; false if there is none.
@@ -237,6 +229,77 @@ void BackoffTable::score_sequences(std::span<const std::uint32_t> ids, std::span
                                    std::uint32_t start, std::uint32_t end, double* out) const {
   with_value_bits(shape_.value_bits,
                   [&]<unsigned Bits>() { SequenceScorer<Bits>(*this, ids, starts, start, end, out).run(); });
+}
+
+void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const {
+  constexpr std::size_t piece = most_fetched - max_columns;
+  const std::size_t before = shape_.widths.front();
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      // In pieces, each with the words before it that may be its context.
+      if (i % piece == 0) {
+        const std::size_t first = i - std::min(i, before);
+        fetch_words(words.subspan(first, std::min(words.size(), i + piece) - first));
+      }
+      context = read<Bits>(context, words[i], out + i);
+    }
+  });
+  for (std::size_t i = 0; i < words.size(); ++i) out[i] = std::log(out[i]);
+}
+
+void BackoffTable::fetch_word(std::uint32_t before, std::uint32_t word) const {
+  const Region& unigrams = layout_.entries.back();
+  if (word < unigrams.rows) prefetch(slot(unigrams, word));
+  if (shape_.levels() < 2) return;
+  const Region& region = layout_.entries[shape_.levels() - 2];
+  if (!region.fits(before, word)) return;
+  const Region::Place place = region.place(region.mixer.mix(region.key(before, word)));
+  const auto [from, to] = bucket_rows(region, place.bucket);
+  prefetch_rows(region, place, from, to);
+}
+
+void BackoffTable::fetch_words(std::span<const std::uint32_t> words) const {
+  constexpr std::uint64_t nothing = no_position;
+  struct Sought {  // all of it is written before it is read
+    std::uint64_t hash;
+    Region::Place place;
+    std::uint64_t from, to;
+    std::uint64_t row;  // of the words up to this one, among those with as many words before
+  };
+  std::array<Sought, most_fetched> sought;
+  const std::size_t count = std::min(words.size(), most_fetched);
+  const Region& unigrams = layout_.entries.back();
+  for (std::size_t i = 0; i < count; ++i) {
+    sought[i].row = words[i] < unigrams.rows ? words[i] : nothing;
+    if (sought[i].row != nothing) prefetch(slot(unigrams, words[i]));
+  }
+  for (std::size_t depth = 1; depth < shape_.levels() && depth < count; ++depth) {
+    const Region& region = layout_.entries[shape_.levels() - 1 - depth];
+    // From the last word on: what is sought for one needs what was found for the word before.
+    for (std::size_t i = count; i-- > depth;) {
+      const std::uint64_t context = sought[i - 1].row;
+      sought[i].row = nothing;
+      if (context == nothing || !region.fits(context, words[i])) continue;
+      sought[i].row = 0;
+      sought[i].hash = region.mixer.mix(region.key(context, words[i]));
+      sought[i].place = region.place(sought[i].hash);
+      prefetch(arrays_.index + region.index + sought[i].place.bucket);
+    }
+    bool any = false;
+    for (std::size_t i = depth; i < count; ++i) {
+      if (sought[i].row == nothing) continue;
+      std::tie(sought[i].from, sought[i].to) = bucket_rows(region, sought[i].place.bucket);
+      prefetch_rows(region, sought[i].place, sought[i].from, sought[i].to);
+    }
+    if (depth + 1 == shape_.levels()) return;
+    for (std::size_t i = depth; i < count; ++i) {
+      Sought& each = sought[i];
+      if (each.row == nothing) continue;
+      each.row = each.from == each.to ? nothing : find_between(region, each.hash, each.place, each.from, each.to);
+      any = any || each.row != nothing;
+    }
+    if (!any) return;
+  }
 }
 
 }  // namespace treelm

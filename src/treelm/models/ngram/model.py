@@ -86,6 +86,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self._config = config
         self._corpora = tuple(corpora)
         self._width = config.order - 1
+        self._made_reader: _native.NgramReader | None = None
 
     # -- properties -------------------------------------------------------------------------
 
@@ -194,10 +195,13 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     # -- word by word -----------------------------------------------------------------------
 
-    @cached_property
+    @property
     def _reader(self) -> _native.NgramReader:
+        return self._made_reader or self._make_reader()
+
+    def _make_reader(self) -> _native.NgramReader:
         with kernel_errors("reading words"):
-            return _native.NgramReader(
+            self._made_reader = _native.NgramReader(
                 self.table.native,
                 self._vocabulary.encoder,
                 self.fingerprint,
@@ -206,6 +210,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
                 unknown_by_option=self._config.oov_log_prob is not None,
                 step=Step,
             )
+        return self._made_reader
 
     def initial(self, context: Context | None = None) -> NgramState:
         """Return the state before any word; documents make no difference."""
@@ -218,7 +223,10 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
-        step: Step | None = self._reader.advance(state, word)
+        reader = (
+            self._made_reader or self._make_reader()
+        )  # no property: this is called for every word
+        step: Step | None = reader.advance(state, word)
         return self._advance_checked(state, word) if step is None else step
 
     def _advance_checked(self, state: State, word: Word) -> Step:
@@ -327,7 +335,9 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
             return super().score(given, eos=eos, bos=bos)
         log_prob, end, lost, rows = found
         words = WordScores(rows, 0, given)
-        return SentenceScore(log_prob, self.info.exactness, eos, words, end, fallback=lost)
+        # By its fields, all of them: twice as fast as the constructor.
+        row = (log_prob, self.info.exactness, eos, words, end, None, lost)
+        return tuple.__new__(SentenceScore, row)
 
     def score_ids(self, ids: Ids, starts: Places, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences that are ids already."""
