@@ -110,6 +110,7 @@ void bind_k_best(nb::module_& module);
 void bind_lattice(nb::module_& module);
 void bind_plsa(nb::module_& module);
 void bind_profile(nb::module_& module);
+void bind_ngram_reader(nb::module_& module);
 void bind_packed_forest(nb::module_& module);
 void bind_packed_trees(nb::module_& module);
 void bind_table_quantizer(nb::module_& module);

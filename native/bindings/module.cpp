@@ -58,4 +58,5 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_weighted_chart(module);
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
+  treelm::bindings::bind_ngram_reader(module);
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from treelm.version import __version__
-
 
 def signature(**parts: object) -> str:
     """Return ``treelm|key:value|...|v:VERSION`` for the given parts, in the order given.
@@ -14,6 +12,8 @@ def signature(**parts: object) -> str:
         >>> signature(task="parses", profile="english", strip=True).rpartition("|")[0]
         'treelm|task:parses|profile:english|strip:yes'
     """
+    from treelm.version import __version__
+
     fields = ["treelm"]
     for key, value in parts.items():
         if value is None:

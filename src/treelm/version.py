@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-__version__ = version("treelm")
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        """Return the version when it is first asked for: looking for it takes a while."""
+        if name != "__version__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib.metadata import version
+
+        globals()[name] = version("treelm")
+        return globals()[name]
 
 
 def versions() -> dict[str, str]:
@@ -16,10 +26,13 @@ def versions() -> dict[str, str]:
         >>> list(versions())[:3]
         ['treelm', 'native core', 'python']
     """
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     from treelm import _native
 
     found = {
-        "treelm": __version__,
+        "treelm": version("treelm"),
         "native core": _native.CORE_VERSION,
         "python": sys.version.split()[0],
         "platform": platform.platform(),

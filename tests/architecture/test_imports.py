@@ -155,6 +155,82 @@ def test_help_loads_neither_numpy_nor_pydantic() -> None:
     assert not loaded & {"numpy", "pydantic"}
 
 
+#: What neither loading an n-gram model nor scoring text by it needs.
+NOT_FOR_NGRAMS = (
+    "tomllib",
+    "treelm.corpus.k_best_lists",
+    "treelm.corpus.nbest",
+    "treelm.corpus.score_files",
+    "treelm.corpus.temporary",
+    "treelm.grammar",
+    "treelm.interop",
+    "treelm.models.interface.parser",
+    "treelm.models.interface.perplexity",
+    "treelm.models.interface.scoring_views",
+    "treelm.models.interface.tree_model",
+    "treelm.models.open_parser",
+    "treelm.models.treelet",
+    "treelm.store.staging",
+    "treelm.tasks.evaluate",
+    "treelm.tasks.explain_trees",
+    "treelm.tasks.inspect.files",
+    "treelm.tasks.score_trees",
+    "treelm.tasks.surprisal.pictures",
+    "treelm.transforms",
+    "treelm.trees.profile",
+    "treelm.view",
+    "treelm.version",
+)
+
+
+@pytest.fixture(scope="module")
+def ngram_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small n-gram model, beside a file of text."""
+    folder = tmp_path_factory.mktemp("ngram") / "model"
+    text = [["the", "ferry", "left", "."], ["the", "old", "ferry", "came", "back", "."]]
+    treelm.train("ngram", text, order=2, smoothing="kn").save(folder)
+    folder.with_name("text.txt").write_text("the ferry came .\n\nrain\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("command", ["score", "surprisal", "inspect"])
+def test_commands_load_only_what_an_ngram_model_needs(command: str, ngram_folder: Path) -> None:
+    text = str(ngram_folder.with_name("text.txt"))
+    arguments = (
+        ["inspect", str(ngram_folder)]
+        if command == "inspect"
+        else [command, "-m", str(ngram_folder), text]
+    )
+    code = (
+        f"from treelm.cli.main import run\nimport sys\nassert run({arguments!r}) == 0\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "treelm.models.ngram.model" in loaded
+    needless = {
+        name
+        for name in loaded
+        if any(name == other or name.startswith(f"{other}.") for other in NOT_FOR_NGRAMS)
+    }
+    assert not needless
+
+
+def test_options_are_read_before_pydantic_is_loaded(ngram_folder: Path) -> None:
+    """With pydantic in memory, cyclopts builds a validator of it for every option."""
+    code = (
+        "import sys\nfrom treelm.cli.main import run\n"
+        f"assert run(['score', '-m', {str(ngram_folder)!r}, '--limit', 'x']) == 2\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "pydantic" not in done.stdout.splitlines()[-1].split()
+
+
 def test_public_names_are_listed_and_exist() -> None:
     assert treelm.__all__ == sorted(treelm.__all__)
     assert set(treelm._HOME) == set(treelm.__all__)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from treelm.corpus.files import read_blocks, read_lines, write_atomically
+from treelm.corpus.files import lines_of, read_blocks, read_lines, write_atomically
 from treelm.errors import CorpusFormatError, InputFileError, TreelmError
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -37,6 +40,40 @@ def test_lines_cut_across_blocks_are_whole(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     assert b"".join(read_blocks(path, block_bytes=7)).decode() == text
     assert list(read_lines(path)) == text.split("\n")
+
+
+_PIECES = ("one", "\u00e9t\u00e9", " ", "\n", "\n\n", "\r\n", "\r", "\ufeff", "\u2028", "\x85")
+
+
+@given(
+    st.lists(st.sampled_from([piece.encode() for piece in _PIECES] + [b"\xff"]), max_size=20),
+    st.lists(st.integers(0, 60), max_size=5),
+)
+def test_lines_do_not_depend_on_blocks(pieces: list[bytes], cuts: list[int]) -> None:
+    """However a text is cut, its lines and the first invalid one are those of one line at a time."""
+    text = b"".join(pieces)
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    blocks = [text[first:last] for first, last in pairwise(places)]
+    assert b"".join(blocks) == text
+    whole = text.split(b"\n")
+    expected: list[str] = []
+    bad = None
+    for number, line in enumerate(whole[:-1] if not whole[-1] else whole, 1):
+        plain = line.removeprefix("\ufeff".encode()) if number == 1 else line
+        try:
+            expected.append(plain.removesuffix(b"\r").decode())
+        except UnicodeDecodeError as error:
+            bad = (number, error.start + 1)
+            break
+    lines = lines_of(blocks, "text")
+    found = [next(lines) for _ in expected]
+    assert found == expected
+    if bad is None:
+        assert next(lines, None) is None
+        return
+    with pytest.raises(CorpusFormatError) as caught:
+        next(lines)
+    assert (caught.value.line, caught.value.column) == bad
 
 
 def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:

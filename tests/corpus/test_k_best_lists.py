@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelm.corpus.brackets import RAW_OPTIONS
-from treelm.corpus.k_best_lists import block_lines, read_k_best_lists
+from treelm.corpus.k_best_lists import block_lines, read_k_best_lists, read_packed_lists
 from treelm.corpus.nbest import Hypothesis, NBest
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.parse_lists import ParseLists
 from treelm.testing.strategies import english_trees
+from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 
 DOG = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"
@@ -106,6 +107,33 @@ def test_blocks_come_back(lists: list[list[tuple[Tree, float]]]) -> None:
         path.write_text("".join(f"{line}\n" for line in block_lines(made)))
         again = list(read_k_best_lists(path, form="blocks", options=RAW_OPTIONS))
     assert [best.hypotheses for best in again] == [best.hypotheses for best in made]
+
+
+def test_a_list_longer_than_a_batch_of_the_kernel_is_one_list(tmp_path: Path) -> None:
+    """The kernel reads 256 KiB at a time; each batch has labels and words of its own."""
+    left = "(ROOT (S (A (B (X one)) (Y two)) (Z three)))"
+    right = "(ROOT (S (C (X one)) (D (Y two) (Z three))))"
+    lines = [f"{-n - 0.5}\t{left if n % 3 else right}\n" for n in range(20_000)]
+    path = tmp_path / "long"
+    path.write_text("".join(lines) + "\n-1\t(ROOT (NN rain))\n")
+    first, second = read_packed_lists(path)
+    assert first.trees is not None
+    assert first.trees.first_words() == ("one", "two", "three")
+    assert [*map(str, first.trees)] == [line.strip().partition("\t")[2] for line in lines]
+    assert list(first.scores) == [-n - 0.5 for n in range(20_000)]
+    assert second.trees is not None
+    assert [*map(str, second.trees)] == ["(ROOT (NN rain))"]
+
+
+@settings(max_examples=50)
+@given(st.lists(english_trees(annotated=False), min_size=1, max_size=6), st.integers(1, 5))
+def test_packed_trees_know_whose_words_differ(trees: list[Tree], cut: int) -> None:
+    batches = [PackedTrees.from_trees(part) for part in (trees[:cut], trees[cut:]) if part]
+    joined = PackedTrees.joined(batches)
+    assert list(joined) == trees
+    assert joined.first_words() == trees[0].words
+    different = (n for n, tree in enumerate(trees) if tree.words != trees[0].words)
+    assert joined.first_with_other_words() == next(different, None)
 
 
 # -- lists as a parser ----------------------------------------------------------------------

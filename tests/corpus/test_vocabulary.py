@@ -196,6 +196,8 @@ def test_fingerprint_tells_vocabularies_apart() -> None:
         (lambda text: text.replace("\tword\t", "\tverb\t", 1), 2),
         (lambda text: text.replace("a\t2", "a\t-2"), 3),
         (lambda text: text.replace("a\t2", "a\t2\t2"), 3),
+        # As many columns as there should be, but in other lines.
+        (lambda text: text.replace("a\t2", "a").replace("b\t1", "2\tb\t1"), 3),
         (lambda text: text.replace("b\t1", "a\t1"), 1),
         (lambda text: text.replace("b\t1", "c\t1"), 1),
         (lambda text: text[: text.rindex("b\t1")], 1),

@@ -13,9 +13,12 @@ from tests.models.ngram_models import sample_sentences, small_ngram
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError, UsageError, VocabularyError
+from treelm.models.interface.states import pack_numbers, state_bytes
+from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.model import NgramModel
+from treelm.models.ngram.state import NgramState
 from treelm.models.ngram.train import train_ngram
 from treelm.models.registry import load
 from treelm.store.folder import save_folder
@@ -97,6 +100,98 @@ def test_advance_many_is_bit_equal(model: NgramModel) -> None:
     )
     assert steps.states[0] is steps.states[3]
     assert model.advance_many([], []).states == []
+
+
+STRINGS = (
+    *("", " \t ", "ferry", "  the old\tferry  left ", "the ferry\nleft"),
+    *("\ufeffthe ferry", "frumious caf\u00e9 na\u00efve", "the " * 300),
+)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_one_sentence_has_the_score_it_has_among_many(order: int) -> None:
+    model = small_ngram(order=order)
+    sentences = [*sample_sentences()[:40], *STRINGS]
+    for eos in (True, False):
+        many = list(model.score_many(sentences, eos=eos))
+        assert [model.score(each, eos=eos) for each in sentences] == many  # to the last bit
+        assert [model.score(each.split(), eos=eos) for each in sample_sentences()[:40]] == many[:40]
+
+
+def test_one_sentence_refuses_what_many_refuse(model: NgramModel) -> None:
+    for sentence in ("a <s> b", ["a b", "c"], ["a", ""], ["</s>"]):
+        with pytest.raises(VocabularyError) as alone:
+            model.score(sentence)
+        with pytest.raises(VocabularyError) as among:
+            list(model.score_many([sentence]))
+        assert (alone.value.code, str(alone.value)) == (among.value.code, str(among.value))
+
+
+def test_one_sentence_without_a_probability_for_unknown_words(tmp_path: Path) -> None:
+    text = "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<s>\t-0.3\n-0.5\t</s>\n"
+    text += "-0.5\ta\t-0.2\n-0.7\tb\n\n\\2-grams:\n-0.1\t<s> a\n-0.2\ta b\n\n\\end\\\n"
+    (tmp_path / "small.arpa").write_text(text, encoding="utf-8")
+    plain = read_arpa(tmp_path / "small.arpa", oov_log_prob=None)
+    for model in (plain, plain.with_oov_log_prob(-9.0)):
+        for sentence in ("a b", "a x b", "x x", "a x"):
+            for eos in (True, False):
+                many = next(model.score_many([sentence], eos=eos))
+                assert model.score(sentence, eos=eos) == many
+            words = sentence.split()
+            rows = model.score(sentence).words or ()
+            state = model.initial()
+            for word, row in zip(words, rows, strict=True):
+                many_steps = model.advance_many([state, state], [word, "a"])
+                log_prob, state = model.advance(state, word)
+                assert log_prob == many_steps.log_probs[0]
+                assert log_prob == pytest.approx(row.log_prob, rel=1e-12)
+    assert plain.score("a x").log_prob == -math.inf
+    assert plain.with_oov_log_prob(-9.0).score("a x").log_prob > -math.inf
+
+
+def test_states_are_values(model: NgramModel) -> None:
+    state = model.score_phrase(model.initial(), "the old ferry").state
+    assert isinstance(state, NgramState)
+    again = NgramState(state.context, state.first, state.model)  # not asked of any table yet
+    assert {again, state} == {state}
+    assert again != model.initial()
+    assert state != state.to_bytes()
+    assert repr(again) == repr(state)
+    assert state.to_bytes() == state_bytes(
+        model.fingerprint, pack_numbers((int(state.first), *state.context))
+    )
+    assert model.advance(again, "left") == model.advance(state, "left")
+    assert model.finish(again) == model.finish(state)
+    twin = pickle.loads(pickle.dumps(model))  # another table with the same content
+    assert twin.advance(state, "left") == model.advance(state, "left")
+
+
+def test_counters_tell_how_many_words_were_read(model: NgramModel) -> None:
+    model.reset_stats()
+    state = model.advance(model.initial(), "the").state
+    model.advance_many([state, state, model.initial()], ["old", "old", "old"])
+    assert model.stats() == {"advances": 3, "cache_hits": 1}
+    model.reset_stats()
+    assert model.stats() == {}
+
+
+def test_words_may_be_any_kind_of_number(model: NgramModel) -> None:
+    state = model.initial()
+    ferry = model.vocabulary.symbols.index("ferry")
+    for same in (ferry, np.uint32(ferry), np.int64(ferry)):
+        assert model.advance(state, same) == model.advance(state, "ferry")  # type: ignore[arg-type]
+    for wrong in (-1, len(model.vocabulary) + 5, 1 << 70):
+        with pytest.raises(VocabularyError):
+            model.advance(state, wrong)
+
+
+def test_best_words_with_equal_probabilities_come_in_the_order_of_ids() -> None:
+    model = small_ngram(["a b c d e f g h"], order=1, smoothing="kn")
+    log_probs = model.distribution(model.initial())
+    expected = np.argsort(-log_probs, kind="stable")
+    names = (*model.vocabulary.symbols, "</s>")
+    for n in range(1, len(names) + 2):
+        assert [row.word for row in model.top(n)] == [names[id_] for id_ in expected[:n]]
 
 
 def test_samples_are_sentences_of_the_model(model: NgramModel) -> None:

@@ -92,6 +92,17 @@ def test_filter_of_a_file_is_that_of_its_sentences(
     assert made.sentences == len(set(LONG))
 
 
+@pytest.mark.parametrize("spaces", [" ", "  ", "\t"])
+def test_overlap_of_a_file_is_that_of_its_sentences(tmp_path: Path, spaces: str) -> None:
+    test = [*TRAINING[:7], *made_up(20, seed=5), ("too", "short")]
+    path = tmp_path / "test.txt"
+    path.write_text("\ufeff" + "\n \n".join(map(spaces.join, test)), encoding="utf-8")
+    made = SentenceFilter.of([sentence_hashes(TRAINING)])
+    found = find_known([made], TextCorpus(path))
+    assert found == find_known([made], test)
+    assert 0 < found.known < found.looked_at < len(test)
+
+
 def test_filter_of_trees_is_that_of_their_words() -> None:
     made = filter_of_corpora([TreeCorpus(sample_path())])
     assert made is not None

@@ -121,7 +121,7 @@ def test_unknown_words_are_counted_with_the_scores(
 ) -> None:
     model = trained_small(system)
     sentences = [("The", "frumious", "ferry"), ("left", "."), ("slithy",)]
-    log_probs, unknown = model.log_probs_and_unknown(sentences)
+    log_probs, _, unknown = model.log_probs_and_unknown(sentences)
     assert log_probs.tolist() == model.sentence_log_probs(sentences).tolist()
     assert unknown == 2
 

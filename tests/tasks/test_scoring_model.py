@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +16,18 @@ from treelm.corpus.lengths import TooLongSentence
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
+from treelm.grammar.k_best import text_of
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.tree_model import TreeModel
 from treelm.models.open_parser import open_parser
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
+from treelm.models.treelet.model import TreeletModel
 from treelm.tasks.sample import SamplingReport, sample_sentences
 from treelm.tasks.score import score_lines
 from treelm.tasks.score_trees import score_k_best_lists, score_trees, tree_scorer
 from treelm.tasks.scoring_model import scoring_model
+from treelm.trees.tree import Tree
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +99,45 @@ def test_a_packed_file_is_a_parser_and_a_list(grammar: Path, tmp_path: Path) -> 
     assert first is not None
     (again,) = model.score_lists([model.parse(sentences[0], 5)])
     assert first.log_prob == pytest.approx(again.log_prob)
+
+
+def test_lists_are_scored_without_an_object_for_every_tree(
+    grammar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As text and as a file of parses, cut or not; what trees as objects give is the oracle."""
+    parser = load(grammar)
+    assert isinstance(parser, PcfgModel)
+    model = train("treelet", sample_corpus())
+    assert isinstance(model, TreeletModel)
+    sentences = [("The", "old", "ferry", "left", "."), ("The", "old", "ferry", "came", ".")]
+    found = parser.k_best_many(sentences, 20)
+    text, forest = tmp_path / "lists", tmp_path / "lists.forest"
+    text.write_bytes(text_of(found))
+    with open_forest(forest, ForestHeader(k=20, parser="pcfg", options={})) as writer:
+        writer.add(sentences, found)
+        writer.finish()
+    trees = [list(each or ()) for each in found]
+    assert min(map(len, trees)) > 3
+    made = 0
+    make = Tree.__init__
+
+    def count(self: Tree, *arguments: Any, **options: Any) -> None:
+        nonlocal made
+        made += 1
+        make(self, *arguments, **options)
+
+    for k in (None, 3):
+        expected = [score.log_prob for score in model.score_lists([each[:k] for each in trees])]
+        with monkeypatch.context() as patch:
+            patch.setattr(Tree, "__init__", count)
+            made = 0
+            for source in (text, forest):
+                scores = list(score_k_best_lists(model, source, k=k))
+                assert [score and score.log_prob for score in scores] == expected
+            with_lists = model.with_parser(open_parser(text), k or 20)
+            assert [each.log_prob for each in with_lists.score_many(sentences)] == expected
+            # Only the first tree of each list is looked at.
+            assert 0 < made <= 3 * sum(1 for each in trees for _ in each[0].tree.preorder())
 
 
 def test_lists_are_summed(lists: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from treelm.errors import ProfileError, UsageError
+from treelm.trees import profile as profile_module
 from treelm.trees.heads import find_heads, lexical_head
-from treelm.trees.profile import Profile, load_profile, packaged_profiles
+from treelm.trees.packaged_profiles import FINGERPRINTS, packaged_profiles
+from treelm.trees.profile import Profile, load_profile
 from treelm.trees.tree import Tree
 
 GERMAN = """
@@ -31,6 +33,15 @@ def test_packaged_profiles_load() -> None:
         assert load_profile(profile.to_config()) == profile
     assert load_profile("en") is load_profile("english")
     assert load_profile(None).name == "neutral"
+
+
+def test_packaged_profiles_are_all_listed_with_their_fingerprints() -> None:
+    folder = Path(profile_module.__file__).with_name("profiles")
+    assert {file.stem for file in folder.glob("*.toml")} == set(FINGERPRINTS)
+    for name, fingerprint in FINGERPRINTS.items():
+        assert load_profile(name).fingerprint == fingerprint, (
+            f"{name}.toml has changed: put its fingerprint into trees/packaged_profiles.py"
+        )
 
 
 def test_profile_of_ones_own_drives_heads_and_survives_its_description(tmp_path: Path) -> None:

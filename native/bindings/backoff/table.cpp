@@ -86,12 +86,8 @@ Array<double> distribution(const BackoffTable& self, const std::vector<std::uint
   std::vector<double> out(self.shape().base_size != 0 ? self.shape().base_size : self.shape().outcomes);
   {
     const Unlocked unlocked;
-    std::vector<std::uint32_t> row(context);
-    row.insert(row.begin(), 0);
-    for (std::size_t x = 0; x < out.size(); ++x) {
-      row[0] = static_cast<std::uint32_t>(x);
-      out[x] = std::log(self.probability_from(0, row.data(), self.uniform_base(row[0])));
-    }
+    self.distribution(context.data(), out);
+    for (double& value : out) value = std::log(value);
   }
   return give(std::move(out));
 }

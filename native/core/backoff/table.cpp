@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace treelm {
@@ -12,11 +13,10 @@ BackoffTable::BackoffTable(TableShape shape, TableArrays arrays)
 std::uint64_t BackoffTable::find(const Region& region, std::uint64_t context, std::uint32_t last) const {
   if (region.direct()) return last < region.rows ? last : no_position;
   if (!region.fits(context, last)) return no_position;
-  const std::uint64_t hash = region.mixer.mix(region.key(context, last)), wanted = region.check(hash);
-  const auto [from, to] = bucket_rows(region, region.bucket(hash));
-  for (std::uint64_t at = from; at < to; ++at)
-    if (region.check_of(region.head(slot(region, at))) == wanted) return at;
-  return no_position;
+  const std::uint64_t hash = region.mixer.mix(region.key(context, last));
+  const Region::Place place = region.place(hash);
+  const auto [from, to] = bucket_rows(region, place.bucket);
+  return from == to ? no_position : find_between(region, hash, place, from, to);
 }
 
 double BackoffTable::backoff(std::uint32_t context) const {
@@ -100,21 +100,64 @@ double BackoffTable::probability_from(std::size_t from, const std::uint32_t* row
   return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { return probability_in<Bits>(from, row, base); });
 }
 
+// Level after level, those outcomes that the levels above do not have.
+template <unsigned Bits>
+void BackoffTable::distribution_in(const std::uint32_t* columns, std::span<double> out) const {
+  std::uint32_t contexts[max_columns + 1];
+  contexts_in<Bits>(0, columns, contexts);
+  std::vector<std::uint32_t> left(out.size());
+  std::iota(left.begin(), left.end(), 0u);
+  double weight = 1;
+  for (std::size_t j = 0; j < shape_.levels(); ++j) {
+    if (contexts[j] == none) continue;
+    const Region& region = layout_.entries[j];
+    const std::uint32_t width = shape_.widths[j];
+    std::size_t kept = 0;
+    for (const std::uint32_t outcome : left) {
+      const std::uint64_t at = find(region, contexts[j] - layout_.starts[width], outcome);
+      const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
+      if (at != no_position && (!region.direct() || stored != absent))
+        out[outcome] = weight * usable_probability(stored);
+      else
+        left[kept++] = outcome;
+    }
+    left.resize(kept);
+    weight *= usable_weight(weight_of<Bits>(contexts[j], width));
+  }
+  for (const std::uint32_t outcome : left) out[outcome] = weight * uniform_base(outcome);
+}
+
+void BackoffTable::distribution(const std::uint32_t* columns, std::span<double> out) const {
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { distribution_in<Bits>(columns, out); });
+}
+
 double BackoffTable::backoff_of(std::size_t j, const std::uint32_t* columns) const {
   std::uint32_t contexts[max_columns + 1];
   find_contexts(j, columns, contexts);
   return contexts[j] == none ? 1.0 : usable_weight(backoff(contexts[j]));
 }
 
+std::uint32_t BackoffTable::context_after(const std::uint32_t* words, std::uint32_t length) const {
+  return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    std::uint32_t context = empty_context;
+    double ignored = 0;
+    for (std::uint32_t c = std::min(length, shape_.widths.front()); c-- > 0;)
+      context = read<Bits>(context, words[c], &ignored);
+    return context;
+  });
+}
+
+double BackoffTable::read_word(std::uint32_t& context, std::uint32_t word) const {
+  double p = 0;
+  context = with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { return read<Bits>(context, word, &p); });
+  return std::log(p);
+}
+
 BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::uint32_t length,
                                             std::uint32_t word) const {
-  return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
-    std::uint32_t state = empty_context;
-    double p = 0;
-    for (std::uint32_t c = std::min(length, shape_.widths.front()); c-- > 0;) state = read<Bits>(state, context[c], &p);
-    state = read<Bits>(state, word, &p);
-    return Advance{std::log(p), depth_of(state)};
-  });
+  std::uint32_t state = context_after(context, length);
+  const double log_probability = read_word(state, word);
+  return {log_probability, depth_of(state)};
 }
 
 template std::uint32_t BackoffTable::read<8>(std::uint32_t, std::uint32_t, double*) const;

@@ -19,6 +19,7 @@
 
 #include "backoff/table_layout.h"
 #include "base/error.h"
+#include "base/prefetch.h"
 #include "base/symbols.h"
 
 namespace treelm {
@@ -85,6 +86,8 @@ class BackoffTable {
   // p(x | context) by the levels `from` and below, for a row (x, e1..em); `base` is the base
   // probability of the row.
   double probability_from(std::size_t from, const std::uint32_t* row, double base) const;
+  // The same for all outcomes from 0 on after one context, by all levels, with the uniform base.
+  void distribution(const std::uint32_t* columns, std::span<double> out) const;
   // Weight of the context of level j, 1 where it has no counts.
   double backoff_of(std::size_t j, const std::uint32_t* columns) const;
   double uniform_base(std::uint32_t outcome) const {
@@ -100,6 +103,14 @@ class BackoffTable {
     std::uint32_t kept;
   };
   Advance advance(const std::uint32_t* context, std::uint32_t length, std::uint32_t word) const;
+  // The same one word after the other: the context that stands for words, most recent first; then what reading a word
+  // after a context gives, ln p and the context that comes next.
+  std::uint32_t context_after(const std::uint32_t* words, std::uint32_t length) const;
+  double read_word(std::uint32_t& context, std::uint32_t word) const;
+  // The same for words one after the other, which are looked up side by side as far as can be.
+  void read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const;
+  // Asks for what a word will need if it is not known after more than the one word before it.
+  void fetch_word(std::uint32_t before, std::uint32_t word) const;
   // ln p of every word of the sequences, and of `end` after each unless it is `none`.
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
@@ -123,6 +134,31 @@ class BackoffTable {
   const std::uint8_t* slot(const Region& region, std::uint64_t position) const {
     return arrays_.slots + region.slot(position);
   }
+  // The row of a bucket to look at first: rows lie in the order of their hashes, which are spread evenly.
+  static std::uint64_t likely_row(const Region::Place& place, std::uint64_t from, std::uint64_t to) {
+    return from + multiply_high(place.fraction, to - from);
+  }
+  void prefetch_rows(const Region& region, const Region::Place& place, std::uint64_t from, std::uint64_t to) const {
+    const std::uint8_t* row = slot(region, likely_row(place, from, to));
+    prefetch(row - region.slot_bytes);
+    prefetch(row + 2 * region.slot_bytes);
+  }
+  // The position of the row with this hash among those of its bucket, at least one; or no_position.
+  std::uint64_t find_between(const Region& region, std::uint64_t hash, const Region::Place& place, std::uint64_t from,
+                             std::uint64_t to) const {
+    const std::uint64_t lowest = region.lowest(place.bucket), wanted = region.check(hash - lowest);
+    const auto offset = [&](std::uint64_t position) {
+      return region.check(region.check_of(region.head(slot(region, position))) - lowest);
+    };
+    std::uint64_t at = likely_row(place, from, to), found = offset(at);
+    while (found < wanted && ++at < to) found = offset(at);
+    while (found > wanted && at > from) found = offset(--at);
+    return found == wanted ? at : no_position;
+  }
+  // Brings what reading these words one after the other will need into the caches, for all of them at once: no more
+  // than `most_fetched`.
+  static constexpr std::size_t most_fetched = 64;
+  void fetch_words(std::span<const std::uint32_t> words) const;
   // The position of a row, or no_position.
   std::uint64_t find(const Region& region, std::uint64_t context, std::uint32_t last) const;
   // The region that holds the contexts of so many columns, at least one.
@@ -157,6 +193,8 @@ class BackoffTable {
   }
   template <unsigned Bits>
   double probability_in(std::size_t from, const std::uint32_t* row, double base) const;
+  template <unsigned Bits>
+  void distribution_in(const std::uint32_t* columns, std::span<double> out) const;
   template <unsigned Bits>
   void contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
   template <unsigned Bits>

@@ -41,7 +41,6 @@ Region region_of(const TableShape& shape, const RegionSize& size, bool direct, s
                  std::uint64_t contexts) {
   Region region;
   region.rows = size.rows;
-  region.buckets = size.buckets;
   region.first_context = first_context;
   region.contexts = contexts;
   region.last_bits = size.last_bits;
@@ -50,9 +49,7 @@ Region region_of(const TableShape& shape, const RegionSize& size, bool direct, s
     bad_table("a region of the table has an impossible size");
   if (direct) return region;
   region.context_bits = contexts <= 1 ? 0 : static_cast<unsigned>(std::bit_width(contexts - 1));
-  region.mixer = BitMixer(region.key_bits());
-  const auto told = static_cast<unsigned>(std::bit_width(size.buckets) - 1);
-  region.check_bits = region.key_bits() > told ? region.key_bits() - told : 0;
+  region.divide(size.buckets);
   return region;
 }
 
@@ -65,16 +62,18 @@ void settle(Region& region) {
 
 }  // namespace
 
-std::uint64_t Region::lowest(std::uint64_t bucket) const {
-  // bucket * 2^bits / buckets, rounded up; 2^bits = whole * buckets + rest
-  if (key_bits() == 0) return 0;
-  const std::uint64_t most = low_bits(key_bits());
-  std::uint64_t whole = most / buckets, rest = most % buckets + 1;
-  if (rest == buckets) {
-    ++whole;
-    rest = 0;
-  }
-  return bucket * whole + (bucket * rest + buckets - 1) / buckets;
+void Region::divide(std::uint64_t into) {
+  buckets = into;
+  mixer = BitMixer(key_bits());
+  const auto told = static_cast<unsigned>(std::bit_width(buckets) - 1);
+  check_bits = key_bits() > told ? key_bits() - told : 0;
+  hashes_a_bucket = hashes_left = 0;
+  if (key_bits() == 0) return;  // the only hash is 0
+  hashes_a_bucket = low_bits(key_bits()) / buckets;
+  hashes_left = low_bits(key_bits()) % buckets + 1;
+  if (hashes_left < buckets) return;
+  ++hashes_a_bucket;
+  hashes_left = 0;
 }
 
 Region entry_region(const TableShape& shape, std::size_t level, const RegionSize& size,

@@ -103,6 +103,7 @@ struct Region {
   std::size_t head_bytes = 0, value_bytes = 0, slot_bytes = 0;
   bool has_probability = false, has_weight = false;
   std::uint64_t codebook = 0;  // of its first code, that for probabilities before that for weights
+  std::uint64_t hashes_a_bucket = 0, hashes_left = 0;  // of all hashes, divided among the buckets
   BitMixer mixer;
 
   bool direct() const { return buckets == 0; }
@@ -112,9 +113,18 @@ struct Region {
   }
   std::uint64_t key(std::uint64_t context, std::uint32_t last) const { return context << last_bits | last; }
   std::uint64_t check(std::uint64_t hash) const { return hash & low_bits(check_bits); }
-  std::uint64_t bucket(std::uint64_t hash) const;
+  // Sets the buckets, and what follows from them and the bits of a key.
+  void divide(std::uint64_t into);
+  // The bucket of a hash, and how far into the bucket it lies, in 2^-64.
+  struct Place {
+    std::uint64_t bucket, fraction;
+  };
+  Place place(std::uint64_t hash) const;
+  std::uint64_t bucket(std::uint64_t hash) const { return place(hash).bucket; }
   // The smallest hash of a bucket.
-  std::uint64_t lowest(std::uint64_t bucket) const;
+  std::uint64_t lowest(std::uint64_t bucket) const {
+    return bucket * hashes_a_bucket + (bucket * hashes_left + buckets - 1) / buckets;
+  }
   std::uint64_t slot(std::uint64_t position) const { return begin + position * slot_bytes; }
   std::size_t weight_at() const { return head_bytes + (has_probability ? value_bytes : 0); }
 
@@ -142,8 +152,9 @@ inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-inline std::uint64_t Region::bucket(std::uint64_t hash) const {
-  return key_bits() == 0 ? 0 : multiply_high(hash << (64 - key_bits()), buckets);
+inline Region::Place Region::place(std::uint64_t hash) const {
+  const std::uint64_t share = key_bits() == 0 ? 0 : hash << (64 - key_bits());
+  return {multiply_high(share, buckets), share * buckets};
 }
 
 // The regions of a table, in the order of the file: level after level from the last one up, each

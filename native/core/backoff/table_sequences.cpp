@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "backoff/table.h"
 
@@ -11,18 +12,13 @@ namespace treelm {
 namespace {
 
 // Sentences that are read side by side, so that many memory accesses are under way at once.
-constexpr std::size_t lanes = 40;
-
-inline void prefetch([[maybe_unused]] const void* place) {
-#if defined(__GNUC__)
-  __builtin_prefetch(place);
-#endif
-}
+constexpr std::size_t lanes = 24;
 
 }  // namespace
 
-// Scores sentences in lanes. Where a lane must read memory that is seldom in a cache, it asks for it, notes what it
-// awaits, and lets the other lanes go on.
+// Scores sentences in lanes. Between two rounds every lane waits for one look-up. The first half of a round reads where
+// the rows lie that may answer it; the second half reads these, and goes on until the lane needs another look-up. What
+// a lane reads has been asked for half a round before, so that the other lanes fill the time that it takes to come.
 template <unsigned Bits>
 class BackoffTable::SequenceScorer {
  public:
@@ -45,94 +41,81 @@ class BackoffTable::SequenceScorer {
     std::array<Lane, lanes> all;
     std::size_t active = 0;
     while (active < lanes && next_sentence(all[active])) ++active;
-    while (active > 0)
+    while (active > 0) {
+      for (std::size_t i = 0; i < active; ++i) open_bucket(all[i]);
       for (std::size_t i = 0; i < active; ++i)
-        if (!step(all[i])) all[i--] = all[--active];
+        if (!look_up(all[i])) all[i--] = all[--active];
+    }
+    const std::size_t sentences = starts_.size() - 1;
+    const std::uint64_t events = starts_.back() - starts_.front() + (end_ == none ? 0 : sentences);
+    for (std::uint64_t i = 0; i < events; ++i) out_[i] = std::log(out_[i]);
   }
 
  private:
-  // What a lane waits for.
-  enum class Awaited : std::uint8_t {
-    bucket,  // the bounds of the bucket of its word
-    rows,    // the rows of the bucket
-    weight,  // the weight of its context, and the context to fall back to
-  };
-
+  // A sentence that is read, and the look-up that it waits for: `current` after `context`, at least one word.
   struct Lane {
     const std::uint32_t* word = nullptr;  // the next one
     const std::uint32_t* stop = nullptr;  // behind the last one of the sentence
     double* out = nullptr;
+    double weight = 1, fall = 1;
     std::uint32_t context = 0, depth = 0, current = 0;
     std::uint32_t link = 0;  // what `context` falls back to, if that is known
-    Awaited awaited = Awaited::rows;
-    bool ends = false;   // the end of the sentence is still to be scored
-    bool known = false;  // `link` and `fall` are those of `context`
-    double weight = 1, fall = 1;
-    std::uint64_t check = 0, bucket = 0;
-    std::uint64_t row = 0;                              // position of the first one to look at
-    const std::uint8_t *from = nullptr, *to = nullptr;  // where these rows lie
+    bool ends = false;       // the end of the sentence is still to be scored
+    bool known = false;      // `link` and `fall` are those of `context`
+    bool possible = false;   // a row may be what it waits for
+    bool failed = false;     // the look-up has failed, and the lane waits for the row of `context`
+    std::uint64_t hash = 0;
+    Region::Place place{};
+    std::uint64_t from = 0, to = 0;  // the rows of the bucket
   };
 
-  // Takes what the lane has waited for; false if there is nothing left to score.
-  bool step(Lane& lane) {
-    switch (lane.awaited) {
-      case Awaited::bucket: {
-        const Region& region = regions_[lane.depth];
-        const auto [from, to] = table_.bucket_rows(region, lane.bucket);
-        point_at(lane, region, from, to);
-        return true;
-      }
-      case Awaited::weight: {
-        const Region& region = regions_[lane.depth - 1];
-        const std::uint64_t at = lane.context - depth_start_[lane.depth];
-        lane.fall = table_.weight_at<Bits>(region, at);
-        lane.link = static_cast<std::uint32_t>(region.link_of(region.head(table_.slot(region, at))));
-        fall_back(lane);
-        return true;
-      }
-      default: return read_rows(lane);
-    }
-  }
-
-  // Looks for the word among the rows of its bucket, and scores it or falls back.
-  bool read_rows(Lane& lane) {
+  // Reads where the rows of the bucket lie.
+  void open_bucket(Lane& lane) {
+    if (lane.failed) return;
     const Region& region = regions_[lane.depth];
-    const std::uint8_t* at = lane.from;
-    if (lane.depth != 0)
-      for (; at < lane.to && region.check_of(region.head(at)) != lane.check; at += region.slot_bytes) ++lane.row;
-    double stored = absent;
-    if (at < lane.to) stored = load_value<Bits>(at + region.head_bytes, table_.arrays_.codebooks + region.codebook);
-    double p;
-    if (at < lane.to && (lane.depth > 0 || stored != absent)) {
-      p = lane.weight * usable_probability(stored);
-      follow(lane, region, at);
-    } else if (lane.depth == 0) {
-      p = lane.weight * usable_weight(table_.shape_.empty_weight) * table_.uniform_base(lane.current);
-      lane.context = empty_context;
-      lane.known = false;
-    } else if (lane.known) {
-      fall_back(lane);
-      return true;
-    } else {
-      lane.awaited = Awaited::weight;
-      prefetch(slots_ + regions_[lane.depth - 1].slot(lane.context - depth_start_[lane.depth]));
-      return true;
-    }
-    *lane.out++ = std::log(p);
-    return next_word(lane) || next_sentence(lane);
+    lane.from = lane.to = 0;
+    if (lane.possible) std::tie(lane.from, lane.to) = table_.bucket_rows(region, lane.place.bucket);
+    table_.prefetch_rows(region, lane.place, lane.from, lane.to);
   }
 
-  // Goes on to the context that the entry at `at` leads to.
-  void follow(Lane& lane, const Region& region, const std::uint8_t* at) {
+  // Looks for the word among the rows of its bucket, and goes on to the next look-up; false if there is none.
+  bool look_up(Lane& lane) {
+    if (!lane.failed) {
+      const Region& region = regions_[lane.depth];
+      const std::uint64_t row =
+          lane.from == lane.to ? no_position : table_.find_between(region, lane.hash, lane.place, lane.from, lane.to);
+      if (row != no_position) {
+        *lane.out++ = lane.weight * usable_probability(table_.probability_at<Bits>(region, row));
+        follow(lane, region, row);
+        return next_word(lane);
+      }
+      if (!lane.known && lane.depth > 1) {
+        lane.failed = true;
+        prefetch(row_of_context(lane));
+        return true;
+      }
+    }
+    lane.failed = false;
+    fall_back(lane);
+    if (lane.depth != 0) {
+      seek(lane);
+      return true;
+    }
+    read_unigram(lane);
+    return next_word(lane);
+  }
+
+  // Goes on to the context that an entry leads to.
+  void follow(Lane& lane, const Region& region, std::uint64_t row) {
+    const std::uint8_t* at = table_.slot(region, row);
     lane.link = static_cast<std::uint32_t>(region.link_of(region.head(at)));
     lane.known = false;
     if (region.has_weight) {
-      const std::uint64_t skipped = Bits < 32 ? std::uint64_t{1} << Bits : 0;
-      lane.fall = load_value<Bits>(at + region.weight_at(), table_.arrays_.codebooks + region.codebook + skipped);
+      lane.fall = table_.weight_at<Bits>(region, row);
       lane.known = !std::signbit(lane.fall);
     }
     if (lane.known) {
-      lane.context = static_cast<std::uint32_t>(region.first_own + lane.row);
+      lane.context = static_cast<std::uint32_t>(region.first_own + row);
       ++lane.depth;
     } else {
       lane.context = lane.link < region.first_own ? lane.link : empty_context;
@@ -140,30 +123,55 @@ class BackoffTable::SequenceScorer {
     }
   }
 
-  // The word is not known after the context of the lane: tries what it falls back to.
+  // The word is not known after the context of the lane: goes on to what that falls back to.
   void fall_back(Lane& lane) {
+    if (!lane.known) {
+      const Region& region = regions_[lane.depth - 1];
+      lane.fall = table_.weight_at<Bits>(region, lane.context - depth_start_[lane.depth]);
+      lane.link = static_cast<std::uint32_t>(region.link_of(region.head(row_of_context(lane))));
+    }
     lane.weight *= usable_weight(lane.fall);
     lane.context = lane.link < depth_start_[lane.depth] ? lane.link : empty_context;
     lane.depth = depth_of(lane.context);
     lane.known = false;
-    seek(lane);
   }
 
-  bool next_word(Lane& lane) {
-    if (lane.word < lane.stop) {
-      lane.current = *lane.word++;
-    } else if (lane.ends) {
-      lane.current = end_;
-      lane.ends = false;
+  // Scores the word after no context.
+  void read_unigram(Lane& lane) {
+    const Region& region = regions_[0];
+    const std::uint64_t row = lane.current;
+    const double stored = row < region.rows ? table_.probability_at<Bits>(region, row) : absent;
+    if (stored != absent) {
+      *lane.out++ = lane.weight * usable_probability(stored);
+      follow(lane, region, row);
     } else {
-      return false;
+      *lane.out++ = lane.weight * usable_weight(table_.shape_.empty_weight) * table_.uniform_base(lane.current);
+      lane.context = empty_context;
+      lane.known = false;
     }
-    lane.weight = 1;
-    seek(lane);
-    return true;
   }
 
-  // Gives the lane the next sentence that has something to score.
+  // Goes on to the next word that must be looked up.
+  bool next_word(Lane& lane) {
+    for (;;) {
+      if (lane.word < lane.stop) {
+        lane.current = *lane.word++;
+      } else if (lane.ends) {
+        lane.current = end_;
+        lane.ends = false;
+      } else {
+        return next_sentence(lane);
+      }
+      lane.weight = 1;
+      if (lane.depth != 0) {
+        seek(lane);
+        return true;
+      }
+      read_unigram(lane);
+    }
+  }
+
+  // Gives the lane the next sentence that has something to look up.
   bool next_sentence(Lane& lane) {
     while (sentence_ + 1 < starts_.size()) {
       const std::uint64_t from = starts_[sentence_], to = starts_[sentence_ + 1];
@@ -183,31 +191,19 @@ class BackoffTable::SequenceScorer {
   // Makes the lane wait for the entry of its current word after its context.
   void seek(Lane& lane) {
     const Region& region = regions_[lane.depth];
-    if (lane.depth == 0) {
-      const std::uint64_t at = lane.current;
-      point_at(lane, region, at < region.rows ? at : 0, at < region.rows ? at + 1 : 0);
-      return;
-    }
     const std::uint64_t context = lane.context - depth_start_[lane.depth];
-    if (!region.fits(context, lane.current)) {
-      point_at(lane, region, 0, 0);
-      return;
+    if (lane.depth == 1) {  // what comes next if this fails: small regions, which are seldom far away
+      if (!lane.known) prefetch(row_of_context(lane));
+      if (lane.current < regions_[0].rows) prefetch(table_.slot(regions_[0], lane.current));
     }
-    const std::uint64_t hash = region.mixer.mix(region.key(context, lane.current));
-    lane.check = region.check(hash);
-    lane.bucket = region.bucket(hash);
-    lane.awaited = Awaited::bucket;
-    prefetch(table_.arrays_.index + region.index + lane.bucket);
+    lane.possible = region.fits(context, lane.current);
+    lane.hash = region.mixer.mix(region.key(context, lane.current));
+    lane.place = region.place(lane.hash);
+    prefetch(table_.arrays_.index + region.index + (lane.possible ? lane.place.bucket : 0));
   }
 
-  void point_at(Lane& lane, const Region& region, std::uint64_t from, std::uint64_t to) {
-    lane.awaited = Awaited::rows;
-    lane.row = from;
-    lane.from = slots_ + region.slot(from);
-    lane.to = slots_ + region.slot(to);
-    if (from == to) return;
-    prefetch(lane.from);
-    prefetch(lane.to - 1);
+  const std::uint8_t* row_of_context(const Lane& lane) const {
+    return table_.slot(regions_[lane.depth - 1], lane.context - depth_start_[lane.depth]);
   }
 
   std::uint32_t depth_of(std::uint32_t context) const {
@@ -233,6 +229,77 @@ void BackoffTable::score_sequences(std::span<const std::uint32_t> ids, std::span
                                    std::uint32_t start, std::uint32_t end, double* out) const {
   with_value_bits(shape_.value_bits,
                   [&]<unsigned Bits>() { SequenceScorer<Bits>(*this, ids, starts, start, end, out).run(); });
+}
+
+void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const {
+  constexpr std::size_t piece = most_fetched - max_columns;
+  const std::size_t before = shape_.widths.front();
+  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      // In pieces, each with the words before it that may be its context.
+      if (i % piece == 0) {
+        const std::size_t first = i - std::min(i, before);
+        fetch_words(words.subspan(first, std::min(words.size(), i + piece) - first));
+      }
+      context = read<Bits>(context, words[i], out + i);
+    }
+  });
+  for (std::size_t i = 0; i < words.size(); ++i) out[i] = std::log(out[i]);
+}
+
+void BackoffTable::fetch_word(std::uint32_t before, std::uint32_t word) const {
+  const Region& unigrams = layout_.entries.back();
+  if (word < unigrams.rows) prefetch(slot(unigrams, word));
+  if (shape_.levels() < 2) return;
+  const Region& region = layout_.entries[shape_.levels() - 2];
+  if (!region.fits(before, word)) return;
+  const Region::Place place = region.place(region.mixer.mix(region.key(before, word)));
+  const auto [from, to] = bucket_rows(region, place.bucket);
+  prefetch_rows(region, place, from, to);
+}
+
+void BackoffTable::fetch_words(std::span<const std::uint32_t> words) const {
+  constexpr std::uint64_t nothing = no_position;
+  struct Sought {  // all of it is written before it is read
+    std::uint64_t hash;
+    Region::Place place;
+    std::uint64_t from, to;
+    std::uint64_t row;  // of the words up to this one, among those with as many words before
+  };
+  std::array<Sought, most_fetched> sought;
+  const std::size_t count = std::min(words.size(), most_fetched);
+  const Region& unigrams = layout_.entries.back();
+  for (std::size_t i = 0; i < count; ++i) {
+    sought[i].row = words[i] < unigrams.rows ? words[i] : nothing;
+    if (sought[i].row != nothing) prefetch(slot(unigrams, words[i]));
+  }
+  for (std::size_t depth = 1; depth < shape_.levels() && depth < count; ++depth) {
+    const Region& region = layout_.entries[shape_.levels() - 1 - depth];
+    // From the last word on: what is sought for one needs what was found for the word before.
+    for (std::size_t i = count; i-- > depth;) {
+      const std::uint64_t context = sought[i - 1].row;
+      sought[i].row = nothing;
+      if (context == nothing || !region.fits(context, words[i])) continue;
+      sought[i].row = 0;
+      sought[i].hash = region.mixer.mix(region.key(context, words[i]));
+      sought[i].place = region.place(sought[i].hash);
+      prefetch(arrays_.index + region.index + sought[i].place.bucket);
+    }
+    bool any = false;
+    for (std::size_t i = depth; i < count; ++i) {
+      if (sought[i].row == nothing) continue;
+      std::tie(sought[i].from, sought[i].to) = bucket_rows(region, sought[i].place.bucket);
+      prefetch_rows(region, sought[i].place, sought[i].from, sought[i].to);
+    }
+    if (depth + 1 == shape_.levels()) return;
+    for (std::size_t i = depth; i < count; ++i) {
+      Sought& each = sought[i];
+      if (each.row == nothing) continue;
+      each.row = each.from == each.to ? nothing : find_between(region, each.hash, each.place, each.from, each.to);
+      any = any || each.row != nothing;
+    }
+    if (!any) return;
+  }
 }
 
 }  // namespace treelm

@@ -299,10 +299,7 @@ TEST("tables: the hash of a region has an inverse, and its buckets tell the rest
     region.context_bits = static_cast<unsigned>(random.below(33));
     region.last_bits = static_cast<unsigned>(random.below(33));
     region.contexts = std::uint64_t{1} << region.context_bits;
-    region.buckets = 1 + random.below(random.chance(2) ? 5 : 1 << 20);
-    region.mixer = BitMixer(region.key_bits());
-    const auto told = static_cast<unsigned>(std::bit_width(region.buckets) - 1);
-    region.check_bits = region.key_bits() > told ? region.key_bits() - told : 0;
+    region.divide(1 + random.below(random.chance(2) ? 5 : 1 << 20));
     for (int i = 0; i < 50; ++i) {
       const std::uint64_t key = mix64(random.below(~std::size_t{0})) & Region::low_bits(region.key_bits());
       const std::uint64_t hash = region.mixer.mix(key), bucket = region.bucket(hash);
@@ -313,6 +310,11 @@ TEST("tables: the hash of a region has an inverse, and its buckets tell the rest
       CHECK_EQ(region.bucket(lowest), bucket);
       CHECK(lowest == 0 || region.bucket(lowest - 1) < bucket);
       CHECK_EQ(lowest + region.check(region.check(hash) - lowest), hash);
+      const std::uint64_t next = region.lowest(bucket + 1);  // how far into the bucket, by the bounds
+      const double share =
+          static_cast<double>(hash - lowest) / static_cast<double>(std::max(next - lowest, std::uint64_t{1}));
+      const double told = std::ldexp(static_cast<double>(region.place(hash).fraction), -64);
+      CHECK(next - lowest < 1000 || region.key_bits() == 64 || std::abs(told - share) < 0.01);
     }
   }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -13,13 +13,9 @@ from treelm.cli.options import AsJson, CommonOptions, InputFile, NewPicture, Tre
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.tasks.inspect.files import TreeFileReport, inspect_file
-from treelm.tasks.inspect.grammar import (
-    inspect_subcategories,
-    subcategory_lines,
-    subcategory_record,
-)
-from treelm.tasks.inspect.model import inspect_model, is_model_folder
+
+if TYPE_CHECKING:
+    from treelm.tasks.inspect.files import TreeFileReport
 
 
 def inspect(
@@ -52,14 +48,17 @@ def inspect(
     """
     if plot is not None and not topics:
         raise UsageError("--plot draws topics: it needs --topics.")
+    from treelm.tasks.inspect.model import inspect_model, is_model_folder
+
     if subcategories is not None:
-        learned = inspect_subcategories(path, subcategories)
-        _write(subcategory_record(learned), subcategory_lines(learned), as_json=json)
+        _show_subcategories(path, subcategories, as_json=json)
     elif topics:
         _show_topics(path, plot, as_json=json)
     elif is_model_folder(path):
         write_record(inspect_model(path, verify=verify), as_json=json)
     else:
+        from treelm.tasks.inspect.files import inspect_file
+
         found = inspect_file(
             path,
             trees.read_options(strip=not raw),
@@ -100,6 +99,17 @@ def _show_trees(found: TreeFileReport, name: str, common: CommonOptions, *, as_j
         common.note(found.document_problem)
     if not found.statistics.trees:
         raise CorpusFormatError(f"{name}: no tree could be read.", code="E_NO_TREES")
+
+
+def _show_subcategories(path: str, label: str, *, as_json: bool) -> None:
+    from treelm.tasks.inspect.grammar import (
+        inspect_subcategories,
+        subcategory_lines,
+        subcategory_record,
+    )
+
+    learned = inspect_subcategories(path, label)
+    _write(subcategory_record(learned), subcategory_lines(learned), as_json=as_json)
 
 
 def _show_topics(path: str, plot: str | None, *, as_json: bool) -> None:

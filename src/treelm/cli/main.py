@@ -149,6 +149,9 @@ OLD_VALUES: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {
     },
 }
 
+#: Commands that multiply no matrices to speak of; the kernels have threads of their own.
+WITHOUT_LINEAR_ALGEBRA = frozenset({"inspect", "parse", "sample", "score", "surprisal"})
+
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20
 
@@ -202,10 +205,20 @@ def _root(
 
 def program() -> int:
     """Run the program on the arguments of this process and return its exit status."""
+    _prepare_packages(sys.argv[1:])
     warnings.showwarning = _show_warning
     _SHOWN.clear()
     _prepare_streams()
     return run(sys.argv[1:])
+
+
+def _prepare_packages(arguments: Sequence[str]) -> None:
+    """Keep packages from doing at start-up what this process has no use for."""
+    # Plugins of pydantic watch validation; looking for them reads the records of all packages.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if arguments and arguments[0] in WITHOUT_LINEAR_ALGEBRA:
+        # Numpy would start a thread for each core, which would wait until the end.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _prepare_streams() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
 from treelm.cli.options import CommonOptions
 from treelm.cli.ranges import Range, at_least, within
 from treelm.cli.terminal import is_terminal
-from treelm.models.interface.model import LanguageModel
-from treelm.tasks.text_check import TextCheck
+
+if TYPE_CHECKING:
+    from treelm.models.interface.model import LanguageModel
+    from treelm.tasks.text_check import TextCheck
 
 #: A model folder.
 ModelPath = Annotated[str, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")]

@@ -26,7 +26,6 @@ from treelm.corpus.brackets import (
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines
-from treelm.corpus.target import check_file_target, check_place
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.limits import LARGEST_SEED
 from treelm.parallel.memory import MemoryLimit
@@ -55,16 +54,18 @@ def _refuse_stream(_: object, value: object) -> None:
 
 def _check_file(_: object, value: object) -> None:
     """Refuse a file that cannot be written, before the work that makes it."""
+    from treelm.corpus.target import check_file_target
+
     if isinstance(value, str):
         check_file_target(value)
 
 
 def _check_picture(_: object, value: object) -> None:
     """Refuse a picture of a format that is not written, before the work that makes it."""
-    from treelm.view.picture_files import check_picture
-
     _refuse_stream(_, value)
     if isinstance(value, str):
+        from treelm.view.picture_files import check_picture
+
         check_picture(value)
 
 
@@ -78,6 +79,8 @@ def _check_folder(_: object, value: object) -> None:
 
 def _check_place(_: object, value: object) -> None:
     """The same for what may become a file or a folder."""
+    from treelm.corpus.target import check_place
+
     if isinstance(value, str):
         check_place(value)
 
@@ -307,7 +310,7 @@ class TextOptions(ThreadOptions):
                     return
 
         for file in files:
-            yield file, lines(file)
+            yield file, self.lines(file) if self.limit is None else lines(file)
 
 
 @Parameter(name="*", group=Group("Measuring options", sort_key=60))

@@ -7,6 +7,7 @@ cuts cleaning up short, prints a traceback, or kills the process with another ex
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,10 @@ from typing import NoReturn
 #: Exit statuses of a command that was stopped, as shells count them.
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+
+#: New objects after which Python looks for cycles among them: loading makes many, and hardly any
+#: cycle that is not needed.
+_OBJECTS_BEFORE_CYCLES = 50_000
 
 #: Seconds for which further signals let cleaning up go on; should it hang, later ones interrupt it.
 UNDISTURBED_SECONDS = 5.0
@@ -60,6 +65,7 @@ def run_process(command: Callable[[], int]) -> NoReturn:
 
     However many signals arrive, the process says so once and exits with the status of the first.
     """
+    gc.set_threshold(_OBJECTS_BEFORE_CYCLES)
     signals = _Signals()
     try:
         code = command()
@@ -72,6 +78,8 @@ def run_process(command: Callable[[], int]) -> NoReturn:
     except Terminated:
         code = TERMINATED
         _stop_writing(signals)
+    # At the end Python would look through everything for cycles, and all memory is freed anyway.
+    gc.freeze()
     sys.exit(code)
 
 

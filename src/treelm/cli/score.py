@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
@@ -19,17 +18,11 @@ from treelm.cli.model_options import (
 )
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import write_atomically
-from treelm.corpus.score_files import ScoreTable, write_score_table
 from treelm.errors import UsageError, option
-from treelm.models.interface.model import LanguageModel
-from treelm.models.registry import load
-from treelm.tasks.evaluate.measured_text import read_measured_text
-from treelm.tasks.evaluate.slr import score_text
-from treelm.tasks.evaluate.slr import slr as log_odds_ratios
-from treelm.tasks.explain_trees import explain_trees, factor_lines
-from treelm.tasks.score import ScoringReport, score_lines
-from treelm.tasks.score_trees import score_k_best_lists, score_trees
-from treelm.tasks.text_check import TextCheck
+
+if TYPE_CHECKING:
+    from treelm.corpus.score_files import ScoreTable
+    from treelm.models.interface.model import LanguageModel
 
 
 @Parameter(name="*", group=Group("Options for scoring trees", sort_key=30))
@@ -127,6 +120,8 @@ def score(
         if wrong:
             are = "is" if len(wrong) == 1 else "are"
             raise UsageError(f"{' and '.join(wrong)} {are} for sentences, not for trees.")
+        from treelm.models.registry import load
+
         _write_tree_scores(load(model), instead, output, scoring.k, text, flush=flush)
         return
     loaded = length.apply(search.apply(scoring.model(model)))
@@ -148,29 +143,31 @@ def score(
         ):
             raise UsageError("--format tsv and --slr are for one whole file of whole sentences.")
         table = _score_table(loaded, sources[0], sentences, text, common)
-        if sentences.slr:
-            _write(output, log_odds_ratios(table).tolist(), flush=flush)
-        else:
-            write_score_table(output, table)
+        _write_table(output, table, slr=sentences.slr, flush=flush)
         return
+    from treelm.tasks.score import ScoringReport, score_batches
+
     report = ScoringReport()
+    from treelm.tasks.text_check import TextCheck
+
     check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
-    scores = chain.from_iterable(
-        score_lines(
-            loaded,
-            lines,
-            eos=not sentences.no_eos,
-            bos=not sentences.no_bos,
-            threads=text.thread_count,
-            line_buffered=flush,
-            source=file,
-            report=report,
-            check=check,
-            progress=common.progress,
-        )
-        for file, lines in text.first_lines(sources)
-    )
-    _write(output, scores, flush=flush)
+    with write_atomically(output) as out:
+        for file, lines in text.first_lines(sources):
+            for batch in score_batches(
+                loaded,
+                lines,
+                eos=not sentences.no_eos,
+                bos=not sentences.no_bos,
+                threads=text.thread_count,
+                line_buffered=flush,
+                source=file,
+                report=report,
+                check=check,
+                progress=common.progress,
+            ):
+                out.write(batch.to_text().encode())
+                if flush:
+                    out.flush()
     note_unknown_words(check, common)
     _note_fallbacks(common, report.fallbacks, report.sentences)
 
@@ -185,6 +182,8 @@ def _write_tree_scores(
     flush: bool,
 ) -> None:
     """Write the scores of trees, of k-best lists, or the factors of trees."""
+    from treelm.tasks.score_trees import score_k_best_lists, score_trees
+
     threads = text.thread_count
     if instead.trees is None:
         assert instead.k_best is not None  # one of the two is given
@@ -192,12 +191,25 @@ def _write_tree_scores(
         values = (None if score is None else score.log_prob for score in sums)
         _write(output, text.first(values), flush=flush)
     elif instead.explain:
+        from treelm.tasks.explain_trees import explain_trees, factor_lines
+
         with write_atomically(output) as out:
             for line in factor_lines(explain_trees(model, instead.trees, threads=threads)):
                 out.write(f"{line}\n".encode())
     else:
         found = score_trees(model, instead.trees, posterior=instead.posterior, threads=threads)
         _write(output, text.first(found), flush=flush)
+
+
+def _write_table(output: str, table: ScoreTable, *, slr: bool, flush: bool) -> None:
+    """Write the scores of a whole file: a table, or log-odds ratios."""
+    from treelm.corpus.score_files import write_score_table
+    from treelm.tasks.evaluate.slr import slr as log_odds_ratios
+
+    if slr:
+        _write(output, log_odds_ratios(table).tolist(), flush=flush)
+    else:
+        write_score_table(output, table)
 
 
 def _score_table(
@@ -208,6 +220,9 @@ def _score_table(
     common: CommonOptions,
 ) -> ScoreTable:
     """Return the scores of a whole file."""
+    from treelm.tasks.evaluate.measured_text import read_measured_text
+    from treelm.tasks.evaluate.slr import score_text
+
     if sentences.slr and sentences.format == "tsv":
         raise UsageError("--slr cannot be combined with --format tsv.")
     measured = read_measured_text(source, tokenizing=text.tokenize)
@@ -220,6 +235,8 @@ def _score_table(
     )
     if text.tokenize:
         table = replace(table, lengths=measured.lengths)
+    from treelm.tasks.text_check import TextCheck
+
     check = TextCheck(model.vocabulary, tokenized=text.tokenize)
     check.add_sentences(measured.sentences)
     note_unknown_words(check, common)

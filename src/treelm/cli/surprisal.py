@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
@@ -31,16 +31,13 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.errors import UsageError
-from treelm.models.interface.model import LanguageModel
-from treelm.models.registry import load
 from treelm.tasks.raw_text import RawText
-from treelm.tasks.surprisal.measures import chosen_measures
-from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
-from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
-from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
 from treelm.tasks.text_check import TextCheck
-from treelm.view.picture_files import check_picture_or_text
+
+if TYPE_CHECKING:
+    from treelm.models.interface.model import LanguageModel
+    from treelm.tasks.surprisal.pictures import SurprisalPlot
 
 
 @Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
@@ -82,10 +79,14 @@ class PictureOptions:
     def check(self) -> None:
         """Refuse formats that are not written, before a model is loaded."""
         if self.parser_states is not None:
+            from treelm.view.picture_files import check_picture_or_text
+
             check_picture_or_text(self.parser_states)
 
     def drawer(self, model: LanguageModel) -> SurprisalPlot:
         """Return what draws while rows go by."""
+        from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
+
         drawings = None
         if self.parser_states is not None:
             drawings = ParserStateDrawings(model, Path(self.parser_states), self.best or 3)
@@ -119,6 +120,10 @@ def surprisal(
             depth, open_nodes, embedding_difference, beam_mass.
         format: How the table is written; tsv is never quoted.
     """
+    from treelm.models.registry import load
+    from treelm.tasks.surprisal.measures import chosen_measures
+    from treelm.tasks.surprisal.surprisal import surprisal_rows
+
     pictures.check()
     loaded = length.apply(search.apply(load(model)))
     check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
@@ -136,6 +141,8 @@ def surprisal(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
                 "--plot or --parser-states, and writes tsv, csv, jsonl or parquet."
             )
+        from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+
         table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=text.tokenize)
         for regions in table.sentences():
             check.add_sentences([list(chain.from_iterable(regions))])
@@ -164,12 +171,14 @@ def surprisal(
         line_buffered=flush,
     )
     rows = check.watch_rows(rows)
-    drawer = pictures.drawer(loaded)
+    shown = rows if raw is None else raw.word_rows(rows)
+    drawer = pictures.drawer(loaded) if pictures.is_given else None
+    watched = shown if drawer is None else drawer.watch(shown)
     with lines_of_sentences(corpus), write_atomically(output) as out:
-        shown = drawer.watch(rows if raw is None else raw.word_rows(rows))
-        for piece in table_lines(shown, format, chosen):
+        for piece in table_lines(watched, format, chosen):
             out.write(piece)
             if flush:
                 out.flush()
-    drawer.write()
+    if drawer is not None:
+        drawer.write()
     note_unknown_words(check, common)

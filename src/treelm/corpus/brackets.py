@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from treelm import _native
 from treelm.characters import visible
@@ -22,8 +22,10 @@ from treelm.corpus.files import (
 from treelm.errors import CorpusFormatError, EngineError, TreelmWarning, UsageError
 from treelm.parallel.progress import SILENT, Progress
 from treelm.trees.packed import PackedTrees
-from treelm.trees.profile import ProfileSource, load_profile
 from treelm.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from treelm.trees.profile import ProfileSource
 
 OnError = Literal["raise", "skip"]
 
@@ -152,6 +154,8 @@ class ReadOptions:
         self, *, treelet: int = 0, lowest_verb_label: bool = True, temporal: Iterable[str] = ()
     ) -> _native.TreeRecipe:
         """Return the kernel's recipe: these options, then the treelet transforms of the mask."""
+        from treelm.trees.profile import load_profile
+
         return _native.TreeRecipe(
             load_profile(self.profile).native,
             strip=self.strip,

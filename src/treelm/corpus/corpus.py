@@ -301,6 +301,11 @@ class TextCorpus:
                 sentence -= 1
         return None
 
+    def lines(self) -> Iterator[str]:
+        """Yield every sentence as its line, not split."""
+        for path in self.paths:
+            yield from (line for line in read_lines(path) if line.strip(SPACE))
+
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """SHA-256 of the files' decompressed bytes, and their number of sentences and words."""
@@ -342,6 +347,11 @@ def sentences_in_documents(lines: Iterable[str]) -> Iterator[SentenceInDocument]
         document += starts_document
         starts_document = False
         yield SentenceInDocument(document, words)
+
+
+def have_words(lines: Iterable[str]) -> list[bool]:
+    """Return which lines contain a word: anything but ASCII white space."""
+    return [bool(line.strip(SPACE)) for line in lines]
 
 
 def read_sentences(source: Source) -> Iterator[tuple[str, ...]]:

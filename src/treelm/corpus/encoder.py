@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,9 @@ from treelm.corpus.vocabulary import Vocabulary, word_errors
 from treelm.corpus.words import Words, check_sentences, sentences_of
 from treelm.errors import CorpusFormatError, EngineError, UsageError, VocabularyError
 from treelm.parallel.progress import SILENT, Progress
-from treelm.trees.profile import ProfileSource, load_profile
+
+if TYPE_CHECKING:
+    from treelm.trees.profile import ProfileSource
 
 Ids = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
@@ -181,6 +184,8 @@ def _all_words(
     encoder: _native.TextEncoder, profile: ProfileSource, style: SignatureStyle
 ) -> tuple[Vocabulary, Ids]:
     """Return the vocabulary of everything an open encoder has read, and the ids of its words."""
+    from treelm.trees.profile import load_profile
+
     words = encoder.words()
     if not words:
         raise no_words()

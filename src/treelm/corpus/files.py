@@ -17,7 +17,6 @@ from typing import BinaryIO, Literal, cast
 
 from treelm.characters import visible
 from treelm.corpus.file_kinds import FOREST_MAGIC, Wanted, checked_blocks
-from treelm.corpus.temporary import synchronize, synchronize_folder, temporary_file
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
 #: Suffixes of compressed files.
@@ -30,6 +29,9 @@ MODEL_MANIFEST = "manifest.json"
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
+
+#: What some editors write at the start of UTF-8 files.
+_MARK = "\ufeff".encode()
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ def read_lines(source: Source, wanted: Wanted | None = None) -> Iterator[str]:
         CorpusFormatError: ``E_ENCODING`` with line and column for invalid UTF-8;
             ``E_WRONG_KIND`` if the file is not what is wanted.
     """
-    yield from lines_of(read_blocks(source, wanted=wanted), source)
+    return lines_of(read_blocks(source, wanted=wanted), source)
 
 
 def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:
@@ -251,21 +253,34 @@ def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:
     number = 0
     rest: list[bytes] = []  # pieces of an unfinished line
     for block in blocks:
-        *complete, last = block.split(b"\n")
-        for piece in complete:
+        end = block.rfind(b"\n")
+        if end < 0:
+            rest.append(block)
+            continue
+        rest.append(block[:end])
+        complete = b"".join(rest)
+        rest = [block[end + 1 :]] if end + 1 < len(block) else []
+        for line in _decoded_lines(complete, source, number):
             number += 1
-            rest.append(piece)
-            yield _decode(b"".join(rest), source, number)
-            rest.clear()
-        if last:
-            rest.append(last)
+            yield line
     if rest:
         yield _decode(b"".join(rest), source, number + 1)
 
 
+def _decoded_lines(text: bytes, source: Source, before: int) -> Iterable[str]:
+    """Return complete lines, all decoded at once where each of them is plain; `before` precede."""
+    if b"\r" not in text:
+        try:
+            return (text if before else text.removeprefix(_MARK)).decode().split("\n")
+        except UnicodeDecodeError:  # the lines before the invalid one come first
+            pass
+    pieces = text.split(b"\n")
+    return (_decode(line, source, number) for number, line in enumerate(pieces, before + 1))
+
+
 def _decode(line: bytes, source: Source, number: int) -> str:
     if number == 1:
-        line = line.removeprefix(b"\xef\xbb\xbf")
+        line = line.removeprefix(_MARK)
     try:
         return line.removesuffix(b"\r").decode()
     except UnicodeDecodeError as error:
@@ -304,6 +319,8 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
         yield cast("BinaryIO", sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
+    from treelm.corpus.temporary import synchronize, synchronize_folder
+
     path = Path(os.path.realpath(name))
     shown = visible(name)
     try:
@@ -332,6 +349,8 @@ def write_atomically(target: Source) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _temporary_beside(path: Path, shown: str, old_mode: int | None) -> Iterator[tuple[Path, int]]:
     """Give a file beside another; it is private until it gets the permissions of the old one."""
+    from treelm.corpus.temporary import temporary_file
+
     with contextlib.ExitStack() as cleanup:
         try:
             # Without an old file the system gives the usual permissions, by the umask.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
+from treelm import _native
 from treelm.characters import visible
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions, ReadReport, read_packed
 from treelm.corpus.file_kinds import Wanted
@@ -15,7 +15,7 @@ from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.nbest import Hypothesis, NBest, malformed, read_number
 from treelm.corpus.words import SPACE
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.trees.tree import Tree
+from treelm.trees.packed import PackedTrees
 
 #: The layout of a file of trees; ``blocks`` are those of treelm and Berkeley.
 ListForm = Literal["auto", "blocks", "bllip", "plain"]
@@ -23,6 +23,7 @@ ListForm = Literal["auto", "blocks", "bllip", "plain"]
 _BLLIP_HEAD = re.compile(r"\s*(?P<count>\d+)\s+(?P<id>\S.*?)\s*")
 #: What parsers write where they found nothing.
 _NO_PARSE = {"(())", "()", "(S1)", "(TOP)", "(ROOT)", "((S))"}
+_NO_PARSE_BRACKETS = 2
 
 #: White space as bracket files have it; a no-break space is part of a word.
 _SPACES = re.compile(f"[{SPACE}]+")
@@ -33,13 +34,30 @@ _LOOK_AHEAD = 4096
 _Line = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """A line with a tree: its number, the columns before the tree, the tree."""
 
     line: int
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     brackets: str
+
+
+class PackedList(NamedTuple):
+    """The trees of a sentence, packed.
+
+    Args:
+        id: Name of the sentence.
+        trees: Its trees, all of the same words; None for a sentence without any.
+        scores: The score of every tree, where it has one.
+        more: Further columns of every tree, as written.
+        line: Where the list begins in its file, counted from 1.
+    """
+
+    id: str
+    trees: PackedTrees | None
+    scores: Sequence[float | None]
+    more: Sequence[tuple[str, ...]]
+    line: int
 
 
 def read_k_best_lists(
@@ -69,33 +87,54 @@ def read_k_best_lists(
             the code of a malformed tree; ``E_NBEST_WORDS`` for trees of different words in one
             list.
     """
+    for best in read_packed_lists(source, form=form, options=options):
+        hypotheses: tuple[Hypothesis, ...] = ()
+        if best.trees is not None:
+            words = best.trees.first_words()
+            hypotheses = tuple(
+                Hypothesis(words, tree, score, more=more)
+                for tree, score, more in zip(best.trees, best.scores, best.more, strict=True)
+            )
+        yield NBest(best.id, hypotheses, best.line)
+
+
+def read_packed_lists(
+    source: Source,
+    *,
+    form: ListForm = "auto",
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> Iterator[PackedList]:
+    """Yield what `read_k_best_lists` does, without an object for every tree."""
     if form not in get_args(ListForm):
         raise UsageError(f'there is no form "{form}"; choose {", ".join(get_args(ListForm))}.')
     lines: Iterator[_Line] = enumerate(read_lines(source, Wanted.K_BEST), 1)
+    recipe = options.recipe()
     if form == "auto":
-        form, lines = _detect(lines, source, options)
+        form, lines = _detect(lines, source, recipe)
     rows = {"blocks": _block_rows, "bllip": _bllip_rows, "plain": _plain_rows}[form]
     for number, (name, first, found) in enumerate(rows(lines, source), 1):
-        trees = _trees(found, source, options)
-        kept = [(row, tree) for row, tree in zip(found, trees, strict=True) if tree is not None]
-        hypotheses = tuple(_hypothesis(row, tree, source) for row, tree in kept)
-        for (row, _), each in zip(kept, hypotheses, strict=True):
-            if each.words != hypotheses[0].words:
-                raise CorpusFormatError(
-                    f"{source_name(source)}:{row.line}: the words of this tree differ from those "
-                    "of the first of its list. Is a blank line missing between two sentences, or "
-                    "is each line a sentence of its own (form plain)?",
-                    code="E_NBEST_WORDS",
-                    path=source_name(source),
-                    line=row.line,
-                )
-        yield NBest(name or str(number), hypotheses, first)
+        kept = [row for row in found if not _is_no_parse(row)]
+        trees = _packed(kept, source, recipe) if kept else None
+        scores = [_score(row, source) for row in kept]
+        other = None if trees is None else trees.first_with_other_words()
+        if other is not None:
+            raise CorpusFormatError(
+                f"{source_name(source)}:{kept[other].line}: the words of this tree differ from "
+                "those of the first of its list. Is a blank line missing between two sentences, or "
+                "is each line a sentence of its own (form plain)?",
+                code="E_NBEST_WORDS",
+                path=source_name(source),
+                line=kept[other].line,
+            )
+        more = [tuple(column.strip() for column in row.columns[1:]) for row in kept]
+        yield PackedList(name or str(number), trees, scores, more, first)
 
 
 def block_lines(k_best_lists: Iterable[NBest]) -> Iterator[str]:
     r"""Yield the lines of a file of blocks, without line ends.
 
     Examples:
+        >>> from treelm.trees.tree import Tree
         >>> tree = Tree("ROOT", [Tree("NN", "dog")])
         >>> list(block_lines([NBest("1", (Hypothesis(("dog",), tree, -2.5),))]))
         ['-2.5\t(ROOT (NN dog))', '']
@@ -111,7 +150,7 @@ def block_lines(k_best_lists: Iterable[NBest]) -> Iterator[str]:
 
 
 def _detect(
-    lines: Iterator[_Line], source: Source, options: ReadOptions
+    lines: Iterator[_Line], source: Source, recipe: _native.TreeRecipe
 ) -> tuple[Literal["blocks", "bllip", "plain"], Iterator[_Line]]:
     """Return the layout of a file, and its lines from the first on."""
     seen: list[_Line] = []
@@ -131,11 +170,11 @@ def _detect(
         row = _row(number, line, source)
         if row.columns:
             break
-        (tree,) = _trees([row], source, options)
-        if tree is None:
+        if _is_no_parse(row):
             continue
-        words = tree.words if words is None else words
-        if tree.words != words:
+        own = _packed([row], source, recipe).first_words()
+        words = own if words is None else words
+        if own != words:
             found = "plain"
             break
         if len(seen) > _LOOK_AHEAD:
@@ -200,54 +239,46 @@ def _row(number: int, line: str, source: Source) -> _Row:
             f'"{visible(line.strip()[:40])}" has no tree',
             "A line has one tree, preceded by scores and tabs if there are any.",
         )
-    return _Row(number, tuple(columns), brackets)
+    return _Row(number, columns, brackets)
 
 
 # -- trees ----------------------------------------------------------------------------------
 
 
-def _trees(rows: Sequence[_Row], source: Source, options: ReadOptions) -> list[Tree | None]:
-    """Return the tree of every row, None where a parser found none."""
-    good = [row for row in rows if _SPACES.sub("", row.brackets) not in _NO_PARSE]
+def _is_no_parse(row: _Row) -> bool:
+    """Return whether this is what parsers write where they found nothing."""
+    brackets = row.brackets
+    return brackets.count("(") <= _NO_PARSE_BRACKETS and _SPACES.sub("", brackets) in _NO_PARSE
+
+
+def _packed(rows: Sequence[_Row], source: Source, recipe: _native.TreeRecipe) -> PackedTrees:
+    """Return the trees of rows, at least one, as one batch."""
     report = ReadReport()
-    text = "".join(f"{row.brackets}\n" for row in good).encode()
-    found = [
-        tree
-        for batch in read_packed([text], options, on_error="skip", report=report)
-        for tree in batch
-    ]
-    if report.failed or len(found) != len(good):
-        found = [_one_tree(row, source, options) for row in good]
-    trees = iter(found)
-    kept = {row.line for row in good}
-    return [next(trees) if row.line in kept else None for row in rows]
+    text = "".join([f"{row.brackets}\n" for row in rows]).encode()
+    batches = list(read_packed([text], recipe=recipe, on_error="skip", report=report))
+    if report.failed or sum(map(len, batches)) != len(rows):
+        batches = [_one_tree(row, source, recipe) for row in rows]
+    return PackedTrees.joined(batches)
 
 
-def _one_tree(row: _Row, source: Source, options: ReadOptions) -> Tree:
+def _one_tree(row: _Row, source: Source, recipe: _native.TreeRecipe) -> PackedTrees:
     name = source_name(source)
     report = ReadReport()
     block = [f"{row.brackets}\n".encode()]
-    found = [
-        tree
-        for batch in read_packed(block, options, on_error="skip", report=report)
-        for tree in batch
-    ]
+    batches = list(read_packed(block, recipe=recipe, on_error="skip", report=report))
     if report.problems:
         problem = report.problems[0]
         message = problem.message.partition(": ")[2].partition(": ")[2]
         raise CorpusFormatError(
             f"{name}:{row.line}: {message}", code=problem.code, path=name, line=row.line
         )
-    if len(found) != 1:
-        raise malformed(source, row.line, f"there are {len(found)} trees", "One was expected.")
-    return found[0]
+    found = sum(map(len, batches))
+    if found != 1:
+        raise malformed(source, row.line, f"there are {found} trees", "One was expected.")
+    return batches[0]
 
 
-def _hypothesis(row: _Row, tree: Tree, source: Source) -> Hypothesis:
+def _score(row: _Row, source: Source) -> float | None:
+    """Return the first column of a row, which is a score; so are the others."""
     numbers = [read_number(column.strip(), source, row.line) for column in row.columns]
-    return Hypothesis(
-        tree.words,
-        tree,
-        numbers[0] if numbers else None,
-        more=tuple(column.strip() for column in row.columns[1:]),
-    )
+    return numbers[0] if numbers else None

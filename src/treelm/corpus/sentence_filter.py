@@ -46,6 +46,17 @@ def sentence_hashes(sentences: Iterable[Sequence[str]]) -> Hashes:
     return _hashes([sentence.encode("utf-8", "surrogatepass") for sentence in long])
 
 
+def line_hashes(lines: Iterable[str]) -> Hashes:
+    """Return the hashes of lines that are long enough, as `sentence_hashes` gives them.
+
+    Examples:
+        >>> line = " the old  ferry left ."
+        >>> line_hashes([line]) == sentence_hashes([line.split()])
+        array([ True])
+    """
+    return _line_hashes("\n".join(lines).encode("utf-8", "surrogatepass"))
+
+
 def _hashes(sentences: Sequence[bytes]) -> Hashes:
     """Return 64 bits for each sentence, made of its CRC-32 and its length: quicker than others."""
     mixed = np.fromiter(map(zlib.crc32, sentences), np.uint64, len(sentences))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Container
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from treelm import _native
 from treelm.characters import visible
 from treelm.errors import UsageError, VocabularyError
-from treelm.trees.profile import ProfileSource, load_profile
+from treelm.trees.packaged_profiles import FINGERPRINTS
+
+if TYPE_CHECKING:
+    from treelm.trees.profile import Profile, ProfileSource
 
 SignatureStyle = Literal["full", "paper"]
 
@@ -38,8 +41,23 @@ class Signatures:
     ) -> None:
         if style not in ("full", "paper"):
             raise UsageError(f'unknown signature style "{style}"; choose full or paper.')
-        self.profile = load_profile(profile)
+        self._source = profile
+        self._packaged_fingerprint = FINGERPRINTS.get(profile) if isinstance(profile, str) else None
         self.style: SignatureStyle = style
+        if self._packaged_fingerprint is None:
+            self.profile  # noqa: B018 (refused now, if there is no such profile)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The profile; one that comes with treelm is read when it is first needed."""
+        from treelm.trees.profile import load_profile
+
+        return load_profile(self._source)
+
+    @property
+    def profile_fingerprint(self) -> str:
+        """What tells the profile from others."""
+        return self._packaged_fingerprint or self.profile.fingerprint
 
     @cached_property
     def rules(self) -> _native.SignatureRules:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from treelm.corpus.unknown_words import UNKNOWN, Signatures, SignatureStyle, not
 from treelm.corpus.words import Words, words_of
 from treelm.errors import EngineError, VocabularyError
 from treelm.pickling import PickledFields
-from treelm.trees.profile import ProfileSource, load_profile
+
+if TYPE_CHECKING:
+    from treelm.trees.profile import ProfileSource
 
 #: Where a sentence begins and ends; never words of a vocabulary.
 SENTENCE_START, SENTENCE_END = "<s>", "</s>"
@@ -174,6 +176,8 @@ class Vocabulary(PickledFields):
         return len(self.entries)
 
     def __getstate__(self) -> dict[str, object]:
+        from treelm.trees.profile import load_profile
+
         # The profile travels as its content: its file may not exist where the pickle is read.
         profile = load_profile(self.profile).to_config()
         return {**super().__getstate__(), "profile": profile, "source": dict(self.source)}
@@ -222,7 +226,7 @@ class Vocabulary(PickledFields):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the symbols with their kinds, in the order of their ids, and of the rules."""
-        digest = hashlib.sha256(f"{self.style}\n{self._signatures.profile.fingerprint}\n".encode())
+        digest = hashlib.sha256(f"{self.style}\n{self._signatures.profile_fingerprint}\n".encode())
         if self._has_signatures:
             lines = "".join(f"{item.symbol}\t{int(item.is_signature)}\n" for item in self.entries)
         else:

@@ -13,15 +13,16 @@ earlier occurrences were replaced. Lines are in the order of ids.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from treelm.corpus.files import Source, lines_of, read_blocks, source_name, write_atomically
 from treelm.corpus.unknown_words import SignatureStyle
 from treelm.corpus.vocabulary import PlainEntries, Vocabulary, VocabularyEntry
 from treelm.errors import CorpusFormatError, ProfileError, VocabularyError
-from treelm.trees.profile import load_profile, packaged_profiles
+from treelm.trees.packaged_profiles import packaged_profiles
 
 MAGIC = "#treelm-vocabulary"
 VERSION = 1
@@ -34,6 +35,8 @@ _KINDS = {"word": False, "signature": True}
 
 def save_vocabulary(vocabulary: Vocabulary, path: Source) -> None:
     """Write a vocabulary to a file; it appears only when it is complete."""
+    from treelm.trees.profile import load_profile
+
     header = {
         "fingerprint": vocabulary.fingerprint,
         "profile": load_profile(vocabulary.profile).to_config(),
@@ -84,8 +87,12 @@ class _Header(BaseModel):
     @classmethod
     def _is_no_path(cls, profile: str | dict[str, object]) -> str | dict[str, object]:
         """Refuse a path: a vocabulary from elsewhere must not make us open other files."""
-        if isinstance(profile, str) and profile not in packaged_profiles():
-            raise ValueError(f"no packaged profile {profile!r}")
+        if isinstance(profile, str):
+            if profile not in packaged_profiles():
+                raise ValueError(f"no packaged profile {profile!r}")
+            return profile
+        from treelm.trees.profile import load_profile
+
         return load_profile(profile).to_config()
 
 
@@ -109,18 +116,46 @@ def _plain_entries(content: bytes) -> PlainEntries | None:
         text = content.decode().partition("\n")[2]
     except UnicodeDecodeError:
         return None
+    lines = text.count("\n")
+    if text.count("\tword\t-\n") == lines and _has_four_columns(content):
+        fields = text.replace("\tword\t-\n", "\t").split("\t")
+        symbols, counts = fields[:-1:2], fields[1::2]
+        if not _all_natural(counts):
+            return None
+        return PlainEntries(symbols, list(map(int, counts)), [False] * lines)
     fields = text.removesuffix("\n").replace("\n", "\t").split("\t")
     symbols, counts, kinds, places = (fields[column::4] for column in range(4))
-    digits = "".join(counts)
     if (
         len(fields) != 4 * text.count("\t-\n")
         or {*places} != {"-"}
         or not _KINDS.keys() >= {*kinds}
-        or not (digits.isascii() and digits.isdigit())
-        or not 1 <= len(min(counts, key=len)) <= len(max(counts, key=len)) <= _MOST_DIGITS
+        or not _all_natural(counts)
     ):
         return None
     return PlainEntries(symbols, list(map(int, counts)), list(map(_KINDS.__getitem__, kinds)))
+
+
+def _has_four_columns(content: bytes) -> bool:
+    """Return whether every line after the first has three tabs and ends."""
+    data = np.frombuffer(content, dtype=np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    tabs = np.flatnonzero(data == ord("\t"))
+    if len(ends) == 0 or ends[-1] != len(data) - 1:
+        return False
+    tabs = tabs[np.searchsorted(tabs, ends[0]) :]
+    if len(tabs) != 3 * (len(ends) - 1):
+        return False
+    return bool((tabs[::3] > ends[:-1]).all() and (tabs[2::3] < ends[1:]).all())
+
+
+def _all_natural(counts: Sequence[str]) -> bool:
+    """Return whether all of these are counts that fit 64 bits."""
+    digits = "".join(counts)
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and 1 <= len(min(counts, key=len)) <= len(max(counts, key=len)) <= _MOST_DIGITS
+    )
 
 
 def _entries(lines: Iterator[str], path: Source) -> Iterator[VocabularyEntry]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.k_best_lists import PackedList
 from treelm.errors import UsageError
 from treelm.grammar.k_best import KBest, split_k_best
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
@@ -45,6 +46,21 @@ def k_best_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
         packed.node_size,
         trees[0].sentence_log_prob if trees else -np.inf,
         trees[0].status if trees else ParseStatus.FAILED,
+    )
+
+
+def k_best_of_list(found: PackedList) -> KBest | None:
+    """Return a list that another parser made as arrays: its words have no probability."""
+    if found.trees is None:
+        return None
+    return KBest(
+        found.trees.first_words(),
+        tuple(map(str, found.trees.labels)),
+        np.array([np.nan if score is None else score for score in found.scores]),
+        found.trees.tree_start.astype(np.uint64),
+        found.trees.node_label,
+        found.trees.node_size,
+        np.nan,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +61,8 @@ class MemoryLimit:
                 f"{option('memory')} {size}: no machine has so much; give at most "
                 f"{LARGEST_LIMIT >> 40}T."
             )
+        import tempfile
+
         place = Path(folder) if folder is not None else Path(tempfile.gettempdir())
         if not place.is_dir():
             raise UsageError(f"{option('temporary')} {place}: there is no such folder.")

@@ -39,7 +39,6 @@ from treelm.store.manifest import (
     read_manifest,
 )
 from treelm.store.replacement import MAX_LEVELS, check_replaceable
-from treelm.store.staging import leftovers, staged
 from treelm.store.tables import Tables, open_tables, write_tables
 from treelm.store.untrusted import (
     excerpt,
@@ -131,6 +130,8 @@ def save_folder(
         OutputFileError: if the folder cannot be written or holds something else.
         ValueError: if the description or a name is impossible, or a file is missing.
     """
+    from treelm.store.staging import staged
+
     target = Path(os.path.realpath(folder))
     make_manifest(description, {}, ())  # before hours of writing
     check_replaceable(target)
@@ -380,6 +381,8 @@ def _identity(path: Path) -> _Identity:
 def _no_model(path: Path) -> ModelFileError:
     shown = visible(os.fspath(path))
     if not os.path.lexists(path):
+        from treelm.store.staging import leftovers
+
         what = "there is no such folder"
         for leftover in leftovers(path):
             if (leftover / "old" / MANIFEST).exists():

@@ -24,7 +24,6 @@ from treelm.characters import visible
 from treelm.corpus.files import MODEL_MANIFEST
 from treelm.errors import ModelFileError
 from treelm.store.untrusted import excerpt, open_regular, own_file, parse_json, read_exactly
-from treelm.version import __version__
 
 FORMAT = "treelm-model"
 VERSION = 1
@@ -47,7 +46,8 @@ Text = Annotated[str, StringConstraints(max_length=4096)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # Built at the first use: records that are parts of others need not be built by themselves.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class TrainingCorpus(_Record):
@@ -173,6 +173,7 @@ def make_manifest(
             would read it.
     """
     from treelm import _native
+    from treelm.version import __version__
 
     now = dt.datetime.now(dt.UTC)
     try:
@@ -230,6 +231,8 @@ def read_manifest(data: bytes, shown: str) -> Manifest:
         raise _malformed(shown, f'it does not say "format": "{FORMAT}"')
     version = value.get("version")
     if type(version) is not int or version != VERSION:
+        from treelm.version import __version__
+
         raise ModelFileError(
             f"{shown}: the model has version {excerpt(version)} of the format and was written by "
             f"treelm {excerpt(value.get('treelm'))}; this is treelm {__version__}, which reads "

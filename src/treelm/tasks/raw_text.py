@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Content, Source, read_lines, source_name
 from treelm.corpus.tokenize import TokenizedWords, tokenize, tokenize_words
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.perplexity import Perplexity
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 from treelm.tasks.text_check import TextCheck
+
+if TYPE_CHECKING:
+    from treelm.models.interface.perplexity import Perplexity
 
 
 def tokenized_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, count, islice
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from treelm import _native
+from treelm.corpus.corpus import have_words
 from treelm.corpus.files import Source, source_name
 from treelm.corpus.lengths import TooLongSentence
-from treelm.corpus.words import split_words
+from treelm.corpus.words import split_words, words_of
 from treelm.errors import CorpusFormatError, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.words import WordIds
@@ -24,6 +30,31 @@ class ScoringReport:
     """All of them."""
     fallbacks: int = 0
     """Those without a parse, scored by a fallback."""
+
+
+class ScoredLines(NamedTuple):
+    """Lines that were scored together.
+
+    Args:
+        log_probs: Natural log probability of every line with words.
+        has_words: Which of the lines have words.
+    """
+
+    log_probs: npt.NDArray[np.float64]
+    has_words: Sequence[bool]
+
+    def to_text(self) -> str:
+        r"""Return one number per line as `repr` writes it, nothing for a blank line.
+
+        Examples:
+            >>> ScoredLines(np.array([-2.5, -1.0]), [True, False, True]).to_text()
+            '-2.5\n\n-1.0\n'
+        """
+        text = _native.numbers_text(self.log_probs)
+        if all(self.has_words):
+            return text
+        numbers = iter(text.split("\n"))
+        return "".join(f"{next(numbers)}\n" if given else "\n" for given in self.has_words)
 
 
 def score_lines(
@@ -56,6 +87,37 @@ def score_lines(
     Raises:
         CorpusFormatError: with the line, for anything but a sentence of words.
     """
+    for batch in score_batches(
+        model,
+        lines,
+        eos=eos,
+        bos=bos,
+        threads=threads,
+        line_buffered=line_buffered,
+        source=source,
+        report=report,
+        check=check,
+        progress=progress,
+    ):
+        scores = iter(batch.log_probs.tolist())
+        for given in batch.has_words:
+            yield next(scores) if given else None
+
+
+def score_batches(
+    model: LanguageModel,
+    lines: Iterable[str],
+    *,
+    eos: bool = True,
+    bos: bool = True,
+    threads: int = 1,
+    line_buffered: bool = False,
+    source: Source = "-",
+    report: ScoringReport | None = None,
+    check: TextCheck | None = None,
+    progress: Progress = SILENT,
+) -> Iterator[ScoredLines]:
+    """Yield what `score_lines` does, as many lines together as the model scores at once."""
     model.require(Task.SCORE)
     rest = iter(lines)
     report = ScoringReport() if report is None else report
@@ -63,63 +125,63 @@ def score_lines(
     size = model.sentences_at_once
     done = 0
     with progress.step(f"scoring {source_name(source)}", unit="sentences") as step:
-        while batch := [split_words(line) for line in islice(rest, 1 if line_buffered else size)]:
-            sentences = [words for words in batch if words]
+        while batch := list(islice(rest, 1 if line_buffered else size)):
+            # They stay strings, which most models have the kernel split.
+            has_words = have_words(batch)
+            sentences = list(compress(batch, has_words))
             try:
                 if bos:
                     values = _log_probs(model, sentences, report, check, eos=eos, threads=threads)
                 else:
                     report.sentences += len(sentences)
-                    check.add_sentences(sentences)
+                    check.add_sentences(map(split_words, sentences))
                     fragments = (model.continuation(each, bos=False, eos=eos) for each in sentences)
-                    values = [score.log_prob for score in fragments]
-                scores = iter(values)
+                    values = np.array([score.log_prob for score in fragments])
             except VocabularyError as error:
                 raise _with_line(error, model, batch, done, source) from error
             except TooLongSentence as error:
-                numbers = [number for number, words in enumerate(batch, done + 1) if words]
+                numbers = list(compress(count(done + 1), has_words))
                 raise error.in_line(source_name(source), numbers[error.place]) from error
             step.advance(len(sentences))
-            for words in batch:
-                yield next(scores) if words else None
+            yield ScoredLines(values, has_words)
             done += len(batch)
 
 
 def _log_probs(
     model: LanguageModel,
-    sentences: Sequence[tuple[str, ...]],
+    sentences: Sequence[str],
     report: ScoringReport,
     check: TextCheck,
     *,
     eos: bool,
     threads: int,
-) -> list[float]:
+) -> npt.NDArray[np.float64]:
     report.sentences += len(sentences)
     if not model.sums_over_trees:
-        log_probs, unknown = model.log_probs_and_unknown(sentences, eos=eos, threads=threads)
-        check.add(sum(map(len, sentences)), unknown)
-        for words in sentences[: check.wanted]:
-            check.look(words)
-        return list(map(float, log_probs))
-    check.add_sentences(sentences)
-    found = list(model.score_many(sentences, eos=eos, threads=threads))
-    report.fallbacks += sum(score.fallback for score in found)
-    return [score.log_prob for score in found]
+        found = model.log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        check.add(found.words, found.unknown)
+        for line in sentences[: check.wanted]:
+            check.look(split_words(line))
+        return found.log_probs
+    check.add_sentences(map(split_words, sentences))
+    scores = list(model.score_many(sentences, eos=eos, threads=threads))
+    report.fallbacks += sum(score.fallback for score in scores)
+    return np.array([score.log_prob for score in scores])
 
 
 def _with_line(
     error: VocabularyError,
     model: LanguageModel,
-    batch: Sequence[tuple[str, ...]],
+    batch: Sequence[str],
     done: int,
     source: Source,
 ) -> CorpusFormatError | VocabularyError:
     """Return the error with the first line of a batch that raises it."""
     ids = WordIds(model.vocabulary)
     name = source_name(source)
-    for number, words in enumerate(batch, done + 1):
+    for number, line in enumerate(batch, done + 1):
         try:
-            ids.sentence(words)
+            ids.sentence(words_of(line))
         except VocabularyError as found:
             return CorpusFormatError(
                 f"{name}:{number}: {found}", code=found.code, path=name, line=number

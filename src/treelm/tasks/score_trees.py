@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from itertools import islice
 
 from treelm.corpus.brackets import ReadOptions, read_trees
 from treelm.corpus.files import Source, is_forest
-from treelm.corpus.k_best_lists import read_k_best_lists
+from treelm.corpus.k_best_lists import read_packed_lists
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.scored_tree import ScoredTree
+from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best_arrays import k_best_of_list
 from treelm.models.interface.abilities import GivesPosteriors, ask_for
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.parse_lists import scored_trees
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.interface.tree_model import TreeScorer
 
@@ -60,14 +61,15 @@ def score_trees(
         yield from score(batch, threads=threads).tolist()
 
 
-def _k_best_lists(source: Source, k: int | None) -> Iterator[list[ScoredTree]]:
-    if is_forest(source):
-        with ForestFile(source) as file:
-            for found in file:
-                yield [] if found is None else found[:k]
-        return
-    for best in read_k_best_lists(source):
-        yield scored_trees(best, k)
+def _k_best_lists(source: Source, k: int | None) -> Iterator[KBest | None]:
+    with contextlib.ExitStack() as cleanup:
+        lists: Iterator[KBest | None]
+        if is_forest(source):
+            lists = iter(cleanup.enter_context(ForestFile(source)))
+        else:
+            lists = map(k_best_of_list, read_packed_lists(source))
+        for found in lists:
+            yield found if found is None or k is None else found.first(k)
 
 
 def score_k_best_lists(

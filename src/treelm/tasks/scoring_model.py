@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from treelm.corpus.files import Source
-from treelm.grammar.parser_options import Pruning
-from treelm.models.interface.model import LanguageModel
-from treelm.models.open_parser import open_parser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treelm.corpus.files import Source
+    from treelm.grammar.parser_options import Pruning
+    from treelm.models.interface.model import LanguageModel
 
 
 def scoring_model(
@@ -29,6 +31,8 @@ def scoring_model(
         UsageError: for options that do not apply to the model.
     """
     if parser is not None or k is not None:
+        from treelm.models.open_parser import open_parser
+
         if not model.takes_parser:
             raise model.needs_no_parser()
         held = model.parser if parser is None else open_parser(parser)

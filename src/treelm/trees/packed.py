@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -78,6 +78,42 @@ class PackedTrees:
             )
         )
 
+    @classmethod
+    def joined(cls, batches: Sequence[PackedTrees]) -> PackedTrees:
+        """Return the trees of several batches, at least one, as one batch.
+
+        Examples:
+            >>> one = PackedTrees.from_trees([Tree("NN", "rain")])
+            >>> two = PackedTrees.from_trees([Tree("VBZ", "falls"), Tree("NN", "rain")])
+            >>> [str(tree) for tree in PackedTrees.joined([one, two])]
+            ['(NN rain)', '(VBZ falls)', '(NN rain)']
+        """
+        if len(batches) == 1:
+            return batches[0]
+        labels: dict[tuple[str, str | None, bool, str | None], int] = {}
+        words: dict[str, int] = {}
+        node_label: list[Ids] = []
+        node_word: list[Ids] = []
+        starts: list[Ids] = [np.zeros(1, np.uint32)]
+        for batch in batches:
+            own = [labels.setdefault(parts, len(labels)) for parts in batch.native.labels]
+            node_label.append(np.array(own, np.uint32)[batch.node_label])
+            # The last one stands for phrases, which have no word.
+            ids = [words.setdefault(word, len(words)) for word in batch.words] + [NO_WORD]
+            place = np.minimum(batch.node_word, len(batch.words))
+            node_word.append(np.array(ids, np.uint32)[place])
+            starts.append(batch.tree_start[1:] + starts[-1][-1])
+        return cls(
+            _native.PackedTrees(
+                list(labels),
+                list(words),
+                np.concatenate(node_label),
+                np.concatenate([batch.node_size for batch in batches]),
+                np.concatenate(node_word),
+                np.concatenate(starts),
+            )
+        )
+
     def __len__(self) -> int:
         return len(self.native)
 
@@ -128,6 +164,31 @@ class PackedTrees:
     def token_count(self) -> int:
         """Number of words in the batch."""
         return self.native.token_count
+
+    def first_words(self) -> tuple[str, ...]:
+        """Return the words of the first tree."""
+        ids = self.node_word[: self.tree_start[1]]
+        return tuple(self.words[word] for word in ids[ids != NO_WORD].tolist())
+
+    def first_with_other_words(self) -> int | None:
+        """Return the place of the first tree whose words are not those of the first; None if none.
+
+        Examples:
+            >>> trees = [Tree("NN", "rain"), Tree("VBZ", "rain"), Tree("NN", "sun")]
+            >>> PackedTrees.from_trees(trees).first_with_other_words()
+            2
+        """
+        is_word = self.node_word != NO_WORD
+        ids = self.node_word[is_word]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_word)])[self.tree_start]
+        sizes = np.diff(ends)
+        other = np.flatnonzero(sizes != sizes[:1])
+        same = int(other[0]) if len(other) else len(sizes)  # trees of as many words
+        rows = ids[: ends[same]].reshape(same, -1)
+        wrong = np.flatnonzero((rows != rows[:1]).any(axis=1))
+        if len(wrong):
+            return int(wrong[0])
+        return same if same < len(sizes) else None
 
     def label_sets(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the labels used on preterminals and the labels used on phrases."""

@@ -10,7 +10,6 @@ import hashlib
 import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +25,7 @@ from pydantic import (
 from treelm import _native
 from treelm.characters import visible
 from treelm.errors import ProfileError
+from treelm.trees.packaged_profiles import packaged_profiles
 
 Side = Literal["left", "right"]
 
@@ -41,7 +41,8 @@ ALIASES = {"en": "english"}
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built at the first use: only `Profile`, which holds the others, is used by itself.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Reading(_Section):
@@ -257,14 +258,6 @@ class Profile(_Section):
 ProfileSource = str | Path | Mapping[str, object] | Profile
 
 
-@cache
-def packaged_profiles() -> tuple[str, ...]:
-    """Return the names of the profiles that come with treelm."""
-    folder = resources.files("treelm.trees.profiles")
-    names = (item.name for item in folder.iterdir() if item.name.endswith(".toml"))
-    return tuple(sorted(name.removesuffix(".toml") for name in names))
-
-
 def load_profile(source: ProfileSource | None = "english") -> Profile:
     """Return a language profile.
 
@@ -311,6 +304,8 @@ def load_profile(source: ProfileSource | None = "english") -> Profile:
 
 @cache
 def _load_packaged(name: str) -> Profile:
+    from importlib import resources
+
     file = resources.files("treelm.trees.profiles") / f"{name}.toml"
     return _parse(file.read_text(encoding="utf-8"), f"{name}.toml")
 

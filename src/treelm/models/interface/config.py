@@ -30,7 +30,10 @@ class Config(BaseModel):
     """
 
     # Strict, so that 2.5 never becomes 2; whole numbers are taken where others are due.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Built at the first use, since records inside of options are not used by themselves.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 _Config = TypeVar("_Config", bound="Config")

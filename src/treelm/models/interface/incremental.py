@@ -24,7 +24,13 @@ from treelm.corpus.words import Word, Words, check_sentences, words_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
-from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScore
+from treelm.models.interface.scores import (
+    BatchScores,
+    CountedScores,
+    Sample,
+    SentenceScore,
+    WordScore,
+)
 from treelm.models.interface.states import Context, State, Step, Steps, check_state_model
 from treelm.models.interface.variants import SENTENCES_AT_ONCE
 from treelm.models.interface.words import WordIds
@@ -260,13 +266,13 @@ class IncrementalModel(LanguageModel):
 
     def log_probs_and_unknown(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
-    ) -> tuple[npt.NDArray[np.float64], int]:
+    ) -> CountedScores:
         """Return log probabilities and the number of unknown words, from one encoding."""
         if self.reads_spelling:
             return super().log_probs_and_unknown(sentences, eos=eos, threads=threads)
         text = self._encoded(sentences)
         scores = self.score_ids(text.ids, text.starts, threads=threads)
-        return scores.sentence_log_probs(eos=eos), text.unknown
+        return CountedScores(scores.sentence_log_probs(eos=eos), len(text.ids), text.unknown)
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits."""
@@ -303,10 +309,20 @@ class IncrementalModel(LanguageModel):
         if n < 1:
             raise UsageError(f"n is {n}; at least one word must be asked for.")
         log_probs = self.distribution(self._state_after(words_of(context), bos=bos))
-        names = (*self.vocabulary.symbols, SENTENCE_END)
-        best = np.argsort(-log_probs, kind="stable")[:n].tolist()
+        names, end = self.vocabulary.symbols, len(self.vocabulary)
+        # Only those that may be among the best are put in order; equal ones stay in that of ids.
+        least = np.partition(log_probs, -n)[-n] if n < len(log_probs) else -math.inf
+        chosen = np.flatnonzero(log_probs >= least)
+        best = chosen[np.argsort(-log_probs[chosen], kind="stable")[:n]].tolist()
         is_oov = self.word_ids.is_oov
-        return [WordScore(names[id_], float(log_probs[id_]), bool(is_oov[id_])) for id_ in best]
+        return [
+            WordScore(
+                SENTENCE_END if id_ == end else names[id_],
+                float(log_probs[id_]),
+                bool(is_oov[id_]),
+            )
+            for id_ in best
+        ]
 
     def _state_after(self, context: Sequence[str], *, bos: bool) -> State:
         return self.score_phrase(self.initial() if bos else self.fragment(), context).state

@@ -14,25 +14,31 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.encoder import encode_sentences
-from treelm.corpus.sentence_filter import SentenceFilter
-from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask
-from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import refusal
 from treelm.models.interface.config import Config, make_config
-from treelm.models.interface.perplexity import OovMode, Perplexity, text_perplexity
-from treelm.models.interface.scores import Decision, Sample, SentenceScore, WordScore
-from treelm.models.interface.states import Context, State, Step
 from treelm.models.interface.training_sentences import read_sentences, write_sentences
 from treelm.models.interface.variants import ModelVariants
 from treelm.store.folder import FolderWriter, ModelFolder, read_folder, save_folder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
 if TYPE_CHECKING:
+    from treelm.corpus.sentence_filter import SentenceFilter
+    from treelm.corpus.vocabulary import Vocabulary
+    from treelm.grammar.parser_options import ParserOptions
+    from treelm.grammar.scored_tree import ScoredTree
     from treelm.models.interface.incremental import IncrementalModel
     from treelm.models.interface.parser import TreeLists
+    from treelm.models.interface.perplexity import OovMode, Perplexity
+    from treelm.models.interface.scores import (
+        CountedScores,
+        Decision,
+        Sample,
+        SentenceScore,
+        WordScore,
+    )
+    from treelm.models.interface.states import Context, State, Step
 
 #: A sample is cut after so many words.
 LONGEST_SAMPLE = 1000
@@ -239,11 +245,14 @@ class LanguageModel(ModelVariants, ABC):
 
     def log_probs_and_unknown(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
-    ) -> tuple[npt.NDArray[np.float64], int]:
+    ) -> CountedScores:
         """Return what `sentence_log_probs` gives, and how many words are out of vocabulary."""
+        from treelm.models.interface.scores import CountedScores
+
         given = list(sentences_of(sentences))
-        unknown = encode_sentences(given, self.vocabulary).unknown
-        return self.sentence_log_probs(given, eos=eos, threads=threads), unknown
+        text = encode_sentences(given, self.vocabulary)
+        values = self.sentence_log_probs(given, eos=eos, threads=threads)
+        return CountedScores(values, len(text.ids), text.unknown)
 
     def surprisal(self, sentence: Words, *, eos: bool = False) -> list[WordScore]:
         """Return the score of every word; `surprisal` of each is in bits.
@@ -283,6 +292,8 @@ class LanguageModel(ModelVariants, ABC):
             CorpusFormatError: ``E_NO_DATA`` if there is no sentence; ``E_NO_DOCUMENTS`` if
                 documents should be marked, and are not.
         """
+        from treelm.models.interface.perplexity import text_perplexity
+
         self.require(Task.PERPLEXITY)
         return text_perplexity(
             self,
@@ -416,6 +427,8 @@ class LanguageModel(ModelVariants, ABC):
     @property
     def parser_options(self) -> ParserOptions:
         """How it parses unless told otherwise."""
+        from treelm.grammar.parser_options import ParserOptions
+
         return ParserOptions()
 
     # -- good or bad ------------------------------------------------------------------------

@@ -174,7 +174,7 @@ class PackedTreeModel(TreeModel):
         """Return the trees of a sentence, or a flat one, or None where no fallback is wanted."""
         if len(parses) and not parses[0].is_fallback:
             packed = getattr(parses, "packed", None)
-            if not isinstance(packed, PackedTrees):
+            if not isinstance(packed, PackedTrees) or not _is_rooted(packed):
                 packed = pack_rooted([parse.tree for parse in parses])
             return TreeList(packed, is_fallback=False)
         if words is None and len(parses):
@@ -192,6 +192,12 @@ class PackedTreeModel(TreeModel):
         return TreeList(
             PackedTrees.from_trees([Tree(ROOT, [Tree(FLAT, leaves)])]), is_fallback=True
         )
+
+
+def _is_rooted(trees: PackedTrees) -> bool:
+    """Return whether every tree has ROOT on top."""
+    tops = np.unique(trees.node_label[trees.tree_start[:-1]]).tolist()
+    return [trees.labels[label] for label in tops] == [Label(ROOT)]
 
 
 def pack_rooted(trees: Sequence[Tree]) -> PackedTrees:

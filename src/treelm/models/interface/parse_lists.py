@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from treelm.corpus.brackets import DEFAULT_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, source_name
-from treelm.corpus.k_best_lists import ListForm, read_k_best_lists
-from treelm.corpus.nbest import NBest
-from treelm.corpus.words import Words, words_of
+from treelm.corpus.k_best_lists import ListForm, read_packed_lists
 from treelm.errors import UsageError
-from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.interface.parser import SentenceParser
+from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best_arrays import k_best_of_list
+from treelm.grammar.parser_options import ParserOptions
+from treelm.models.interface.parser import ArrayParser
 
 #: Number of used lists that are kept: texts repeat short sentences.
 _KEPT = 4096
 
 
-def scored_trees(best: NBest, k: int | None = None) -> list[ScoredTree]:
-    """Return a list as parses; they are from another parser, so the words have no probability."""
-    return [
-        ScoredTree(each.tree, math.nan if each.score is None else each.score, math.nan)
-        for each in best.hypotheses[:k]
-        if each.tree is not None
-    ]
-
-
-class ParseLists(SentenceParser):
+class ParseLists(ArrayParser):
     """A parser that reads the parses of its sentences from a file.
 
     The file is read once, as far as needed: sentences may be requested in the order of the file,
@@ -48,47 +38,46 @@ class ParseLists(SentenceParser):
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._source = source
-        self._rest = read_k_best_lists(source, form=form, options=options)
-        self._kept: OrderedDict[tuple[str, ...], NBest] = OrderedDict()
+        self._rest = map(k_best_of_list, read_packed_lists(source, form=form, options=options))
+        self._kept: OrderedDict[tuple[str, ...], KBest] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"ParseLists({source_name(self._source)!r})"
 
-    def _lists(self) -> Iterator[tuple[tuple[str, ...], NBest]]:
-        for best in self._rest:
-            if best.hypotheses:
-                yield best.hypotheses[0].words, best
-
-    def _find(self, words: tuple[str, ...]) -> NBest | None:
+    def _find(self, words: tuple[str, ...]) -> KBest:
         found = self._kept.get(words)
         if found is not None:
             self._kept.move_to_end(words)
             return found
-        for own, best in self._lists():
-            self._kept[own] = best
+        for best in self._rest:
+            if best is None:
+                continue
+            self._kept[best.words] = best
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-            if own == words:
+            if best.words == words:
                 return best
-        return None
+        shown = " ".join(words)
+        raise UsageError(
+            f"{source_name(self._source)}: there are no trees of the sentence "
+            f'"{shown[:80]}{"..." if len(shown) > 80 else ""}". The lists must be of the '
+            "same sentences, in the same order, with the same tokens.",
+            code="E_NO_LIST",
+        )
 
-    def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
-        """Return the first `k` trees of a sentence; none for no words.
+    def k_best_many(
+        self,
+        sentences: Sequence[Sequence[str]],
+        k: int,
+        *,
+        options: ParserOptions | None = None,
+        threads: int = 1,
+    ) -> list[KBest | None]:
+        """Return the first `k` trees of every sentence; None for no words.
 
         Raises:
             UsageError: ``E_NO_LIST`` if the file has no trees of these words, or had them too long
                 ago.
         """
-        words = words_of(sentence)
-        if not words:
-            return []
-        found = self._find(words)
-        if found is None:
-            shown = " ".join(words)
-            raise UsageError(
-                f"{source_name(self._source)}: there are no trees of the sentence "
-                f'"{shown[:80]}{"..." if len(shown) > 80 else ""}". The lists must be of the '
-                "same sentences, in the same order, with the same tokens.",
-                code="E_NO_LIST",
-            )
-        return scored_trees(found, k)
+        del options, threads
+        return [self._find(tuple(words)).first(k) if words else None for words in sentences]

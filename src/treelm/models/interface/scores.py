@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, repeat
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,14 @@ from treelm.store.manifest import Exactness
 from treelm.trees.tree import Tree
 
 _LN_2 = math.log(2.0)
+
+
+class CountedScores(NamedTuple):
+    """Log probabilities of sentences, the number of their words, and how many are unknown."""
+
+    log_probs: npt.NDArray[np.float64]
+    words: int
+    unknown: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,14 @@ class WordScore:
         return bits(self.log_prob)
 
 
+class WordRows(Protocol):
+    """Whatever has the scores of the words of sentences."""
+
+    def word_rows(self, index: int) -> tuple[list[float], list[bool]]:
+        """Return log probabilities of the words of a sentence, and which of them are unknown."""
+        ...
+
+
 class WordScores(Sequence[WordScore]):
     """The scores of the words of one sentence of many; made on demand.
 
@@ -59,7 +75,7 @@ class WordScores(Sequence[WordScore]):
 
     __slots__ = ("_index", "_made", "_scores", "_sentence")
 
-    def __init__(self, scores: BatchScores, index: int, sentence: Words) -> None:
+    def __init__(self, scores: WordRows, index: int, sentence: Words) -> None:
         self._scores = scores
         self._index = index
         self._sentence = sentence
@@ -68,11 +84,8 @@ class WordScores(Sequence[WordScore]):
     @property
     def _words(self) -> tuple[WordScore, ...]:
         if self._made is None:
-            scores = self._scores
-            first, end = int(scores.starts[self._index]), int(scores.ends[self._index])
-            values, marks = scores.log_probs[first:end].tolist(), scores.oov[first:end].tolist()
-            words = words_of(self._sentence)
-            self._made = tuple(map(WordScore, words, values, marks))
+            values, marks = self._scores.word_rows(self._index)
+            self._made = tuple(map(WordScore, words_of(self._sentence), values, marks))
             del self._scores, self._sentence
         return self._made
 
@@ -178,6 +191,11 @@ class BatchScores:
     def ends(self) -> npt.NDArray[np.int64]:
         """Places of the ends of sentences in the flat arrays."""
         return self.starts[1:] - 1
+
+    def word_rows(self, index: int) -> tuple[list[float], list[bool]]:
+        """Return log probabilities of the words of a sentence, and which of them are unknown."""
+        first, end = int(self.starts[index]), int(self.ends[index])
+        return self.log_probs[first:end].tolist(), self.oov[first:end].tolist()
 
     def sentence_log_probs(self, *, eos: bool = True) -> npt.NDArray[np.float64]:
         """Return the log probability of every sentence.

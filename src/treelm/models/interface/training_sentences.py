@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, sentence_hashes
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.sentence_filter import LEAST_WORDS, SentenceFilter, line_hashes, sentence_hashes
 from treelm.corpus.words import Words, words_of
 from treelm.errors import ModelFileError, TreelmWarning, flag
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -71,8 +72,10 @@ def find_known(filters: Sequence[SentenceFilter], sentences: Iterable[Words]) ->
         sentences: The text; the first `MOST_LOOKED_AT` sentences are looked at, without those that
             are shorter than five words.
     """
-    first = islice(map(words_of, sentences), MOST_LOOKED_AT)
-    hashes = sentence_hashes(first)
+    if isinstance(sentences, TextCorpus):
+        hashes = line_hashes(islice(sentences.lines(), MOST_LOOKED_AT))
+    else:
+        hashes = sentence_hashes(islice(map(words_of, sentences), MOST_LOOKED_AT))
     best = KnownSentences(0, 0)
     for each in filters:
         some = each.looks_at(hashes)

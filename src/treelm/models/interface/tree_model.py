@@ -93,7 +93,7 @@ class TreeScorer(LanguageModel):
             a replacement was scored.
         """
         rest = iter(lists)
-        while batch := list(islice(rest, PARSED_AT_ONCE)):
+        while batch := [list(parses) for parses in islice(rest, PARSED_AT_ONCE)]:
             kept = [self.distinct([parse.tree for parse in parses]) for parses in batch]
             flat = [tree for trees in kept for tree in trees]
             values = self.tree_log_probs_of_distinct(flat, threads=threads)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from treelm.errors import UnsupportedTask, UsageError, spelled
-from treelm.estimation.quantize import CodeBits
-from treelm.grammar.parser_options import Pruning
 from treelm.models.interface.abilities import systems_that
 from treelm.parallel.progress import SILENT, Progress
 
 if TYPE_CHECKING:
+    from treelm.estimation.quantize import CodeBits
+    from treelm.grammar.parser_options import Pruning
     from treelm.models.interface.model import LanguageModel
     from treelm.models.interface.parser import Parser
     from treelm.models.interface.reduction import ReductionLoss, Rounding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +32,26 @@ class WordIds:
         self.vocabulary = vocabulary
         self.end = len(vocabulary)
         self.start = len(vocabulary) + 1
-        self._all = {symbol: index for index, symbol in enumerate(vocabulary.symbols)}
-        marks = vocabulary.signature_marks
-        self._known = {symbol: index for symbol, index in self._all.items() if not marks[index]}
         #: Whether the first word of a sentence may get another symbol than the same word later.
-        self.position_matters = len(self._known) < len(self._all)
-        #: By id, the end of the sentence included: whether it replaces unknown words.
-        self.is_oov: npt.NDArray[np.bool_] = np.array(
-            [index == 0 or bool(mark) for index, mark in enumerate(marks)] + [False]
-        )
+        self.position_matters = any(vocabulary.signature_marks)
+
+    @cached_property
+    def is_oov(self) -> npt.NDArray[np.bool_]:
+        """By id, the end of the sentence included: whether it replaces unknown words."""
+        marks = np.frombuffer(self.vocabulary.signature_marks + b"\0", dtype=np.bool_).copy()
+        marks[0] = True
+        return marks
+
+    @cached_property
+    def _all(self) -> dict[str, int]:
+        return {symbol: index for index, symbol in enumerate(self.vocabulary.symbols)}
+
+    @cached_property
+    def _known(self) -> dict[str, int]:
+        if not self.position_matters:
+            return self._all
+        marks = self.vocabulary.signature_marks
+        return {symbol: index for symbol, index in self._all.items() if not marks[index]}
 
     def word(self, word: Word, *, first: bool) -> int:
         """Return the id of a word.

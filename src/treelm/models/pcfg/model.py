@@ -19,7 +19,7 @@ from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.scores import BatchScores, CountedScores, SentenceScore
 from treelm.models.interface.states import (
     Context,
     State,
@@ -169,7 +169,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
 
     def log_probs_and_unknown(
         self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
-    ) -> tuple[FloatArray, int]:
+    ) -> CountedScores:
         """Return log probabilities, not word by word, and the number of unknown words."""
         return LanguageModel.log_probs_and_unknown(self, sentences, eos=eos, threads=threads)
 

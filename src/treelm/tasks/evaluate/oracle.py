@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from treelm.corpus.brackets import EVALUATION_OPTIONS, ReadOptions
 from treelm.corpus.files import Source, is_forest
-from treelm.corpus.k_best_lists import read_k_best_lists
+from treelm.corpus.k_best_lists import read_packed_lists
 from treelm.errors import CorpusFormatError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest
-from treelm.grammar.k_best_arrays import k_best_of_trees
-from treelm.grammar.scored_tree import ScoredTree
+from treelm.grammar.k_best_arrays import k_best_of_list
 from treelm.signature import signature
 from treelm.tasks.evaluate.parse_accuracy import (
     bracket_spans,
@@ -194,10 +193,4 @@ def read_k_best(
         with ForestFile(source) as file:
             yield from file
         return
-    for best in read_k_best_lists(source, options=options):
-        trees = [
-            ScoredTree(each.tree, each.score if each.score is not None else np.nan, np.nan)
-            for each in best.hypotheses
-            if each.tree is not None
-        ]
-        yield k_best_of_trees(trees[0].tree.words, trees) if trees else None
+    yield from map(k_best_of_list, read_packed_lists(source, options=options))

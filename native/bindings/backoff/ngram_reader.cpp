@@ -1,0 +1,389 @@
+// N-gram models one call at a time: states are handles, and a word costs one look-up. What needs a word of explanation
+// (a state of another model, a word that is none) is left to the Python side: the answer is None.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backoff/table.h"
+#include "base/hashed_places.h"
+#include "base/random.h"
+#include "bindings/bindings.h"
+#include "text/word_encoder.h"
+
+namespace treelm::bindings {
+
+namespace {
+
+constexpr std::size_t model_bytes = 8;
+constexpr char state_version = 1;
+
+// The words that matter for the next one.
+struct NgramState {
+  std::array<char, model_bytes> model{};  // which model it belongs to
+  bool first = false;                     // no word has been seen yet, where that changes the symbol of a word
+  std::uint32_t length = 0;
+  std::array<std::uint32_t, max_columns> words;  // most recent first
+  // The context of these words in a table that has been asked; it is no part of what the state is.
+  const BackoffTable* table = nullptr;
+  std::uint32_t context = empty_context;
+
+  bool same(const NgramState& other) const {
+    return length == other.length && first == other.first && model == other.model &&
+           std::equal(words.begin(), words.begin() + length, other.words.begin());
+  }
+  std::uint64_t hash() const {
+    std::uint64_t sum = length * 2 + (first ? 1 : 0);
+    for (std::uint32_t i = 0; i < length; ++i) sum = mix64(sum ^ words[i]);
+    return sum;
+  }
+  // Natural numbers with 7 bits per byte, the lowest first.
+  std::string payload() const {
+    std::string packed(1, first ? '\1' : '\0');
+    for (std::uint32_t i = 0; i < length; ++i) {
+      std::uint32_t rest = words[i];
+      for (; rest > 0x7F; rest >>= 7) packed.push_back(static_cast<char>((rest & 0x7F) | 0x80));
+      packed.push_back(static_cast<char>(rest));
+    }
+    return packed;
+  }
+  nb::tuple context_tuple() const {
+    nb::list ids;
+    for (std::uint32_t i = 0; i < length; ++i) ids.append(words[i]);
+    return nb::tuple(ids);
+  }
+};
+
+nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+std::string_view model_of(const NgramState& state) { return {state.model.data(), state.model.size()}; }
+
+// The log probabilities of a sentence: those of its words, and of its end.
+struct NgramSentence {
+  std::vector<double> log_probs;
+  std::vector<bool> oov;
+};
+
+// The sum as numpy adds up a piece of an array, to the last bit: the first number, and the others by halves.
+double pairwise_sum(const double* values, std::size_t count) {
+  constexpr std::size_t wide = 8, block = 128;
+  if (count < wide) {
+    double sum = -0.0;
+    for (std::size_t i = 0; i < count; ++i) sum += values[i];
+    return sum;
+  }
+  if (count > block) {
+    const std::size_t half = count / 2 / wide * wide;
+    return pairwise_sum(values, half) + pairwise_sum(values + half, count - half);
+  }
+  std::array<double, wide> sums;
+  std::copy_n(values, wide, sums.begin());
+  std::size_t i = wide;
+  for (; i + wide <= count; i += wide)
+    for (std::size_t lane = 0; lane < wide; ++lane) sums[lane] += values[i + lane];
+  double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; i < count; ++i) sum += values[i];
+  return sum;
+}
+
+double sum_of(const std::vector<double>& values) {
+  return values[0] + pairwise_sum(values.data() + 1, values.size() - 1);
+}
+
+class NgramReader {
+ public:
+  NgramReader(std::shared_ptr<const BackoffTable> table, std::shared_ptr<const WordEncoder> words,
+              std::string_view model, std::uint32_t start, std::uint32_t end, bool unknown_by_option,
+              nb::type_object step)
+      : table_(std::move(table)),
+        words_(std::move(words)),
+        state_type_(nb::type<NgramState>()),
+        step_(std::move(step)),
+        width_(table_->shape().widths.front()),
+        start_(start),
+        end_(end),
+        unknown_by_option_(unknown_by_option) {
+    if (!table_->shape().sequence) throw Error(ErrorCode::argument, "the table is not one of word sequences");
+    if (model.size() != model_bytes) throw Error(ErrorCode::argument, "a model is identified by 8 bytes");
+    if (words_->size() > table_->shape().outcomes) throw Error(ErrorCode::argument, "the table has fewer words");
+    if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(step_.ptr()), &PyTuple_Type))
+      throw nb::type_error("a step must be a kind of tuple");
+    std::copy(model.begin(), model.end(), empty_.model.begin());
+    empty_.table = table_.get();
+    first_context_ = width_ == 0 ? empty_context : table_->context_after(&start_, 1);
+  }
+
+  NgramState initial(bool position_matters) const {
+    NgramState state = empty_;
+    state.first = position_matters;
+    if (width_ != 0) {
+      state.words[state.length++] = start_;
+      state.context = first_context_;
+    }
+    return state;
+  }
+  NgramState fragment() const { return empty_; }
+
+  // None if the Python side must look at it.
+  nb::object advance(nb::handle state, nb::handle word) {
+    const NgramState* own = own_state(state);
+    if (own == nullptr) return nb::none();
+    const std::uint32_t id = word_id(word, own->first);
+    if (id == none || (unknown_by_option_ && id == WordEncoder::unknown)) return nb::none();
+    return step(*own, id);
+  }
+  nb::object advance_id(const NgramState& state, std::uint32_t word) { return step(state, word); }
+
+  double finish(const NgramState& state) const {
+    std::uint32_t context = context_of(state);
+    return table_->read_word(context, end_);
+  }
+
+  // Log probabilities, states, and the number of pairs that differ; None as in `advance`.
+  nb::object advance_many(nb::sequence states, nb::sequence words) {
+    const std::size_t count = nb::len(states);
+    if (nb::len(words) != count) throw Error(ErrorCode::argument, "every state needs one word");
+    std::vector<nb::object> kept;  // they live until the work is done
+    std::vector<const NgramState*> own(count);
+    std::vector<std::uint32_t> ids(count), place(count), firsts;
+    kept.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      kept.push_back(states[i]);
+      own[i] = own_state(kept.back());
+      if (own[i] == nullptr) return nb::none();
+      const nb::object word = words[i];
+      ids[i] = word_id(word, own[i]->first);
+      if (ids[i] == none) return nb::none();
+    }
+    HashedPlaces places;
+    const auto hash_of = [&](std::size_t i) { return mix64(own[i]->hash() ^ ids[i]); };
+    for (std::size_t i = 0; i < count; ++i) {
+      place[i] = places.find(hash_of(i), [&](std::uint32_t p) {
+        return ids[firsts[p]] == ids[i] && (own[firsts[p]] == own[i] || own[firsts[p]]->same(*own[i]));
+      });
+      if (place[i] != none) continue;
+      place[i] = static_cast<std::uint32_t>(firsts.size());
+      firsts.push_back(static_cast<std::uint32_t>(i));
+      places.add(place[i], [&](std::uint32_t p) { return hash_of(firsts[p]); });
+    }
+    std::vector<double> distinct(firsts.size()), log_probs(count);
+    std::vector<nb::object> after(firsts.size());
+    for (std::size_t p = 0; p < firsts.size(); ++p) {
+      NgramState next;
+      distinct[p] = read(*own[firsts[p]], ids[firsts[p]], next);
+      after[p] = nb::cast(std::move(next));
+    }
+    nb::list found;
+    for (std::size_t i = 0; i < count; ++i) {
+      log_probs[i] = distinct[place[i]];
+      found.append(after[place[i]]);
+    }
+    advances_ += firsts.size();
+    return nb::make_tuple(give(std::move(log_probs)), found, firsts.size());
+  }
+
+  // The sum of a sentence, the log probability of its end if that counts, whether it is impossible, and the scores of
+  // its words; None as in `advance`.
+  nb::object score(nb::handle sentence, bool eos) {
+    std::vector<std::uint32_t> ids;
+    if (!encode(sentence, ids)) return nb::none();
+    const std::size_t count = ids.size();
+    NgramSentence found;
+    found.oov.resize(count);
+    for (std::size_t i = 0; i < count; ++i) found.oov[i] = words_->is_unknown(ids[i]);
+    if (eos) ids.push_back(end_);
+    found.log_probs.resize(count + 1);  // without an end, 0 for it
+    table_->read_words(first_context_, ids, found.log_probs.data());
+    const nb::object end = eos ? nb::object(nb::float_(found.log_probs.back())) : nb::none();
+    // What counts last is impossible.
+    const bool lost = !ids.empty() && std::isinf(found.log_probs[ids.size() - 1]);
+    const double total = sum_of(found.log_probs);
+    return nb::make_tuple(total, end, lost, nb::cast(std::move(found)));
+  }
+
+  std::uint64_t advances() const { return advances_; }
+  void reset() { advances_ = 0; }
+
+ private:
+  const NgramState* own_state(nb::handle state) const {
+    if (!state.type().is(state_type_)) return nullptr;
+    const auto* own = nb::inst_ptr<NgramState>(state);
+    return own->model == empty_.model ? own : nullptr;
+  }
+
+  // The id of a word or of an id, or `none`.
+  std::uint32_t word_id(nb::handle word, bool first) const {
+    if (PyUnicode_Check(word.ptr())) {
+      Py_ssize_t size = 0;
+      const char* data = PyUnicode_AsUTF8AndSize(word.ptr(), &size);
+      if (data != nullptr) return id_of({data, static_cast<std::size_t>(size)}, first ? 0 : 1);
+      PyErr_Clear();
+      return none;
+    }
+    if (!PyLong_Check(word.ptr())) return none;
+    const unsigned long id = PyLong_AsUnsignedLong(word.ptr());
+    if (id == std::numeric_limits<unsigned long>::max() && PyErr_Occurred() != nullptr) PyErr_Clear();
+    return id < words_->size() ? static_cast<std::uint32_t>(id) : none;
+  }
+
+  std::uint32_t id_of(std::string_view word, std::uint64_t position) const {
+    const std::uint32_t id = words_->find_settled(word, false);
+    if (id != none) return id;
+    if (word.empty() || is_reserved_word(word) || std::any_of(word.begin(), word.end(), is_white_space)) return none;
+    return words_->encode(word, position);
+  }
+
+  // The ids of a string that is split at white space, or of a list or tuple of words.
+  bool encode(nb::handle sentence, std::vector<std::uint32_t>& ids) const {
+    const auto add = [&](std::uint32_t id) {
+      ids.push_back(id);
+      return id != none && !(unknown_by_option_ && id == WordEncoder::unknown);
+    };
+    if (PyUnicode_Check(sentence.ptr())) {
+      Py_ssize_t size = 0;
+      const char* at = PyUnicode_AsUTF8AndSize(sentence.ptr(), &size);
+      if (at == nullptr) {
+        PyErr_Clear();
+        return false;
+      }
+      const char* const stop = at + size;
+      for (;;) {
+        at = std::find_if_not(at, stop, is_white_space);
+        if (at == stop) return true;
+        const char* const end = std::find_if(at, stop, is_white_space);
+        if (!add(id_of({at, static_cast<std::size_t>(end - at)}, ids.size()))) return false;
+        at = end;
+      }
+    }
+    if (!PyTuple_CheckExact(sentence.ptr()) && !PyList_CheckExact(sentence.ptr())) return false;
+    for (nb::handle word : nb::borrow<nb::sequence>(sentence))
+      if (!PyUnicode_Check(word.ptr()) || !add(word_id(word, ids.empty()))) return false;
+    return true;
+  }
+
+  std::uint32_t context_of(const NgramState& state) const {
+    return state.table == table_.get() ? state.context : table_->context_after(state.words.data(), state.length);
+  }
+
+  double read(const NgramState& state, std::uint32_t word, NgramState& next) const {
+    next.context = context_of(state);
+    if (state.length > 1) table_->fetch_word(state.words[0], word);
+    const double log_prob = table_->read_word(next.context, word);
+    next.model = empty_.model;
+    next.table = table_.get();
+    next.length = std::min(table_->depth_of(next.context), std::min(state.length + 1, width_));
+    if (next.length == 0) return log_prob;
+    next.words[0] = word;
+    std::copy_n(state.words.begin(), next.length - 1, next.words.begin() + 1);
+    return log_prob;
+  }
+
+  nb::object step(const NgramState& state, std::uint32_t word) {
+    NgramState next;
+    const double log_prob = read(state, word, next);
+    ++advances_;
+    nb::object made = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(step_.ptr()), 2));
+    if (!made.is_valid() || PyTuple_SetItem(made.ptr(), 0, PyFloat_FromDouble(log_prob)) != 0 ||
+        PyTuple_SetItem(made.ptr(), 1, nb::cast(std::move(next)).release().ptr()) != 0)
+      throw nb::python_error();
+    return made;
+  }
+
+  std::shared_ptr<const BackoffTable> table_;
+  std::shared_ptr<const WordEncoder> words_;
+  nb::handle state_type_;
+  nb::type_object step_;
+  std::uint32_t width_, start_, end_;
+  bool unknown_by_option_;
+  NgramState empty_;
+  std::uint32_t first_context_ = empty_context;
+  std::uint64_t advances_ = 0;
+};
+
+void bind_state(nb::module_& module) {
+  nb::class_<NgramState>(module, "NgramState")
+      .def(
+          "__init__",
+          [](NgramState* self, const std::vector<std::uint32_t>& context, bool first, const nb::bytes& model) {
+            if (context.size() > max_columns || model.size() != model_bytes)
+              throw Error(ErrorCode::argument, "a state has 32 words at most, and 8 bytes that identify its model");
+            new (self) NgramState();
+            std::copy_n(model.c_str(), model_bytes, self->model.begin());
+            self->first = first;
+            self->length = static_cast<std::uint32_t>(context.size());
+            std::copy(context.begin(), context.end(), self->words.begin());
+          },
+          nb::arg("context"), nb::arg("first"), nb::arg("model"))
+      .def_prop_ro("context", &NgramState::context_tuple)
+      .def_ro("first", &NgramState::first)
+      .def_prop_ro("model", [](const NgramState& self) { return bytes_of(model_of(self)); })
+      .def("payload", [](const NgramState& self) { return bytes_of(self.payload()); })
+      .def("to_bytes",
+           [](const NgramState& self) {
+             return bytes_of(std::string(1, state_version).append(model_of(self)) + self.payload());
+           })
+      .def(
+          "__eq__", [](const NgramState& self, const NgramState& other) { return self.same(other); }, nb::is_operator(),
+          nb::arg("other"))
+      .def("__hash__", [](const NgramState& self) { return static_cast<std::int64_t>(self.hash() >> 1); })
+      .def("__repr__",
+           [](const NgramState& self) {
+             return nb::str("NgramState(context={!r}, first={!r}, model={!r})")
+                 .format(self.context_tuple(), self.first, bytes_of(model_of(self)));
+           })
+      .def("__reduce__", [](nb::handle_t<NgramState> handle) {
+        const auto& self = *nb::inst_ptr<NgramState>(handle);
+        return nb::make_tuple(handle.type(),
+                              nb::make_tuple(self.context_tuple(), self.first, bytes_of(model_of(self))));
+      });
+}
+
+}  // namespace
+
+void bind_ngram_reader(nb::module_& module) {
+  bind_state(module);
+  nb::class_<NgramSentence>(module, "NgramSentence")
+      .def(
+          "word_rows",
+          [](const NgramSentence& self, std::size_t) {
+            nb::list values, marks;
+            for (std::size_t i = 0; i < self.oov.size(); ++i) {
+              values.append(self.log_probs[i]);
+              marks.append(static_cast<bool>(self.oov[i]));
+            }
+            return nb::make_tuple(values, marks);
+          },
+          nb::arg("index"));
+  nb::class_<NgramReader>(module, "NgramReader")
+      .def(
+          "__init__",
+          [](NgramReader* self, std::shared_ptr<BackoffTable> table, std::shared_ptr<WordEncoder> words,
+             const nb::bytes& model, std::uint32_t start, std::uint32_t end, bool unknown_by_option,
+             nb::type_object step) {
+            new (self) NgramReader(std::move(table), std::move(words), {model.c_str(), model.size()}, start, end,
+                                   unknown_by_option, std::move(step));
+          },
+          nb::arg("table"), nb::arg("words"), nb::arg("model"), nb::kw_only(), nb::arg("start"), nb::arg("end"),
+          nb::arg("unknown_by_option"), nb::arg("step"))
+      .def("initial", &NgramReader::initial, nb::kw_only(), nb::arg("position_matters"))
+      .def("fragment", &NgramReader::fragment)
+      .def("advance", &NgramReader::advance, nb::arg("state"), nb::arg("word"))
+      .def("advance_id", &NgramReader::advance_id, nb::arg("state"), nb::arg("word"))
+      .def("finish", &NgramReader::finish, nb::arg("state"))
+      .def("advance_many", &NgramReader::advance_many, nb::arg("states"), nb::arg("words"))
+      .def("score", &NgramReader::score, nb::arg("sentence"), nb::arg("eos"))
+      .def_prop_ro("advances", &NgramReader::advances)
+      .def("reset", &NgramReader::reset);
+}
+
+}  // namespace treelm::bindings
