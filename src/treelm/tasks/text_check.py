@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from treelm.characters import visible
 from treelm.corpus.files import Source, can_be_read_twice, read_lines
-from treelm.corpus.tokenize import TokenizedWords
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import SENTENCE_END, Vocabulary
 from treelm.corpus.words import split_words
-from treelm.tasks.surprisal.rows import SentenceRows
+
+if TYPE_CHECKING:
+    from treelm.corpus.tokenize import TokenizedWords
+    from treelm.tasks.surprisal.rows import SentenceRows
 
 #: A larger share of unknown words is worth a warning.
 MANY_UNKNOWN = 0.10
