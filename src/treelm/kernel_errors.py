@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from treelm import _native
 from treelm.errors import (
     EngineError,
@@ -25,9 +22,10 @@ _FAMILIES: dict[str, type[TreelmError]] = {
 }
 
 
-@contextmanager
-def kernel_errors(work: str) -> Iterator[None]:
-    """Turn a kernel's error into one of ours, naming the work that was under way.
+class kernel_errors:  # noqa: N801 (used like the functions of contextlib)
+    """Turns a kernel's error into one of ours, naming the work that was under way.
+
+    A class, because a generator would take as long as the fastest kernel that it surrounds.
 
     Args:
         work: What was being done, such as ``counting events``.
@@ -39,8 +37,19 @@ def kernel_errors(work: str) -> Iterator[None]:
         ...
         treelm.errors.EstimationError: counting events: no event was counted.
     """
-    try:
-        yield
-    except _native.KernelError as error:
-        code, message = str(error.args[0]), str(error.args[1])
-        raise _FAMILIES.get(code, EngineError)(f"{work}: {message}.", code=code) from error
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: str) -> None:
+        self._work = work
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if isinstance(error, _native.KernelError):
+            code, message = str(error.args[0]), str(error.args[1])
+            family = _FAMILIES.get(code, EngineError)
+            raise family(f"{self._work}: {message}.", code=code) from error
