@@ -14,7 +14,7 @@ MUTANTS ?= 1000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge reference docs bench clean
+.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -124,6 +124,9 @@ docs: $(VENV)/.tools ## Build the documentation site into site/
 
 bench: install ## Measure speed; prints throughput and ratios
 	$(BIN)/python benchmarks/trees.py
+
+bench-peers: install ## Measure beside the peers found here (KENLM, BERKELEY_PARSER), and write the tables of the page
+	$(BIN)/python benchmarks/peers.py
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -73,3 +74,22 @@ def test_topic_benchmark_prints_every_figure(tmp_path: Path) -> None:
     printed = run_script(SCRIPT.with_name("topics.py"), "--text", text, "--topics", "6")
     for figure in ("PLSA, one iteration", "E-step (events)", "planned", "agree: True", "reading"):
         assert figure in printed
+
+
+def test_tables_of_the_page_are_replaced_between_their_marks() -> None:
+    specification = importlib.util.spec_from_file_location("peers", SCRIPT.with_name("peers.py"))
+    assert specification is not None
+    assert specification.loader is not None
+    peers = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(peers)
+    page = "a\n<!-- ngram: begin -->\nold\n<!-- ngram: end -->\nb\n"
+    table = peers.rows(("work", "treelm"), [("score", r"3 \1")])
+    assert peers.replace_table(page, "ngram", table) == (
+        "a\n<!-- ngram: begin -->\n| work | treelm |\n| --- | --- |\n| score | 3 \\1 |\n"
+        "<!-- ngram: end -->\nb\n"
+    )
+    with pytest.raises(ValueError, match="no marks of the table parsing"):
+        peers.replace_table(page, "parsing", table)
+    written = (SCRIPT.parents[1] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for name in ("ngram", "parsing"):
+        assert table in peers.replace_table(written, name, table)
