@@ -108,6 +108,7 @@ void bind_hhmm(nb::module_& module);
 void bind_headlex(nb::module_& module);
 void bind_k_best(nb::module_& module);
 void bind_lattice(nb::module_& module);
+void bind_phrases(nb::module_& module);
 void bind_plsa(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_ngram_reader(nb::module_& module);

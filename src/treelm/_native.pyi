@@ -1456,3 +1456,32 @@ class SlmSearch:
         keep: int,
         threads: int,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+
+def symmetrize_links(
+    source_starts: npt.NDArray[np.uint64],
+    target_starts: npt.NDArray[np.uint64],
+    forward: npt.NDArray[np.uint32],
+    forward_starts: npt.NDArray[np.uint64],
+    backward: npt.NDArray[np.uint32],
+    backward_starts: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...
+
+class PhrasePairs:
+    def __init__(
+        self,
+        source_words: Sequence[str],
+        source: npt.NDArray[np.uint32],
+        source_starts: npt.NDArray[np.uint64],
+        target_words: Sequence[str],
+        target: npt.NDArray[np.uint32],
+        target_starts: npt.NDArray[np.uint64],
+        links: npt.NDArray[np.uint32],
+        link_starts: npt.NDArray[np.uint64],
+        *,
+        longest: int,
+        min_count: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def table_lines(self, first: int, last: int) -> bytes: ...
+    def reordering_lines(self, first: int, last: int) -> bytes: ...

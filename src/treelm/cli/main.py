@@ -57,6 +57,11 @@ COMMANDS = {
         "Show what is in a file or a model, and what is wrong with it.",
         "treelm inspect wsj.mrg --json",
     ),
+    "phrases": _Command(
+        "treelm.cli.phrases:phrases",
+        "Make a phrase table from parallel text.",
+        "treelm phrases --source train.de --target train.en -o phrase-table.gz",
+    ),
     "vocabulary": _Command(
         "treelm.cli.vocabulary:vocabulary",
         "Choose the words that models know, and save them in one file.",
