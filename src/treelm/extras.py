@@ -13,6 +13,7 @@ EXTRAS = {
     "sklearn": "svm",
     "polars": "frames",
     "nltk": "nltk",
+    "sacrebleu": "translation",
 }
 
 
