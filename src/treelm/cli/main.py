@@ -117,6 +117,11 @@ COMMANDS = {
         "Measure how good something is.",
         "treelm evaluate parses gold.mrg parsed.mrg --json",
     ),
+    "rerank": _Command(
+        "treelm.cli.rerank:rerank",
+        "Add the scores of models to n-best lists, and sort these.",
+        "treelm rerank -m model --weights weights.json < lists.nbest > sorted.nbest",
+    ),
     "compare": _Command(
         "treelm.cli.compare:compare",
         "Compare two models or score files, and test the difference.",
