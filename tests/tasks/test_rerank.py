@@ -169,7 +169,7 @@ def test_the_command_refuses_what_does_not_fit(
     done = treelm_inside(capfdbinary, "rerank", lists)
     assert_refused(done, 2, "name a model with -m")
     done = treelm_inside(
-        capfdbinary, "rerank", "-m", tmp_path / "model", "--names", "A", "B", "--", lists
+        capfdbinary, "rerank", "-m", tmp_path / "model", "--name", "A", "--name", "B", lists
     )
     assert_refused(done, 2, "1 models but 2 names")
     (tmp_path / "weights.json").write_text('{"LM0": [1], "WordPenalty0": [1], "TM0": [1]}')

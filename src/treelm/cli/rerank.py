@@ -46,7 +46,10 @@ def rerank(
     /,
     *,
     model: ModelPaths = None,
-    names: Annotated[list[str] | None, Parameter(show_default="SynLM0 SynLM1 ...")] = None,
+    name: Annotated[
+        list[str] | None,
+        Parameter(metavar="NAME", consume_multiple=False, show_default="SynLM0, SynLM1, ..."),
+    ] = None,
     replace: Annotated[str | None, Parameter(metavar="NAME")] = None,
     score: Measure = "score",
     weights: File | None = None,
@@ -69,9 +72,9 @@ def rerank(
 
     Args:
         file: N-best lists in the format of Moses.
-        names: Names of the new features, one for each model.
+        name: Name of the new feature; give the option again for each further model.
         replace: Put the feature of the only model in the place of this one, and keep its name
-            unless --names gives another.
+            unless --name gives another.
         score: What is added: the log probability of a hypothesis, or the margin of a classifier;
             its syntactic log-odds ratio; or its surprisal in bits.
         weights: Weights of all features: JSON, or the lines of a moses.ini.
@@ -94,7 +97,7 @@ def rerank(
     chosen = Weights.read(weights) if weights is not None else None
     scorers = _scorers(
         folders,
-        names,
+        name,
         replace,
         measure=score,
         options=(scoring, search, length),

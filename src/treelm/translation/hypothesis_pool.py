@@ -1,0 +1,184 @@
+"""The hypotheses on which weights are tuned: features and statistics as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.corpus.nbest import NBestColumns, numbered_lists
+from treelm.errors import CorpusFormatError
+from treelm.translation.bleu import References, Statistics, bleu, check_line_counts, list_statistics
+
+Numbers = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+#: Returns the figure of each row of sums of statistics; more is better.
+Measure = Callable[[npt.NDArray[np.generic]], Numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class HypothesisPool:
+    """Hypotheses for sentences.
+
+    Args:
+        layout: Names of the features, and how many values each has.
+        starts: Where the hypotheses of each sentence begin, and their number.
+        features: A row per hypothesis.
+        statistics: A row per hypothesis; they are added over sentences.
+        measure: What is computed from the sums.
+    """
+
+    layout: tuple[tuple[str, int], ...]
+    starts: Places
+    features: Numbers
+    statistics: Statistics
+    measure: Measure = bleu
+
+    def __post_init__(self) -> None:
+        empty = np.flatnonzero(np.diff(self.starts) < 1)
+        if len(empty):
+            raise CorpusFormatError(
+                f"sentence {empty[0]} has no hypothesis; weights are tuned on lists of all "
+                "sentences.",
+                code="E_NBEST",
+            )
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.starts) - 1
+
+    def best(self, scores: Numbers) -> Places:
+        """Return the hypothesis with the highest score of each sentence; the first of equal ones.
+
+        Args:
+            scores: Score of every hypothesis.
+        """
+        return first_highest(scores, self.starts)
+
+    def chosen(self, weights: Numbers) -> Places:
+        """Return the hypothesis that weights choose for each sentence."""
+        return self.best(self.features @ weights)
+
+    def value(self, hypotheses: Places) -> float:
+        """Return the figure of some hypotheses, one for each sentence."""
+        return float(self.measure(self.statistics[hypotheses].sum(axis=0)))
+
+    def part(self, sentences: Sequence[int] | Places) -> HypothesisPool:
+        """Return the pool of some sentences."""
+        rows = [np.arange(self.starts[each], self.starts[each + 1]) for each in sentences]
+        places = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+        return HypothesisPool(
+            self.layout,
+            np.cumsum([0, *map(len, rows)]),
+            self.features[places],
+            self.statistics[places],
+            self.measure,
+        )
+
+    def with_column(self, name: str, values: Numbers) -> HypothesisPool:
+        """Return the pool with one more feature."""
+        return HypothesisPool(
+            (*self.layout, (name, 1)),
+            self.starts,
+            np.concatenate([self.features, values[:, None]], axis=1),
+            self.statistics,
+            self.measure,
+        )
+
+
+def first_highest(scores: Numbers, starts: Places) -> Places:
+    """Return the place of the highest score of each group, the first of equal ones."""
+    highest = np.maximum.reduceat(scores, starts[:-1])
+    places = np.flatnonzero(scores == np.repeat(highest, np.diff(starts)))
+    return places[np.searchsorted(places, starts[:-1])]
+
+
+class _Seen(NamedTuple):
+    """What is known about the hypotheses of one sentence."""
+
+    rows: dict[tuple[str, bytes], int]
+    features: list[Numbers]
+    statistics: list[Statistics]
+
+
+class PoolBuilder:
+    """Collects lists of the same sentences; a hypothesis with the same features counts once.
+
+    Args:
+        references: One or more translations of the sentences, words separated by white space.
+    """
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        check_line_counts(len(references[0]) if references else 0, map(len, references))
+        self._references = [References.of(each) for each in zip(*references, strict=True)]
+        self._seen = [_Seen({}, [], []) for _ in self._references]
+        self.layout: tuple[tuple[str, int], ...] | None = None
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self._references)
+
+    def add(self, lists: Iterable[NBestColumns]) -> int:
+        """Add lists, whose ids are the numbers of sentences; return how many hypotheses are new.
+
+        Raises:
+            CorpusFormatError: ``E_NBEST`` with the line, for other features than before, or for a
+                sentence that is not there.
+        """
+        new = 0
+        for number, each in numbered_lists(lists, self.sentences):
+            table = each.feature_table()
+            if self.layout is None:
+                self.layout = table.layout
+            if table.layout != self.layout:
+                raise CorpusFormatError(
+                    f"{each.source}:{each.lines[0]}: sentence {number} has other features than "
+                    "those before; all lists need the same.",
+                    code="E_NBEST",
+                    path=each.source,
+                    line=each.lines[0],
+                )
+            new += self._add(number, each.texts, table.values)
+        return new
+
+    def _add(self, number: int, texts: Sequence[str], values: Numbers) -> int:
+        seen = self._seen[number]
+        before = len(seen.rows)
+        kept = []
+        for place, text in enumerate(texts):
+            key = (" ".join(text.split()), values[place].tobytes())
+            if key not in seen.rows:
+                seen.rows[key] = len(seen.rows)
+                kept.append(place)
+        if kept:
+            seen.features.append(values[kept])
+            new = [texts[place] for place in kept]
+            seen.statistics.append(list_statistics(new, self._references[number]))
+        return len(seen.rows) - before
+
+    def pool(self, measure: Measure = bleu) -> HypothesisPool:
+        """Return everything that was added.
+
+        Raises:
+            CorpusFormatError: ``E_NBEST`` for a sentence without a hypothesis.
+        """
+        layout = self.layout or ()
+        width = sum(count for _, count in layout)
+        features = [row for each in self._seen for row in each.features]
+        statistics = [row for each in self._seen for row in each.statistics]
+        return HypothesisPool(
+            layout,
+            np.cumsum([0, *(len(each.rows) for each in self._seen)]),
+            np.concatenate([np.zeros((0, width)), *features]),
+            np.concatenate([np.zeros((0, 10), dtype=np.int64), *statistics]),
+            measure,
+        )
+
+    def texts(self) -> list[str]:
+        """Return the texts of all hypotheses, in the order of the pool."""
+        return [text for each in self._seen for text, _ in each.rows]
