@@ -46,7 +46,7 @@ class Weights(Mapping[str, tuple[float, ...]]):
     Examples:
         >>> weights = Weights({"LM0": (0.5,), "TranslationModel0": (0.2, 0.1)})
         >>> weights["LM0"], weights.dot({"LM0": (-4.0,), "TranslationModel0": (-1.0, -2.0)})
-        ((0.5,), -2.4)
+        ((0.5,), -2.4000000000000004)
     """
 
     __slots__ = ("_lines", "_source", "_values")
