@@ -122,6 +122,11 @@ COMMANDS = {
         "Add the scores of models to n-best lists, and sort these.",
         "treelm rerank -m model --weights weights.json < lists.nbest > sorted.nbest",
     ),
+    "tune": _Command(
+        "treelm.cli.tune:tune",
+        "Find the weights of translation features.",
+        "treelm tune --n-best-lists dev.nbest --references dev.en --seed 1 -o weights.json",
+    ),
     "compare": _Command(
         "treelm.cli.compare:compare",
         "Compare two models or score files, and test the difference.",
@@ -139,6 +144,7 @@ OLD_SPELLINGS = {
     ("score",): {"--kbest": "--k-best"},
     ("parse",): {"--trees": "--k", "--k-best": "--k"},
     ("evaluate", "oracle"): {"--trees": "--k", "--k-best": "--k"},
+    ("tune",): {"--nbest": "--n-best-lists"},
     ("surprisal",): {"--beliefs": "--parser-states"},
 }
 

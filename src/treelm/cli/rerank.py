@@ -95,7 +95,7 @@ def rerank(
     if columns and not folders:
         raise UsageError("--columns writes the scores of models: name one with -m.")
     chosen = Weights.read(weights) if weights is not None else None
-    scorers = _scorers(
+    scorers = scorers_of(
         folders,
         name,
         replace,
@@ -130,7 +130,7 @@ def rerank(
         note_unknown_words(check, common)
 
 
-def _scorers(
+def scorers_of(
     folders: list[str],
     names: list[str] | None,
     replaced: str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,10 +12,19 @@ import numpy.typing as npt
 
 from treelm.corpus.nbest import NBestColumns, numbered_lists
 from treelm.errors import CorpusFormatError
-from treelm.translation.bleu import References, Statistics, bleu, check_line_counts, list_statistics
+from treelm.translation.bleu import (
+    COLUMNS,
+    References,
+    Statistics,
+    bleu,
+    check_line_counts,
+    list_statistics,
+)
 
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
+#: Bytes by which a hypothesis is known again.
+KEY_BYTES = 16
 #: Returns the figure of each row of sums of statistics; more is better.
 Measure = Callable[[npt.NDArray[np.generic]], Numbers]
 
@@ -100,7 +110,7 @@ def first_highest(scores: Numbers, starts: Places) -> Places:
 class _Seen(NamedTuple):
     """What is known about the hypotheses of one sentence."""
 
-    rows: dict[tuple[str, bytes], int]
+    keys: dict[bytes, None]
     features: list[Numbers]
     statistics: list[Statistics]
 
@@ -148,18 +158,18 @@ class PoolBuilder:
 
     def _add(self, number: int, texts: Sequence[str], values: Numbers) -> int:
         seen = self._seen[number]
-        before = len(seen.rows)
+        before = len(seen.keys)
         kept = []
         for place, text in enumerate(texts):
-            key = (" ".join(text.split()), values[place].tobytes())
-            if key not in seen.rows:
-                seen.rows[key] = len(seen.rows)
+            key = _key(text, values[place])
+            if key not in seen.keys:
+                seen.keys[key] = None
                 kept.append(place)
         if kept:
             seen.features.append(values[kept])
             new = [texts[place] for place in kept]
             seen.statistics.append(list_statistics(new, self._references[number]))
-        return len(seen.rows) - before
+        return len(seen.keys) - before
 
     def pool(self, measure: Measure = bleu) -> HypothesisPool:
         """Return everything that was added.
@@ -173,12 +183,41 @@ class PoolBuilder:
         statistics = [row for each in self._seen for row in each.statistics]
         return HypothesisPool(
             layout,
-            np.cumsum([0, *(len(each.rows) for each in self._seen)]),
+            np.cumsum([0, *(len(each.keys) for each in self._seen)]),
             np.concatenate([np.zeros((0, width)), *features]),
-            np.concatenate([np.zeros((0, 10), dtype=np.int64), *statistics]),
+            np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *statistics]),
             measure,
         )
 
-    def texts(self) -> list[str]:
-        """Return the texts of all hypotheses, in the order of the pool."""
-        return [text for each in self._seen for text, _ in each.rows]
+    def tensors(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return everything that was added, as a checkpoint keeps it."""
+        pool = self.pool()
+        keys = b"".join(key for each in self._seen for key in each.keys)
+        return {
+            "starts": pool.starts,
+            "keys": np.frombuffer(keys, dtype=np.uint8).reshape(-1, KEY_BYTES),
+            "features": pool.features,
+            "statistics": pool.statistics,
+        }
+
+    def restore(
+        self,
+        layout: tuple[tuple[str, int], ...],
+        starts: Places,
+        keys: npt.NDArray[np.uint8],
+        features: Numbers,
+        statistics: Statistics,
+    ) -> None:
+        """Put back what `tensors` gave."""
+        self.layout = layout
+        for place, seen in enumerate(self._seen):
+            rows = slice(int(starts[place]), int(starts[place + 1]))
+            seen.keys.update((row.tobytes(), None) for row in keys[rows])
+            seen.features.append(np.array(features[rows]))
+            seen.statistics.append(np.array(statistics[rows]))
+
+
+def _key(text: str, values: Numbers) -> bytes:
+    """Return what tells a hypothesis from all others of its sentence."""
+    words = " ".join(text.split()).encode()
+    return hashlib.blake2b(words + b"\n" + values.tobytes(), digest_size=KEY_BYTES).digest()

@@ -18,7 +18,11 @@ from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
 from treelm.translation.mert import Tuned, normalized
 
 #: Largest step of a sentence.
-AGGRESSIVENESS = 0.01
+AGGRESSIVENESS = 0.1
+#: Sums of the free weights at the beginning of each part of the epochs. Margins are in words of
+#: BLEU: with small weights hope and fear are the best and the worst of a whole list, which corrects
+#: weights that are quite wrong; with large ones they are among the likely hypotheses.
+SCALES = (1.0, 10.0)
 #: Share of the pseudo-document that is left after each sentence.
 DECAY = 0.999
 #: Passes over the sentences.
@@ -52,11 +56,16 @@ def mira(
         Normalized weights, never worse than the normalized start.
     """
     moved = np.ones(len(start), dtype=np.bool_) if free is None else free
-    weights = normalized(start, moved)
-    best = Tuned(weights, pool.value(pool.chosen(weights)))
+    first = normalized(start, moved)
+    best = Tuned(first, pool.value(pool.chosen(first)))
+    weights = first
+    part = -1
     lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
     background = np.ones(COLUMNS)
     for epoch in range(epochs):
+        if epoch * len(SCALES) // epochs != part:
+            part = epoch * len(SCALES) // epochs
+            weights = SCALES[part] * best.weights
         total = np.zeros(len(weights))
         for place in _order(len(lists), seed, stream * epochs + epoch):
             rows = pool.features[lists[place]]
@@ -73,7 +82,7 @@ def mira(
                 weights = weights + min(aggressiveness, lacking / size) * direction
             background = DECAY * (background + statistics[int(np.argmax(scores))])
             total += weights
-        mean = normalized(total / len(lists), moved)
+        mean = np.where(moved, normalized(total, moved), first)
         value = pool.value(pool.chosen(mean))
         if value > best.value:
             best = Tuned(mean, value)
