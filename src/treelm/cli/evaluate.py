@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
+from treelm.cli.evaluate_reranking import reranking
 from treelm.cli.evaluate_translation import translation
 from treelm.cli.model_options import (
     LengthOptions,
@@ -98,6 +99,12 @@ evaluate.command(
     translation,
     help_epilogue=example_line(
         "treelm evaluate translation --references ref.en base.en new.en --json"
+    ),
+)
+evaluate.command(
+    reranking,
+    help_epilogue=example_line(
+        "treelm evaluate reranking test.nbest --references test.en -m model --seed 1"
     ),
 )
 

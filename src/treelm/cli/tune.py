@@ -121,9 +121,7 @@ def tune(
         rounds=decoding.rounds,
         fixed=FIXED | frozenset(finding.fix or ()),
     )
-    right = [list(read_lines(file, Wanted.TEXT)) for file in references]
-    for file, lines in zip(references[1:], right[1:], strict=True):
-        _check_counts(references[0], len(right[0]), file, len(lines))
+    right = read_references(references)
     start = None if weights is None else Weights.read(weights)
     if n_best_lists is not None:
         if decoding != DecodingOptions():
@@ -160,6 +158,14 @@ def tune(
         )
     found.weights.write(output)
     _write_report(found, as_json=json)
+
+
+def read_references(files: list[str]) -> list[list[str]]:
+    """Return the lines of files of references, which must be as many in each."""
+    right = [list(read_lines(file, Wanted.TEXT)) for file in files]
+    for file, lines in zip(files[1:], right[1:], strict=True):
+        _check_counts(files[0], len(right[0]), file, len(lines))
+    return right
 
 
 def _check_counts(first: str, number: int, other: str, found: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -322,9 +321,3 @@ def with_totals(each: NBestColumns, weights: WeightVectors, *, sort: bool = True
     if not sort:
         return changed
     return changed.reordered(np.argsort(-totals, kind="stable").tolist())
-
-
-def distinct_texts(lists: Iterable[NBestColumns]) -> float:
-    """Return how many different texts a list has in the mean."""
-    numbers = [len(Counter(each.texts)) for each in lists]
-    return float(np.mean(numbers)) if numbers else 0.0

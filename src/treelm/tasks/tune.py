@@ -20,7 +20,13 @@ from treelm.store.schema import ANY, Tensor
 from treelm.tasks.rerank import weights_of
 from treelm.translation.bleu import COLUMNS
 from treelm.translation.decoder import Decoder, Entry
-from treelm.translation.hypothesis_pool import KEY_BYTES, HypothesisPool, Numbers, PoolBuilder
+from treelm.translation.hypothesis_pool import (
+    KEY_BYTES,
+    HypothesisPool,
+    Numbers,
+    PoolBuilder,
+    pool_of_lists,
+)
 from treelm.translation.mert import RESTARTS, Tuned, mert, normalized
 from treelm.translation.mira import EPOCHS, mira
 from treelm.translation.weights import DEFAULTS, FIXED, Weights
@@ -270,11 +276,10 @@ def tune_on_lists(
         options: How.
 
     Raises:
-        CorpusFormatError: for lists that do not fit; see `PoolBuilder.add`.
+        CorpusFormatError: for lists that do not fit; see `pool_of_lists`.
     """
-    builder = PoolBuilder(references)
-    new = builder.add(lists)
-    pool = builder.pool()
+    pool = pool_of_lists(lists, references)
+    new = len(pool.features)
     start = starting_weights(pool.layout, given)
     found = optimize(pool, start, options)
     chosen = pool.value(pool.chosen(vector_of(start)))

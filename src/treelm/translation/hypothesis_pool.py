@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.nbest import NBestColumns, numbered_lists
+from treelm.corpus.nbest import FeatureTable, NBestColumns, numbered_lists
 from treelm.errors import CorpusFormatError
 from treelm.translation.bleu import (
     COLUMNS,
@@ -89,22 +89,64 @@ class HypothesisPool:
             self.measure,
         )
 
-    def with_column(self, name: str, values: Numbers) -> HypothesisPool:
-        """Return the pool with one more feature."""
-        return HypothesisPool(
-            (*self.layout, (name, 1)),
-            self.starts,
-            np.concatenate([self.features, values[:, None]], axis=1),
-            self.statistics,
-            self.measure,
-        )
-
 
 def first_highest(scores: Numbers, starts: Places) -> Places:
     """Return the place of the highest score of each group, the first of equal ones."""
     highest = np.maximum.reduceat(scores, starts[:-1])
     places = np.flatnonzero(scores == np.repeat(highest, np.diff(starts)))
     return places[np.searchsorted(places, starts[:-1])]
+
+
+def pool_of_lists(
+    lists: Iterable[NBestColumns], references: Sequence[Sequence[str]], measure: Measure = bleu
+) -> HypothesisPool:
+    """Return the hypotheses of lists, row for row.
+
+    Args:
+        lists: One for each sentence; their ids are the numbers of sentences.
+        references: One or more translations of the sentences, words separated by white space.
+        measure: What is computed from sums of statistics.
+
+    Raises:
+        CorpusFormatError: as `PoolBuilder.add` and `PoolBuilder.pool`.
+    """
+    right = _all_references(references)
+    layout: tuple[tuple[str, int], ...] | None = None
+    sizes = np.zeros(len(right), dtype=np.int64)
+    features, statistics = [], []
+    for number, each in numbered_lists(lists, len(right)):
+        table = each.feature_table()
+        layout = _same_layout(layout, table, each)
+        sizes[number] = len(each)
+        features.append(table.values)
+        statistics.append(list_statistics(each.texts, right[number]))
+    return HypothesisPool(
+        layout or (),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([np.zeros((0, sum(count for _, count in layout or ()))), *features]),
+        np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *statistics]),
+        measure,
+    )
+
+
+def _all_references(references: Sequence[Sequence[str]]) -> list[References]:
+    check_line_counts(len(references[0]) if references else 0, map(len, references))
+    return [References.of(each) for each in zip(*references, strict=True)]
+
+
+def _same_layout(
+    layout: tuple[tuple[str, int], ...] | None, table: FeatureTable, each: NBestColumns
+) -> tuple[tuple[str, int], ...]:
+    """Return the features that all lists have; refuse a list with others."""
+    if layout is not None and table.layout != layout:
+        raise CorpusFormatError(
+            f"{each.source}:{each.lines[0]}: sentence {each.id} has other features than those "
+            "before; all lists need the same.",
+            code="E_NBEST",
+            path=each.source,
+            line=each.lines[0],
+        )
+    return table.layout
 
 
 class _Seen(NamedTuple):
@@ -123,8 +165,7 @@ class PoolBuilder:
     """
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        check_line_counts(len(references[0]) if references else 0, map(len, references))
-        self._references = [References.of(each) for each in zip(*references, strict=True)]
+        self._references = _all_references(references)
         self._seen = [_Seen({}, [], []) for _ in self._references]
         self.layout: tuple[tuple[str, int], ...] | None = None
 
@@ -143,16 +184,7 @@ class PoolBuilder:
         new = 0
         for number, each in numbered_lists(lists, self.sentences):
             table = each.feature_table()
-            if self.layout is None:
-                self.layout = table.layout
-            if table.layout != self.layout:
-                raise CorpusFormatError(
-                    f"{each.source}:{each.lines[0]}: sentence {number} has other features than "
-                    "those before; all lists need the same.",
-                    code="E_NBEST",
-                    path=each.source,
-                    line=each.lines[0],
-                )
+            self.layout = _same_layout(self.layout, table, each)
             new += self._add(number, each.texts, table.values)
         return new
 
