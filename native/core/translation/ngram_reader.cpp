@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
 #include "translation/phrase_table.h"
 
 namespace treelm {
@@ -49,7 +50,21 @@ class NgramSearchReader : public ModelReader {
   }
 
  private:
-  double read_word(std::uint32_t& context, std::uint32_t word) const {
+  // Many hypotheses ask about the same words after the same contexts: what was found last stays at hand.
+  double read_word(std::uint32_t& context, std::uint32_t word) {
+    const std::uint64_t asked = std::uint64_t{context} << 32 | word;
+    Answer& answer = answers_[mix64(asked) % answers];
+    if (answer.asked != asked || !answer.valid) {
+      answer.log_prob = look_up(context, word);
+      answer.asked = asked;
+      answer.next = context;
+      answer.valid = true;
+    }
+    context = answer.next;
+    return answer.log_prob;
+  }
+
+  double look_up(std::uint32_t& context, std::uint32_t word) const {
     const std::uint32_t before = context;
     double log_prob = table_.read_word(context, word);
     if (word == WordEncoder::unknown && options_.oov_log_prob && std::isinf(log_prob)) {
@@ -60,7 +75,16 @@ class NgramSearchReader : public ModelReader {
     return std::max(log_floor, log_prob);
   }
 
+  struct Answer {
+    std::uint64_t asked = 0;
+    double log_prob = 0;
+    std::uint32_t next = 0;
+    bool valid = false;
+  };
+  static constexpr std::size_t answers = std::size_t{1} << 14;  // few enough for a processor's cache
+
   const BackoffTable& table_;
+  std::vector<Answer> answers_ = std::vector<Answer>(answers);
   SentenceWords words_;
   NgramSearchOptions options_;
   ModelState initial_;

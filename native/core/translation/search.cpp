@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -239,8 +240,7 @@ void PhraseSearch::ask_batches(std::span<const Popped> all) {
       // What the models asked before already rule out needs no answer.
       double score = base_score(each);
       for (std::size_t earlier = 0; earlier < place && score + each.step.future >= stack.cut; ++earlier) {
-        const ModelPart* known =
-            read(order_[earlier], parts_[each.from * readers_.size() + order_[earlier]].state, *each.option);
+        const ModelPart* known = read(order_[earlier], each);
         score += setup_->weights[setup_->places.models + order_[earlier]] * known->log_prob;
       }
       if (!may_gain_[place] && score + each.step.future < stack.cut) continue;
@@ -261,16 +261,25 @@ void PhraseSearch::ask_batches(std::span<const Popped> all) {
   }
 }
 
-const ModelPart* PhraseSearch::read(std::size_t model, ModelState state, const PhraseOption& option) {
+const ModelPart* PhraseSearch::read(std::size_t model, const Popped& popped) {
+  const ModelState state = parts_[popped.from * readers_.size() + model].state;
+  const PhraseOption& option = *popped.option;
+  if (readers_[model]->cost() == ModelReader::Cost::look_up) {  // as quick as remembering
+    ++counts_.model_reads;
+    return &(answer_ = answer(model, state, option));
+  }
   if (const ModelPart* known = memos_[model].find(state, option.target)) {
     ++counts_.model_repeats;
     return known;
   }
   ++counts_.model_reads;
+  return memos_[model].add(state, option.target, answer(model, state, option));
+}
+
+ModelPart PhraseSearch::answer(std::size_t model, ModelState state, const PhraseOption& option) {
   PhraseReading reading{state, option.words};
   readers_[model]->read(reading);
-  return memos_[model].add(state, option.target,
-                           {reading.state, readers_[model]->key(reading.state), reading.log_prob});
+  return {reading.state, readers_[model]->key(reading.state), reading.log_prob};
 }
 
 void PhraseSearch::extend(const Popped& popped) {
@@ -284,7 +293,7 @@ void PhraseSearch::extend(const Popped& popped) {
   bool lost = looks_bad || is_lost(0);
   for (std::size_t place = 0; place < order_.size() && !lost; ++place) {
     const std::size_t model = order_[place];
-    made_parts_[model] = *read(model, parts_[popped.from * readers_.size() + model].state, *popped.option);
+    made_parts_[model] = *read(model, popped);
     score += setup_->weights[setup_->places.models + model] * made_parts_[model].log_prob;
     lost = is_lost(place + 1);
   }

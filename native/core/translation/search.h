@@ -134,7 +134,8 @@ class PhraseSearch {
   double base_score(const Popped& popped) const;
   double reordering_score(std::uint32_t from, std::uint32_t first, std::uint32_t end, const PhraseOption& option) const;
   void extend(const Popped& popped);
-  const ModelPart* read(std::size_t model, ModelState state, const PhraseOption& option);
+  const ModelPart* read(std::size_t model, const Popped& popped);
+  ModelPart answer(std::size_t model, ModelState state, const PhraseOption& option);
   void insert(Stack& stack, const SearchHypothesis& made);
   std::uint32_t append(const SearchHypothesis& made);
   std::uint64_t key_hash(const SearchHypothesis& made) const;
@@ -156,6 +157,7 @@ class PhraseSearch {
   std::vector<std::size_t> order_;  // models, the cheap ones first
   std::vector<bool> may_gain_;      // by place in the order: whether this or a later model can raise a score
   std::size_t batches_from_;        // place in the order of the first that is asked in batches
+  ModelPart answer_;                // the last one of a model that is as quick as remembering
   std::vector<PhraseMemo> memos_;
   bool alternatives_ = false, relaxed_ = false;
   SearchCut cut_ = SearchCut::none;

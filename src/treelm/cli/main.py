@@ -102,6 +102,11 @@ COMMANDS = {
         "Sample sentences from a model.",
         "treelm sample -m model -n 5 --seed 1",
     ),
+    "decode": _Command(
+        "treelm.cli.decode:decode",
+        "Translate sentences by a phrase table and language models.",
+        "treelm decode --phrase-table table.gz -m model --weights weights.ini < source.txt",
+    ),
     "corrupt": _Command(
         "treelm.cli.corrupt:corrupt",
         "Make wrong sentences: by a trigram model, or one error each.",
@@ -161,7 +166,7 @@ OLD_VALUES: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {
 }
 
 #: Commands that multiply no matrices to speak of; the kernels have threads of their own.
-WITHOUT_LINEAR_ALGEBRA = frozenset({"inspect", "parse", "sample", "score", "surprisal"})
+WITHOUT_LINEAR_ALGEBRA = frozenset({"decode", "inspect", "parse", "sample", "score", "surprisal"})
 
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20
