@@ -60,4 +60,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
   treelm::bindings::bind_ngram_reader(module);
+  treelm::bindings::bind_phrase_table(module);
+  treelm::bindings::bind_search_models(module);
+  treelm::bindings::bind_phrase_decoder(module);
 }

@@ -14,6 +14,7 @@ EXTRAS = {
     "polars": "frames",
     "nltk": "nltk",
     "eflomal": "align",
+    "sacrebleu": "translation",
 }
 
 

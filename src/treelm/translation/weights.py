@@ -6,7 +6,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,7 +46,7 @@ class Weights(Mapping[str, tuple[float, ...]]):
     Examples:
         >>> weights = Weights({"LM0": (0.5,), "TranslationModel0": (0.2, 0.1)})
         >>> weights["LM0"], weights.dot({"LM0": (-4.0,), "TranslationModel0": (-1.0, -2.0)})
-        ((0.5,), -2.4)
+        ((0.5,), -2.4000000000000004)
     """
 
     __slots__ = ("_lines", "_source", "_values")
@@ -107,6 +107,13 @@ class Weights(Mapping[str, tuple[float, ...]]):
     def replaced(self, values: Mapping[str, Sequence[float]]) -> Weights:
         """Return these weights with some added or changed."""
         return Weights({**self._values, **values})
+
+    def without(self, names: Iterable[str]) -> Weights:
+        """Return these weights without those of some features."""
+        left = {name: values for name, values in self._values.items() if name not in set(names)}
+        found = Weights(left)
+        found._source, found._lines = self._source, self._lines
+        return found
 
     def completed(self, features: Mapping[str, int]) -> Weights:
         """Return the weights of exactly these features, in their order.
