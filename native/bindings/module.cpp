@@ -49,6 +49,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_chart(module);
   treelm::bindings::bind_k_best(module);
   treelm::bindings::bind_lattice(module);
+  treelm::bindings::bind_phrases(module);
   treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
@@ -59,4 +60,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_words(module);
   treelm::bindings::bind_word_encoder(module);
   treelm::bindings::bind_ngram_reader(module);
+  treelm::bindings::bind_phrase_table(module);
+  treelm::bindings::bind_search_models(module);
+  treelm::bindings::bind_phrase_decoder(module);
 }

@@ -832,6 +832,102 @@ class NgramReader:
     def reset(self) -> None: ...
 
 @final
+class PhraseTable:
+    @property
+    def sources(self) -> int: ...
+    @property
+    def score_count(self) -> int: ...
+    @property
+    def longest_source(self) -> int: ...
+    @property
+    def has_alignments(self) -> bool: ...
+    @property
+    def has_reordering(self) -> bool: ...
+    def __len__(self) -> int: ...
+
+@final
+class PhraseTableReader:
+    def __init__(self, *, allow_deletion: bool) -> None: ...
+    def feed(self, block: bytes) -> None: ...
+    def finish(self) -> PhraseTable: ...
+
+@final
+class ReorderingReader:
+    def __init__(self, table: PhraseTable) -> None: ...
+    def feed(self, block: bytes) -> None: ...
+    def finish(self) -> PhraseTable: ...
+    @property
+    def unused(self) -> int: ...
+
+@final
+class SearchModel: ...
+
+def ngram_search_model(
+    phrases: PhraseTable,
+    table: BackoffTable,
+    words: WordEncoder,
+    *,
+    start: int,
+    end: int,
+    oov_log_prob: float | None,
+) -> SearchModel: ...
+def hhmm_search_model(
+    phrases: PhraseTable,
+    grammar: HhmmGrammar,
+    words: WordEncoder,
+    *,
+    beam: int,
+    ratio: float,
+    epsilon: float,
+    single: bool,
+    key: str,
+    best: int,
+    state_bytes: int,
+) -> SearchModel: ...
+def python_search_model(phrases: PhraseTable, model: object) -> SearchModel: ...
+
+@final
+class PhraseDecoder:
+    def __init__(
+        self,
+        table: PhraseTable,
+        models: Sequence[SearchModel],
+        weights: npt.NDArray[np.float64],
+        *,
+        stack_size: int,
+        log_threshold: float,
+        distortion_limit: int,
+        table_limit: int,
+        max_phrase_length: int,
+        early_discard: bool,
+        cube: bool,
+        pop_limit: int,
+        coverage_pops: int,
+        max_seconds: float,
+        max_bytes: int,
+    ) -> None: ...
+    def translate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        first: int,
+        n_best: int,
+        distinct: bool,
+        alignments: bool,
+        graph: bool,
+        threads: int,
+    ) -> list[
+        tuple[
+            list[tuple[str, list[float], float, str]],
+            bool,
+            int,
+            tuple[int, int, int, int, int, int],
+            float,
+            str,
+        ]
+    ]: ...
+
+@final
 class ChainSampler:
     def __init__(
         self, table: BackoffTable, base: npt.NDArray[np.float64] | None, *, never: int
@@ -1456,3 +1552,32 @@ class SlmSearch:
         keep: int,
         threads: int,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+
+def symmetrize_links(
+    source_starts: npt.NDArray[np.uint64],
+    target_starts: npt.NDArray[np.uint64],
+    forward: npt.NDArray[np.uint32],
+    forward_starts: npt.NDArray[np.uint64],
+    backward: npt.NDArray[np.uint32],
+    backward_starts: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...
+
+class PhrasePairs:
+    def __init__(
+        self,
+        source_words: Sequence[str],
+        source: npt.NDArray[np.uint32],
+        source_starts: npt.NDArray[np.uint64],
+        target_words: Sequence[str],
+        target: npt.NDArray[np.uint32],
+        target_starts: npt.NDArray[np.uint64],
+        links: npt.NDArray[np.uint32],
+        link_starts: npt.NDArray[np.uint64],
+        *,
+        longest: int,
+        min_count: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def table_lines(self, first: int, last: int) -> bytes: ...
+    def reordering_lines(self, first: int, last: int) -> bytes: ...

@@ -13,6 +13,8 @@ EXTRAS = {
     "sklearn": "svm",
     "polars": "frames",
     "nltk": "nltk",
+    "eflomal": "align",
+    "sacrebleu": "translation",
 }
 
 

@@ -64,7 +64,17 @@ MODULES = sorted(
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "tools"}
 #: Files with more lines are pointed out.
 LONG_FILE = 600
-HEAVY = ("ray", "sklearn", "nltk", "matplotlib", "fastapi", "polars", "scipy", "hypothesis")
+HEAVY = (
+    "ray",
+    "sklearn",
+    "nltk",
+    "matplotlib",
+    "fastapi",
+    "polars",
+    "scipy",
+    "sacrebleu",
+    "hypothesis",
+)
 
 
 def layer_of(module: str) -> int:

@@ -21,6 +21,7 @@ ROOMS = (
     "slm",
     "headlex",
     "treelet",
+    "translation",
 )
 
 #: Rooms that Python never sees by themselves.

@@ -12,8 +12,10 @@ from treelm.corpus.nbest import (
     NBest,
     kaldi_lines,
     moses_lines,
+    numbered_lists,
     read_kaldi,
     read_moses,
+    read_moses_columns,
 )
 from treelm.errors import CorpusFormatError, UsageError
 
@@ -95,3 +97,68 @@ def test_malformed_kaldi_lines_are_refused(tmp_path: Path) -> None:
     scores.write_text("utt-1 -1\n")
     with pytest.raises(CorpusFormatError, match=r"scores:2: there is no score"):
         list(read_kaldi(text, scores))
+
+
+def test_columns_come_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "nbest"
+    path.write_text(MOSES)
+    lists = list(read_moses_columns(path))
+    assert "".join(each.to_text() for each in lists) == MOSES
+    table = lists[0].feature_table()
+    assert table.layout == (("Distortion0", 1), ("LM0", 1), ("TM0", 3))
+    assert table.values.tolist() == [[0, -32.6, -1, -2, -3], [0, -36.6, -9, -8, -2]]
+    assert lists[0].totals().tolist() == [-102.5, -102.75]
+    assert lists[0].reordered([1, 0]).lines == [2, 1]
+
+
+def test_old_feature_names_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "nbest"
+    path.write_text("0 ||| a ||| d: 0 lm: -41.3 tm: -1 -2 ||| -3\n")
+    (best,) = read_moses_columns(path)
+    assert best.feature_table().layout == (("d", 1), ("lm", 1), ("tm", 2))
+    (old,) = read_moses(path)
+    assert old.hypotheses[0].features["tm"] == ("-1", "-2")
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("LM0= -3", "2: not the features of the line before"),
+        ("LM0= -3 -4 TM0= 1", "2: not the features of the line before"),
+        ("TM0= 2 LM0= 1 3", "2: not the features of the line before"),
+        ("LM0= x TM0= 1 2", '2: "x" is not a score'),
+        ("LM0= -inf TM0= 1 2", '2: "-inf" is not a score'),
+        ("LM0= nan TM0= 1 2", '2: "nan" is not a score'),
+    ],
+)
+def test_unequal_or_malformed_features_are_refused(
+    tmp_path: Path, second: str, message: str
+) -> None:
+    path = tmp_path / "nbest"
+    path.write_text(f"0 ||| a ||| LM0= 1 TM0= 1 2 ||| 1\n0 ||| b ||| {second} ||| 1\n")
+    (best,) = read_moses_columns(path)
+    with pytest.raises(CorpusFormatError, match=message):
+        best.feature_table()
+
+
+def test_a_feature_named_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nbest"
+    path.write_text("0 ||| a ||| LM0= 1 LM0= 2 ||| 1\n")
+    (best,) = read_moses_columns(path)
+    with pytest.raises(CorpusFormatError, match="1: a feature is named twice"):
+        best.feature_table()
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ("0 1 0", "3: sentence 0 follows sentence 1"),
+        ("0 x", '2: "x" is not the number of a sentence'),
+        ("0 3", "2: there is no sentence 3: there are 3"),
+    ],
+)
+def test_numbers_of_sentences_are_checked(tmp_path: Path, ids: str, message: str) -> None:
+    path = tmp_path / "nbest"
+    path.write_text("".join(f"{each} ||| a\n" for each in ids.split()))
+    with pytest.raises(CorpusFormatError, match=message):
+        list(numbered_lists(read_moses_columns(path), 3))

@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "base/workspace_pool.h"
 #include "bindings/bindings.h"
+#include "bindings/hhmm/handles.h"
 #include "hhmm/cache.h"
 #include "hhmm/viterbi.h"
 
@@ -22,10 +23,6 @@ namespace {
 
 using Words = Array<std::uint32_t>;
 using Starts = Array<std::uint64_t>;
-
-struct GrammarHandle {
-  std::shared_ptr<const HhmmGrammar> grammar;
-};
 
 // A state and the grammar that is known to have made it, if any.
 struct StateHandle {
@@ -230,12 +227,7 @@ void make_grammar(GrammarHandle* self, std::uint32_t symbols, std::uint32_t phra
 }
 
 nb::bytes key_of(const StateHandle& self, const std::string& kind, std::uint32_t best) {
-  const BeamKey key{kind == "exact"       ? BeamKey::Kind::exact
-                    : kind == "quantised" ? BeamKey::Kind::quantised
-                    : kind == "topk"      ? BeamKey::Kind::best
-                                          : BeamKey::Kind::ignore,
-                    best};
-  const auto found = beam_key(*self.beam, key);
+  const auto found = beam_key(*self.beam, beam_key_of(kind, best));
   return nb::bytes(reinterpret_cast<const char*>(found.data()), sizeof(found));
 }
 

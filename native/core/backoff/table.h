@@ -123,6 +123,10 @@ class BackoffTable {
   template <class Visit>
   void each_entry(std::size_t level, const Visit& visit) const;
   double backoff(std::uint32_t context) const;
+  // The context of a sequence chain without its oldest word.
+  std::uint32_t shorter_context(std::uint32_t context) const {
+    return context == empty_context ? empty_context : shorter(context, depth_of(context));
+  }
 
  private:
   // Where the rows of a bucket lie; none if the index is nonsense.

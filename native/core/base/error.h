@@ -32,9 +32,10 @@ enum class ErrorCode : std::uint8_t {
   spill,
   not_a_number,
   yield_mismatch,
+  phrase_table,
 };
 
-inline constexpr int error_code_count = 23;
+inline constexpr int error_code_count = 24;
 
 // The name callers and tests compare, such as "E_UNBALANCED".
 constexpr std::string_view code_name(ErrorCode code) {
@@ -62,6 +63,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::spill: return "E_TEMPORARY";
     case ErrorCode::yield_mismatch: return "E_YIELD_MISMATCH";
     case ErrorCode::not_a_number: return "E_NAN";
+    case ErrorCode::phrase_table: return "E_PHRASE_TABLE";
   }
   return "E_FAILED";
 }
@@ -92,6 +94,7 @@ constexpr std::string_view code_sentence(ErrorCode code) {
     case ErrorCode::spill: return "temporary files cannot be written or read";
     case ErrorCode::yield_mismatch: return "a tree and its sentence have different words";
     case ErrorCode::not_a_number: return "a sum is NaN or infinite";
+    case ErrorCode::phrase_table: return "a phrase table is malformed";
   }
   return "the kernel failed";
 }

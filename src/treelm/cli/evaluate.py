@@ -8,6 +8,8 @@ from cyclopts import Parameter
 
 from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
+from treelm.cli.evaluate_reranking import reranking
+from treelm.cli.evaluate_translation import translation
 from treelm.cli.model_options import (
     LengthOptions,
     ModelPath,
@@ -91,6 +93,18 @@ evaluate.command(
     reading_times,
     help_epilogue=example_line(
         "treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm --baseline ngram"
+    ),
+)
+evaluate.command(
+    translation,
+    help_epilogue=example_line(
+        "treelm evaluate translation --references ref.en base.en new.en --json"
+    ),
+)
+evaluate.command(
+    reranking,
+    help_epilogue=example_line(
+        "treelm evaluate reranking test.nbest --references test.en -m model --seed 1"
     ),
 )
 

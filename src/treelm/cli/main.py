@@ -57,6 +57,11 @@ COMMANDS = {
         "Show what is in a file or a model, and what is wrong with it.",
         "treelm inspect wsj.mrg --json",
     ),
+    "phrases": _Command(
+        "treelm.cli.phrases:phrases",
+        "Make a phrase table from parallel text.",
+        "treelm phrases --source train.de --target train.en -o phrase-table.gz",
+    ),
     "vocabulary": _Command(
         "treelm.cli.vocabulary:vocabulary",
         "Choose the words that models know, and save them in one file.",
@@ -102,6 +107,11 @@ COMMANDS = {
         "Sample sentences from a model.",
         "treelm sample -m model -n 5 --seed 1",
     ),
+    "decode": _Command(
+        "treelm.cli.decode:decode",
+        "Translate sentences by a phrase table and language models.",
+        "treelm decode --phrase-table table.gz -m model --weights weights.ini < source.txt",
+    ),
     "corrupt": _Command(
         "treelm.cli.corrupt:corrupt",
         "Make wrong sentences: by a trigram model, or one error each.",
@@ -116,6 +126,16 @@ COMMANDS = {
         "treelm.cli.evaluate:evaluate",
         "Measure how good something is.",
         "treelm evaluate parses gold.mrg parsed.mrg --json",
+    ),
+    "rerank": _Command(
+        "treelm.cli.rerank:rerank",
+        "Add the scores of models to n-best lists, and sort these.",
+        "treelm rerank -m model --weights weights.json < lists.nbest > sorted.nbest",
+    ),
+    "tune": _Command(
+        "treelm.cli.tune:tune",
+        "Find the weights of translation features.",
+        "treelm tune --n-best-lists dev.nbest --references dev.en --seed 1 -o weights.json",
     ),
     "compare": _Command(
         "treelm.cli.compare:compare",
@@ -134,6 +154,7 @@ OLD_SPELLINGS = {
     ("score",): {"--kbest": "--k-best"},
     ("parse",): {"--trees": "--k", "--k-best": "--k"},
     ("evaluate", "oracle"): {"--trees": "--k", "--k-best": "--k"},
+    ("tune",): {"--nbest": "--n-best-lists"},
     ("surprisal",): {"--beliefs": "--parser-states"},
 }
 
@@ -150,7 +171,7 @@ OLD_VALUES: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {
 }
 
 #: Commands that multiply no matrices to speak of; the kernels have threads of their own.
-WITHOUT_LINEAR_ALGEBRA = frozenset({"inspect", "parse", "sample", "score", "surprisal"})
+WITHOUT_LINEAR_ALGEBRA = frozenset({"decode", "inspect", "parse", "sample", "score", "surprisal"})
 
 #: Help is not squeezed into fewer columns.
 NARROWEST_HELP = 20

@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.file_kinds import Wanted
@@ -98,7 +102,130 @@ def read_number(text: str, source: Source, line: int) -> float:
 # -- Moses ----------------------------------------------------------------------------------
 
 
-def read_moses(source: Source) -> Iterator[NBest]:
+@dataclass(frozen=True, slots=True)
+class NBestColumns:
+    """An n-best list column by column, everything as written; a row is a hypothesis.
+
+    Args:
+        id: Name of the sentence.
+        texts: The words.
+        features: Names and values.
+        scores: The scores; empty where there is none.
+        more: What follows the score.
+        lines: Where the rows are in the file, counted from 1.
+        source: What messages call the file.
+    """
+
+    id: str
+    texts: Sequence[str]
+    features: Sequence[str]
+    scores: Sequence[str]
+    more: Sequence[tuple[str, ...]]
+    lines: Sequence[int]
+    source: str = "-"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def totals(self) -> npt.NDArray[np.float64]:
+        """Return the scores as numbers.
+
+        Raises:
+            CorpusFormatError: ``E_NBEST`` with the line, for what is not a finite number.
+        """
+        return np.array(
+            [
+                _finite(text, self.source, line)
+                for text, line in zip(self.scores, self.lines, strict=True)
+            ]
+        )
+
+    def feature_table(self) -> FeatureTable:
+        """Return the features as numbers.
+
+        Raises:
+            CorpusFormatError: ``E_NBEST`` with the line, for a value that is not a finite number,
+                or for other features than those of the first row.
+        """
+        layout = _layout(self.features[0])
+        tokens = " ".join(self.features).split()
+        width = sum(count + bool(name) for name, count in layout)
+        rows = len(self.features)
+        columns: list[list[str]] = []
+        at = 0
+        is_regular = len(tokens) == rows * width
+        for name, count in layout:
+            if name:
+                # All rows at once: the same name at the same place of each.
+                found = tokens[at::width]
+                is_regular = is_regular and found.count(found[0]) == len(found)
+                at += 1
+            columns += [tokens[at + place :: width] for place in range(count)]
+            at += count
+        try:
+            values = np.array([list(map(float, each)) for each in columns], dtype=np.float64)
+        except ValueError:
+            is_regular = False
+        if not is_regular or not np.isfinite(values).all():
+            self._refuse_features(layout)
+        return FeatureTable(layout, np.ascontiguousarray(values.T).reshape(rows, len(columns)))
+
+    def _refuse_features(self, layout: Sequence[tuple[str, int]]) -> NoReturn:
+        """Raise the error for the first row that is not like the others."""
+        for text, line in zip(self.features, self.lines, strict=True):
+            if (found := _layout(text)) != layout:
+                shown = " and ".join(_shown_layout(each) for each in (layout, found))
+                raise malformed(
+                    self.source,
+                    line,
+                    f"not the features of the line before; compare {shown}",
+                    "All lines of a list have the same features.",
+                )
+            for values in _features(text).values():
+                for value in values:
+                    _finite(value, self.source, line)
+        raise malformed(
+            self.source, self.lines[0], "a feature is named twice", "Give it one name and value."
+        )
+
+    def reordered(self, order: Sequence[int]) -> NBestColumns:
+        """Return the list with the rows in another order."""
+        return replace(
+            self,
+            texts=[self.texts[place] for place in order],
+            features=[self.features[place] for place in order],
+            scores=[self.scores[place] for place in order],
+            more=[self.more[place] for place in order],
+            lines=[self.lines[place] for place in order],
+        )
+
+    def to_text(self) -> str:
+        """Return the lines of a Moses file."""
+        between = f" {_SEPARATOR} "
+        out = []
+        for text, features, score, more in zip(
+            self.texts, self.features, self.scores, self.more, strict=True
+        ):
+            columns = [self.id, text, features, score, *more]
+            while len(columns) > 2 and not columns[-1]:
+                columns.pop()
+            out.append(f"{between.join(columns)}\n")
+        return "".join(out)
+
+
+class FeatureTable(NamedTuple):
+    """Features of the hypotheses of a list.
+
+    Args:
+        layout: Names, and how many values each has, in order.
+        values: A row per hypothesis, a column per value.
+    """
+
+    layout: tuple[tuple[str, int], ...]
+    values: npt.NDArray[np.float64]
+
+
+def read_moses_columns(source: Source) -> Iterator[NBestColumns]:
     """Yield the lists of a Moses n-best file: ``id ||| words ||| features ||| score``.
 
     Lines with the same id are one list. Two to six columns are read; what follows the score is
@@ -107,42 +234,137 @@ def read_moses(source: Source) -> Iterator[NBest]:
     Raises:
         CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
     """
-    group: list[Hypothesis] = []
-    current, first = "", 0
+    name = source_name(source)
+    current = ""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     for number, line in enumerate(read_lines(source, Wanted.N_BEST), 1):
-        if not line.strip():
-            continue
         columns = [column.strip(SPACE) for column in line.split(_SEPARATOR)]
         if len(columns) not in _FIELDS:
+            if columns == [""]:
+                continue
             raise malformed(
                 source,
                 number,
                 f'{len(columns)} columns, but an n-best list has 2 to 6, separated by "|||"',
                 "Lines look like: 0 ||| the words ||| LM0= -12.3 ||| -4.5",
             )
-        if group and columns[0] != current:
-            yield NBest(current, tuple(group), first)
-            group = []
-        if not group:
-            current, first = columns[0], number
-        group.append(_moses_hypothesis(columns, source, number))
-    if group:
-        yield NBest(current, tuple(group), first)
+        if columns[0] != current and rows:
+            yield _columns(current, rows, numbers, name)
+            rows, numbers = [], []
+        current = columns[0]
+        rows.append(columns)
+        numbers.append(number)
+    if rows:
+        yield _columns(current, rows, numbers, name)
 
 
-def _moses_hypothesis(columns: Sequence[str], source: Source, line: int) -> Hypothesis:
+def _columns(
+    name: str, rows: Sequence[Sequence[str]], lines: Sequence[int], source: str
+) -> NBestColumns:
+    if min(map(len, rows)) < 4:
+        rows = [(*row, *[""] * (4 - len(row))) for row in rows]
+    return NBestColumns(
+        name,
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+        [tuple(row[4:]) for row in rows],
+        lines,
+        source,
+    )
+
+
+def numbered_lists(
+    lists: Iterable[NBestColumns], number: int | None = None
+) -> Iterator[tuple[int, NBestColumns]]:
+    """Yield lists with the number of their sentence, which is their id; numbers begin with 0.
+
+    Args:
+        lists: The lists.
+        number: How many sentences there are; None if that is not known.
+
+    Raises:
+        CorpusFormatError: ``E_NBEST`` with the line, for an id that is not a whole number, that is
+            not larger than the one before, or that no sentence has.
+    """
+    last = -1
+    for each in lists:
+        line = each.lines[0]
+        if not (each.id.isascii() and each.id.isdecimal()):
+            raise malformed(
+                each.source,
+                line,
+                f'"{visible(each.id[:40])}" is not the number of a sentence',
+                "Sentences are numbered from 0.",
+            )
+        at = int(each.id)
+        if at <= last:
+            raise malformed(
+                each.source,
+                line,
+                f"sentence {at} follows sentence {last}",
+                "The numbers of sentences go up; the lines of one sentence stand together.",
+            )
+        if number is not None and at >= number:
+            raise malformed(
+                each.source,
+                line,
+                f"there is no sentence {at}: there are {number}, numbered from 0",
+                "Do the files belong together?",
+            )
+        last = at
+        yield at, each
+
+
+def read_moses(source: Source) -> Iterator[NBest]:
+    """Yield the lists of a Moses n-best file as hypotheses; see `read_moses_columns`.
+
+    Raises:
+        CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
+    """
+    for each in read_moses_columns(source):
+        rows = zip(each.texts, each.features, each.scores, each.more, each.lines, strict=True)
+        hypotheses = tuple(
+            Hypothesis(
+                split_words(text),
+                score=read_number(score, source, line) if score else None,
+                features=_features(features),
+                more=more,
+            )
+            for text, features, score, more, line in rows
+        )
+        yield NBest(each.id, hypotheses, each.lines[0])
+
+
+def _features(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the values of each feature; old files end names with a colon, or have none."""
     features: dict[str, tuple[str, ...]] = {}
     name = ""
-    for token in split_words(columns[2]) if len(columns) > 2 else ():
-        if token.endswith("="):
+    for token in split_words(text):
+        if token.endswith(("=", ":")):
             name = token[:-1]
             features[name] = ()
-        else:  # old files have numbers without names
+        else:
             features[name] = (*features.get(name, ()), token)
-    score = read_number(columns[3], source, line) if len(columns) > 3 and columns[3] else None
-    return Hypothesis(
-        split_words(columns[1]), score=score, features=features, more=tuple(columns[4:])
-    )
+    return features
+
+
+def _layout(text: str) -> tuple[tuple[str, int], ...]:
+    return tuple((name, len(values)) for name, values in _features(text).items())
+
+
+def _shown_layout(layout: Sequence[tuple[str, int]]) -> str:
+    return visible(" ".join(f"{name}({count})" for name, count in layout) or "none")
+
+
+def _finite(text: str, source: Source, line: int) -> float:
+    value = read_number(text, source, line)
+    if math.isinf(value):
+        raise malformed(
+            source, line, f'"{visible(text[:40])}" is not a score', "Scores are finite numbers."
+        )
+    return value
 
 
 def moses_lines(lists: Iterable[NBest]) -> Iterator[str]:

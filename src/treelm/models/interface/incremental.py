@@ -194,6 +194,11 @@ class IncrementalModel(LanguageModel):
         return self.batch_scores(np.array(log_probs, dtype=np.float64), ids, starts)
 
     @property
+    def words_are_cheap(self) -> bool:
+        """Whether reading a word again takes less time than keeping the state before it."""
+        return False
+
+    @property
     def reads_spelling(self) -> bool:
         """Whether unknown words are told apart by their letters, which ids do not have."""
         return False

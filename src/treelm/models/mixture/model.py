@@ -308,6 +308,11 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the contexts of the parts."""
         return Context(parts=tuple(part.end_sentence(own) for part, own in self._pairs(state)))
 
+    @property
+    def words_are_cheap(self) -> bool:
+        """Whether those of all parts are."""
+        return all(part.words_are_cheap for part in self._parts)
+
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair, each part asked once for all of them."""
         words = check_pairs(states, words)

@@ -245,6 +245,11 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the natural log probability that the sentence ends in this state."""
         return self._reader.finish(self._own(state))
 
+    @property
+    def words_are_cheap(self) -> bool:
+        """True: the kernel reads millions of words in a second."""
+        return True
+
     def advance_many(self, states: Sequence[State], words: Sequence[Word]) -> Steps:
         """Return what `advance` gives for each pair; equal pairs are computed once."""
         words = check_pairs(states, words)

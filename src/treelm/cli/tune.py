@@ -1,0 +1,265 @@
+"""`treelm tune`."""
+
+from __future__ import annotations
+
+import hashlib
+import json as json_format
+import sys
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from treelm.cli.evaluate_translation import ReferenceFiles
+from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions
+from treelm.cli.options import AsJson, CommonOptions, File, OutputFile, Seed, ThreadOptions
+from treelm.cli.ranges import Range, at_least, within
+from treelm.cli.rerank import ModelPaths, scorers_of
+from treelm.cli.terminal import write_record
+from treelm.corpus.file_kinds import Wanted
+from treelm.corpus.files import read_lines
+from treelm.corpus.nbest import read_moses_columns
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
+from treelm.tasks.tune import ROUNDS, Method, Round, TuneOptions, Tuning
+from treelm.translation.mert import RESTARTS
+from treelm.translation.mira import EPOCHS
+
+if TYPE_CHECKING:
+    from treelm.translation.weights import Weights
+
+
+@Parameter(name="*", group=Group("Decoding options", sort_key=35))
+@dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """How sentences are translated in every round."""
+
+    phrase_table: File | None = None
+    """Phrase table in the format of Moses."""
+    reordering_table: File | None = None
+    """Table of orientations in the format of Moses."""
+    source: File | None = None
+    """File of the source sentences, one per line."""
+    n_best: Annotated[int, at_least(1)] = 100
+    """Hypotheses of each sentence and round."""
+    search: Literal["stack", "cube"] = "stack"
+    """Extend every hypothesis, or the most promising ones first."""
+    stack_size: Annotated[int, at_least(1)] = 200
+    """Hypotheses kept for each number of translated words."""
+    beam_threshold: Annotated[float, within(Range(least=0, below=1))] = 1e-5
+    """Drop hypotheses whose probability is below this share of the best one's."""
+    distortion_limit: Annotated[int, at_least(-1)] = 10
+    """Words that a jump may be long; -1 for any number."""
+    ttable_limit: Annotated[int, at_least(0)] = 20
+    """Translations of a phrase that are tried; 0 for all."""
+    rounds: Annotated[int, at_least(1)] = ROUNDS
+    """Rounds of decoding at most."""
+    resume: bool = False
+    """Continue an interrupted tuning; the result is as if it had not been interrupted."""
+
+
+@Parameter(name="*", group=Group("Tuning options", sort_key=30))
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """How weights are found."""
+
+    method: Method = "mert"
+    """Minimum error rate training, or batch MIRA: more stable, and for many features."""
+    restarts: Annotated[int, at_least(0)] = RESTARTS
+    """MERT: random points from which the search starts again."""
+    epochs: Annotated[int, at_least(1)] = EPOCHS
+    """MIRA: passes over the sentences."""
+    fix: Annotated[
+        list[str] | None,
+        Parameter(metavar="NAME", consume_multiple=False, show_default="UnknownWordPenalty0"),
+    ] = None
+    """Feature whose weight stays as it is; give the option again for each further one."""
+
+
+def tune(
+    *,
+    references: ReferenceFiles,
+    output: Annotated[OutputFile, Parameter(help="File of weights to write, as JSON.")],
+    n_best_lists: File | None = None,
+    model: ModelPaths = None,
+    weights: File | None = None,
+    seed: Seed,
+    json: AsJson = False,
+    finding: MethodOptions = MethodOptions(),
+    decoding: DecodingOptions = DecodingOptions(),
+    scoring: ScoringOptions = ScoringOptions(),
+    search: SearchOptions = SearchOptions(),
+    length: LengthOptions = LengthOptions(),
+    threads: ThreadOptions = ThreadOptions(),
+    common: CommonOptions = CommonOptions(),
+) -> None:
+    """Find the weights of translation features that give the best BLEU on a development set.
+
+    With --phrase-table and --source the sentences are translated again in every round, and the
+    models are features of the decoder (LM0, LM1, ...). With --n-best-lists the lists stay as they
+    are, and the models are added to them (SynLM0, SynLM1, ...). The absolute values of the weights
+    sum to 1. References and translations are tokenized text. Never tune on a test set.
+
+    Args:
+        n_best_lists: N-best lists in the format of Moses, one for each line of the references.
+        weights: Weights to start from: JSON, or the lines of a moses.ini. Without them the start is
+            the defaults of Moses, and 0 for new features.
+        seed: Seed of directions, restarts and the order of sentences. Results of different seeds
+            differ: report several.
+    """
+    from treelm.translation.weights import FIXED, Weights
+
+    if output == "-":
+        raise UsageError("-o needs a file: standard output is for the report.")
+    if (n_best_lists is None) == (decoding.phrase_table is None):
+        raise UsageError("give either --n-best-lists, or --phrase-table and --source.")
+    options = TuneOptions(
+        seed=seed,
+        method=finding.method,
+        restarts=finding.restarts,
+        epochs=finding.epochs,
+        rounds=decoding.rounds,
+        fixed=FIXED | frozenset(finding.fix or ()),
+    )
+    right = read_references(references)
+    start = None if weights is None else Weights.read(weights)
+    if n_best_lists is not None:
+        if decoding != DecodingOptions():
+            raise UsageError(
+                "--n-best-lists are not decoded again: leave out --source, --resume and the other "
+                "decoding options."
+            )
+        from treelm.tasks.rerank import rerank
+        from treelm.tasks.tune import tune_on_lists
+
+        scorers = scorers_of(
+            model or [],
+            None,
+            None,
+            measure="score",
+            options=(scoring, search, length),
+            threads=threads.thread_count,
+        )
+        lists = rerank(read_moses_columns(n_best_lists), scorers)
+        found = tune_on_lists((each.columns for each in lists), right, start, options)
+    else:
+        if scoring != ScoringOptions():
+            raise UsageError("--parser, -k, --pruning and --floor are for --n-best-lists.")
+        found = _tune_decoder(
+            (references, right),
+            start,
+            model or [],
+            options,
+            decoding=decoding,
+            search=search,
+            output=output,
+            threads=threads.thread_count,
+            common=common,
+        )
+    found.weights.write(output)
+    _write_report(found, as_json=json)
+
+
+def read_references(files: list[str]) -> list[list[str]]:
+    """Return the lines of files of references, which must be as many in each."""
+    right = [list(read_lines(file, Wanted.TEXT)) for file in files]
+    for file, lines in zip(files[1:], right[1:], strict=True):
+        _check_counts(files[0], len(right[0]), file, len(lines))
+    return right
+
+
+def _check_counts(first: str, number: int, other: str, found: int) -> None:
+    """Refuse files of different lengths."""
+    if number != found:
+        raise CorpusFormatError(
+            f"{first} has {number} lines, but {other} has {found}; line n of the one belongs to "
+            "line n of the other.",
+            code="E_LENGTH_MISMATCH",
+        )
+
+
+def _tune_decoder(
+    references: tuple[list[str], list[list[str]]],
+    given: Weights | None,
+    folders: list[str],
+    options: TuneOptions,
+    *,
+    decoding: DecodingOptions,
+    search: SearchOptions,
+    output: str,
+    threads: int,
+    common: CommonOptions,
+) -> Tuning:
+    """Tune with a decoder, round by round."""
+    from treelm.models.registry import load
+    from treelm.store.checkpoint import training_folder
+    from treelm.tasks.tune import decoding as decoding_by
+    from treelm.tasks.tune import starting_weights
+    from treelm.tasks.tune import tune as tune_weights
+    from treelm.translation.decoder import Decoder, DecoderConfig
+    from treelm.translation.phrase_table import PhraseTable
+
+    if decoding.source is None or decoding.phrase_table is None:
+        raise UsageError("--phrase-table and --source go together.")
+    files, right = references
+    sentences = list(read_lines(decoding.source, Wanted.TEXT))
+    _check_counts(decoding.source, len(sentences), files[0], len(right[0]))
+    models = [search.apply(load(folder)) for folder in folders]
+    table = PhraseTable.read(
+        decoding.phrase_table, reordering=decoding.reordering_table, progress=common.progress
+    )
+    config = DecoderConfig(
+        search=decoding.search,
+        stack_size=decoding.stack_size,
+        beam_threshold=decoding.beam_threshold,
+        distortion_limit=decoding.distortion_limit,
+        ttable_limit=decoding.ttable_limit,
+    )
+    with warnings.catch_warnings():
+        # The features are asked for before there are weights.
+        warnings.simplefilter("ignore", TreelmWarning)
+        decoder = Decoder(table, models, None, config)
+    start = starting_weights(tuple(decoder.features.items()), given)
+    told_by = {
+        "sentences": sentences,
+        "references": right,
+        "models": [[each.system, each.summary()] for each in models],
+        "search": search.given,
+        "table": [table.source, len(table), table.score_count, table.has_reordering],
+        "start": dict(start),
+        "config": asdict(config),
+        "n_best": decoding.n_best,
+        "options": {**asdict(options), "fixed": sorted(options.fixed)},
+    }
+    key = hashlib.sha256(json_format.dumps(told_by, default=str).encode()).hexdigest()
+    return tune_weights(
+        decoding_by(
+            decoder, sentences, n_best=decoding.n_best, threads=threads, progress=common.progress
+        ),
+        right,
+        start,
+        options,
+        checkpoint=(training_folder(output), key),
+        resume=decoding.resume,
+        on_round=lambda each: common.note(_round_line(each)),
+    )
+
+
+def _round_line(each: Round) -> str:
+    return (
+        f"round {each.number}: decoded BLEU {each.decoded:.2f}, {each.new} new hypotheses of "
+        f"{each.hypotheses}, tuned BLEU {each.tuned:.2f}"
+    )
+
+
+def _write_report(found: Tuning, *, as_json: bool) -> None:
+    """Write what was found."""
+    if as_json:
+        write_record(found.to_record(), as_json=True)
+        return
+    for each in found.rounds:
+        sys.stdout.write(f"{_round_line(each)}\n")
+    record: dict[str, object] = {"stopped": found.stopped}
+    for name, values in found.weights.items():
+        record[name] = " ".join(f"{value:.6f}" for value in values)
+    write_record(record, as_json=False)

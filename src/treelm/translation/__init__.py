@@ -1,0 +1,1 @@
+"""Phrase-based translation: weights of features, phrase tables, the decoder."""

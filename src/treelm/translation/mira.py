@@ -1,0 +1,96 @@
+"""Batch MIRA on k-best lists (Cherry and Foster 2012): stable with many features.
+
+For each sentence the weights are moved just as far as it takes to prefer a hypothesis that is good
+and likely (the hope) to one that is bad and likely (the fear), by the difference of their BLEU, but
+never further than a constant allows. BLEU of a single sentence is that of a pseudo-document to
+which it is added: a decaying sum of what was chosen for the sentences before it. The weights of an
+epoch are the mean over its sentences; the best epoch wins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.seeds import random_bits
+from treelm.translation.bleu import COLUMNS, bleu
+from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
+from treelm.translation.mert import Tuned, normalized
+
+#: Largest step of a sentence.
+AGGRESSIVENESS = 0.1
+#: Sums of the free weights at the beginning of each part of the epochs. Margins are in words of
+#: BLEU: with small weights hope and fear are the best and the worst of a whole list, which corrects
+#: weights that are quite wrong; with large ones they are among the likely hypotheses.
+SCALES = (1.0, 10.0)
+#: Share of the pseudo-document that is left after each sentence.
+DECAY = 0.999
+#: Passes over the sentences.
+EPOCHS = 60
+
+_REFERENCE_LENGTH = COLUMNS - 1
+
+
+def mira(
+    pool: HypothesisPool,
+    start: Numbers,
+    *,
+    seed: int,
+    free: npt.NDArray[np.bool_] | None = None,
+    epochs: int = EPOCHS,
+    aggressiveness: float = AGGRESSIVENESS,
+    stream: int = 0,
+) -> Tuned:
+    """Return weights that prefer good hypotheses to bad ones by margins as large as their BLEU.
+
+    Args:
+        pool: The hypotheses; their statistics are those of BLEU.
+        start: Weights from which the search starts.
+        seed: Seed of the order of the sentences.
+        free: Which weights are moved; by default all.
+        epochs: Passes over the sentences.
+        aggressiveness: Largest step of a sentence.
+        stream: Tells calls with the same seed apart, such as the rounds of tuning.
+
+    Returns:
+        Normalized weights, never worse than the normalized start.
+    """
+    moved = np.ones(len(start), dtype=np.bool_) if free is None else free
+    first = normalized(start, moved)
+    best = Tuned(first, pool.value(pool.chosen(first)))
+    weights = first
+    part = -1
+    lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
+    background = np.ones(COLUMNS)
+    for epoch in range(epochs):
+        if epoch * len(SCALES) // epochs != part:
+            part = epoch * len(SCALES) // epochs
+            weights = SCALES[part] * best.weights
+        total = np.zeros(len(weights))
+        for place in _order(len(lists), seed, stream * epochs + epoch):
+            rows = pool.features[lists[place]]
+            statistics = pool.statistics[lists[place]]
+            scores = rows @ weights
+            together = background + statistics
+            # In words, so that margins are as large as scores are.
+            worth = bleu(together) / 100 * together[:, _REFERENCE_LENGTH]
+            hope, fear = int(np.argmax(scores + worth)), int(np.argmax(scores - worth))
+            direction = np.where(moved, rows[hope] - rows[fear], 0.0)
+            lacking = (worth[hope] - worth[fear]) - (scores[hope] - scores[fear])
+            size = float(direction @ direction)
+            if lacking > 0 and size > 0:
+                weights = weights + min(aggressiveness, lacking / size) * direction
+            background = DECAY * (background + statistics[int(np.argmax(scores))])
+            total += weights
+        mean = np.where(moved, normalized(total, moved), first)
+        value = pool.value(pool.chosen(mean))
+        if value > best.value:
+            best = Tuned(mean, value)
+    return best
+
+
+def _order(number: int, seed: int, epoch: int) -> list[int]:
+    """Return the places of sentences in the random order of an epoch."""
+    # Sorted by random bits that depend on nothing but seed, epoch and place.
+    keys = [random_bits(seed, epoch, place) for place in range(number)]
+    return sorted(range(number), key=lambda place: (keys[place], place))

@@ -1,0 +1,56 @@
+"""Language models as the decoder's kernel reads them."""
+
+from __future__ import annotations
+
+from treelm import _native
+from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.model import LanguageModel, Task
+
+_MEBIBYTE = 1 << 20
+
+
+def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.SearchModel:
+    """Return what a decoder asks about words.
+
+    N-gram models and HHMMs are read by the kernel itself. Any other incremental model is asked in
+    batches through `advance_many`.
+
+    Args:
+        phrases: The phrases, whose words are looked up once.
+        model: The model.
+
+    Raises:
+        UnsupportedTask: if it does not go word by word.
+    """
+    from treelm.models.hhmm.model import HhmmModel
+    from treelm.models.ngram.model import NgramModel
+
+    model.require(Task.DECODE)
+    with kernel_errors("preparing a language model"):
+        if type(model) is NgramModel:
+            return _native.ngram_search_model(
+                phrases,
+                model.table.native,
+                model.vocabulary.encoder,
+                start=model.word_ids.start,
+                end=model.word_ids.end,
+                oov_log_prob=model.config.oov_log_prob,
+            )
+        if type(model) is HhmmModel and not model.reads_spelling:
+            config = model.config
+            key, best = config.recombination
+            return _native.hhmm_search_model(
+                phrases,
+                model.tables.grammar,
+                model.vocabulary.encoder,
+                beam=config.beam_width or 0,
+                ratio=config.beam_ratio,
+                epsilon=config.robust_epsilon,
+                single=config.precision == "fast",
+                key=key,
+                best=best,
+                state_bytes=config.cache_mebibytes * _MEBIBYTE,
+            )
+        incremental = model.incremental
+        assert incremental is not None  # what the task demands
+        return _native.python_search_model(phrases, incremental)

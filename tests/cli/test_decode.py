@@ -1,0 +1,147 @@
+"""`treelm decode`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from tests.command_line import assert_fine, assert_refused, treelm
+
+import treelm as package
+from treelm.corpus.nbest import read_moses
+from treelm.translation.weights import Weights
+
+TABLE = """\
+das ||| the ||| 0.8 ||| 0-0
+das ||| that ||| 0.2 ||| 0-0
+haus ||| house ||| 1.0 ||| 0-0
+ist ||| is ||| 1.0 ||| 0-0
+das haus ||| the house ||| 0.5 ||| 0-0 1-1
+"""
+WEIGHTS = """\
+[weight]
+TranslationModel0= 1
+LM0= 0.5
+Distortion0= 1
+WordPenalty0= 0.1
+PhrasePenalty0= 0
+UnknownWordPenalty0= 1
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with a table, weights and two models."""
+    (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode()))
+    (tmp_path / "weights.ini").write_text(WEIGHTS, encoding="utf-8")
+    text = [["the", "house", "is", "old"], ["that", "house"], ["the", "house", "is", "here"]]
+    package.train("ngram", text, order=2, smoothing="kn").save(tmp_path / "ngram")
+    tree = package.Tree.from_string("(S (NP (DT the) (NN house)) (VP (VBZ is) (JJ old)))")
+    package.train("hhmm", [tree], depth=2, beam_width=20).save(tmp_path / "hhmm")
+    return tmp_path
+
+
+def decode(files: Path, *options: str | Path, stdin: bytes = b"", weights: str = "weights.ini"):
+    return treelm(
+        "decode",
+        "--phrase-table",
+        files / "table.gz",
+        "-m",
+        files / "ngram",
+        "--weights",
+        files / weights,
+        *options,
+        stdin=stdin,
+    )
+
+
+SOURCE = b"das haus ist neu\n\nhaus das\n"
+
+
+def test_decode_writes_one_translation_per_line(files: Path) -> None:
+    lists = files / "out.nbest"
+    done = decode(
+        *(files, "--stack-size", "200", "--distortion-limit", "10"),
+        *("--n-best", "100", lists, "--alignments", "--threads", "2"),
+        stdin=SOURCE,
+    )
+    assert assert_fine(done).decode().splitlines() == ["the house is neu", "", "the house"]
+    found = list(read_moses(lists))
+    assert [each.id for each in found] == ["0", "2"]
+    best = found[0].hypotheses[0]
+    assert best.words == ("the", "house", "is", "neu")
+    assert best.more == ("0-0 1-1 2-2 3-3",)
+    weights = Weights.read(files / "weights.ini")
+    for each in (*found[0].hypotheses, *found[1].hypotheses):
+        values = {name: tuple(map(float, value)) for name, value in each.features.items()}
+        assert weights.dot({name: values[name] for name in weights}) == pytest.approx(each.score)
+
+
+def test_decode_output_is_the_same_with_any_number_of_threads(files: Path) -> None:
+    source = b"".join([SOURCE] * 20)
+    written = []
+    for threads in ("1", "3"):
+        lists = files / f"list{threads}"
+        graph = files / f"graph{threads}"
+        done = decode(
+            *(files, "--n-best", "20", lists, "--search-graph", graph, "--threads", threads),
+            stdin=source,
+        )
+        written.append((assert_fine(done), lists.read_bytes(), graph.read_bytes()))
+    assert written[0] == written[1]
+    assert written[0][2].startswith(b"0 hyp=0 stack=0\n")
+
+
+def test_decode_takes_several_models(files: Path) -> None:
+    more = WEIGHTS + "LM1= 0.3\n"
+    (files / "two.ini").write_text(more, encoding="utf-8")
+    for search in ("stack", "cube"):
+        done = decode(
+            *(files, "-m", files / "hhmm", "--beam-width", "5", "--search", search, "--json"),
+            stdin=SOURCE,
+            weights="two.ini",
+        )
+        rows = [json.loads(line) for line in assert_fine(done).decode().splitlines()]
+        assert [row["translation"] for row in rows] == ["the house is neu", "", "the house"]
+        assert rows[0]["features"]["LM1"][0] < 0
+        assert rows[1]["score"] is None
+        assert rows[0]["cut"] is None
+
+
+def test_decode_uses_defaults_and_says_so(files: Path) -> None:
+    done = treelm(
+        *("decode", "--phrase-table", files / "table.gz", "-m", files / "ngram"), stdin=b"das\n"
+    )
+    assert done.returncode == 0
+    assert b"defaults are used" in done.stderr
+    assert b"LM0= 0.5" in done.stderr
+
+
+def test_decode_says_how_many_sentences_were_cut(files: Path) -> None:
+    done = decode(files, "--max-seconds", "1e-9", stdin=SOURCE)
+    assert done.returncode == 0
+    assert b"2 of 3 sentences ran out of time" in done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_decode_says_what_is_wrong_with_its_files(files: Path) -> None:
+    (files / "bad").write_text("das ||| the ||| 0.5\ndas ||| that\n", encoding="utf-8")
+    done = treelm("decode", "--phrase-table", files / "bad", "-m", files / "ngram")
+    assert_refused(done, 3, "bad:2: the line has 2 fields")
+    (files / "more.ini").write_text(WEIGHTS + "LM1= 1\n", encoding="utf-8")
+    assert_refused(decode(files, weights="more.ini"), 3, 'more.ini:8: feature "LM1"')
+    assert_refused(decode(files, stdin=b"das ||| haus\n"), 3, "sentence 1")
+    (files / "lm.arpa").write_text("\\data\\\nngram 1=1\n", encoding="utf-8")
+    done = treelm("decode", "--phrase-table", files / "table.gz", "-m", files / "lm.arpa")
+    assert_refused(done, 3, "treelm convert")
+
+
+def test_decode_refuses_options_that_do_not_go_together(files: Path) -> None:
+    assert_refused(decode(files, "--distinct"), 2, "--n-best")
+    assert_refused(decode(files, "--n-best", "0", files / "list"), 2, "--n-best")
+    assert_refused(decode(files, "--n-best", "3", "-"), 2, "--n-best")
+    assert_refused(decode(files, "--n-best", "3", files / "nowhere" / "list"), 1, "nowhere")
+    assert_refused(decode(files, "--beam-threshold", "1"), 2, "--beam-threshold")
+    assert_refused(decode(files, "--stack-size", "0"), 2, "--stack-size")
