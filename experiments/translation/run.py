@@ -1,0 +1,105 @@
+"""Phrase-based translation with a syntactic language model inside, and lists reranked by models.
+
+    python experiments/translation/run.py --output FOLDER [--data FOLDER] [--threads 2]
+        [--seeds 5] [--parts tuning times reranking]
+
+Writes a report folder, and keeps models, weights and translations in FOLDER.work, from which an
+interrupted run resumes; see README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from dataclasses import replace
+
+from decoded import PAPER, System, report_systems
+from language_models import HHMM, NGRAM, LanguageModels
+from recipe import print_report, recipe_options
+from reranked import report_reranking
+from times import report_times
+
+from treelm.tasks.report.report import Report
+from treelm.translation.weights import Weights
+
+PARTS = ("tuning", "times", "reranking")
+CUBE = replace(PAPER, search="cube")
+
+
+def options() -> argparse.ArgumentParser:
+    """Return the options of this recipe."""
+    parser = recipe_options(__doc__, seed="seed of the reranking")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds of tuning")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--beam", type=int, default=50, help="beam of the HHMM while tuning")
+    parser.add_argument("--beams", type=int, nargs="+", default=(50, 2000), help="beams timed")
+    parser.add_argument("--timed", type=int, default=20, help="sentences timed per length")
+    parser.add_argument("--cycles", type=int, default=5, help="cycles of the parser's grammar")
+    parser.add_argument(
+        "--reranked", choices=("val", "test_2016_flickr"), default="test_2016_flickr"
+    )
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> Path:
+    """Run the parts that are wanted and write the report."""
+    report = Report(
+        arguments.output,
+        "Translation with syntactic language models",
+        seeds={"reranking": arguments.seed, "tuning": arguments.seeds},
+        options={"parts": list(arguments.parts), "beam": arguments.beam},
+        recipe=__doc__,
+    )
+    work = arguments.output.with_name(f"{arguments.output.name}.work")
+    models = LanguageModels(
+        arguments.data, work / "models", cycles=arguments.cycles, threads=arguments.threads
+    )
+    pair = (models.ngram, models.hhmm.with_search(beam_width=arguments.beam))
+    systems = [
+        System("n-gram", pair[:1], CUBE),
+        System(f"n-gram, HHMM beam {arguments.beam}", pair, CUBE),
+    ]
+    if "tuning" in arguments.parts:
+        report_systems(
+            report,
+            systems,
+            arguments.data,
+            work / "tuned",
+            seeds=arguments.seeds,
+            threads=arguments.threads,
+        )
+    if "times" in arguments.parts:
+        weights = Weights.read(work / "tuned" / f"{systems[1].file_name}.seed1.json")
+        timed = [System("n-gram", pair[:1], PAPER)]
+        timed += [
+            System(
+                f"n-gram, HHMM beam {beam}, {config.search}",
+                (models.ngram, models.hhmm.with_search(beam_width=beam)),
+                config,
+            )
+            for beam in arguments.beams
+            for config in (replace(PAPER, early_discard=True), CUBE)
+        ]
+        report_times(report, timed, weights, arguments.data, arguments.timed)
+    if "reranking" in arguments.parts:
+        parts = {NGRAM: models.ngram, HHMM: models.hhmm.with_search(beam_width=500)}
+        report_reranking(
+            report,
+            arguments.data,
+            {
+                "features as they are": {},
+                f"+ {HHMM}": {"HHMM0": parts[HHMM]},
+            },
+            part=arguments.reranked,
+            seeds=range(arguments.seed, arguments.seed + 3),
+            threads=arguments.threads,
+        )
+    return report.write()
+
+
+if __name__ == "__main__":
+    print_report(run, options().parse_args())
