@@ -14,13 +14,16 @@ void PhraseOptions::estimate(PhraseOption& option, ModelReaders& readers) const 
   option.score += weights_[places_.phrase_penalty];
   option.score -= weights_[places_.word_penalty] * static_cast<double>(option.words.size());
   option.estimate = option.score;
-  for (std::size_t model = 0; model < models_; ++model)
-    option.estimate += weights_[places_.models + model] * readers[model]->estimate(option.words);
+  for (std::size_t model = 0; model < models_; ++model) {
+    const double estimate = weights_[places_.models + model] * readers[model]->estimate(option.words);
+    option.estimate += estimate;
+    if (readers[model]->cost() != ModelReader::Cost::look_up) option.dear += estimate;
+  }
 }
 
 PhraseOption PhraseOptions::made(std::uint32_t row, ModelReaders& readers) const {
   const std::uint32_t target = table_->target(row);
-  PhraseOption option{row, target, table_->target_words(target), 0, 0};
+  PhraseOption option{row, target, table_->target_words(target), 0, 0, 0};
   const auto scores = table_->scores(row);
   for (std::size_t i = 0; i < scores.size(); ++i) option.score += weights_[places_.scores + i] * scores[i];
   estimate(option, readers);
@@ -29,7 +32,7 @@ PhraseOption PhraseOptions::made(std::uint32_t row, ModelReaders& readers) const
 
 PhraseOption PhraseOptions::copied(std::uint32_t target, std::span<const std::uint32_t> word,
                                    ModelReaders& readers) const {
-  PhraseOption option{none, target, word, weights_[places_.unknown] * unknown_word, 0};
+  PhraseOption option{none, target, word, weights_[places_.unknown] * unknown_word, 0, 0};
   estimate(option, readers);
   return option;
 }

@@ -20,6 +20,7 @@ struct PhraseOption {
   std::span<const std::uint32_t> words;
   double score;     // weighted features that need no context
   double estimate;  // and what the language models will say, about
+  double dear;      // of that, what models say that are slow to ask
 };
 
 using ModelReaders = std::vector<std::unique_ptr<ModelReader>>;

@@ -34,10 +34,12 @@ PhraseSearch::PhraseSearch(std::shared_ptr<const SearchSetup> setup)
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return readers_[a]->cost() < readers_[b]->cost(); });
-  batches_from_ = static_cast<std::size_t>(
-      std::find_if(order_.begin(), order_.end(),
-                   [&](std::size_t model) { return readers_[model]->cost() == ModelReader::Cost::batches; }) -
-      order_.begin());
+  const auto first_of = [&](ModelReader::Cost cost) {
+    const auto has = [&](std::size_t model) { return readers_[model]->cost() >= cost; };
+    return static_cast<std::size_t>(std::find_if(order_.begin(), order_.end(), has) - order_.begin());
+  };
+  dear_from_ = first_of(ModelReader::Cost::parse);
+  batches_from_ = first_of(ModelReader::Cost::batches);
   may_gain_.assign(order_.size() + 1, false);
   for (std::size_t place = order_.size(); place-- > 0;)
     may_gain_[place] = may_gain_[place + 1] || setup_->weights[setup_->places.models + order_[place]] < 0;
@@ -224,6 +226,13 @@ double PhraseSearch::base_score(const Popped& popped) const {
   return score;
 }
 
+double PhraseSearch::score_by(std::size_t models, const Popped& popped, double cut) {
+  double score = base_score(popped);
+  for (std::size_t place = 0; place < models && score + popped.step.future >= cut; ++place)
+    score += setup_->weights[setup_->places.models + order_[place]] * read(order_[place], popped)->log_prob;
+  return score;
+}
+
 void PhraseSearch::extend_all(std::span<const Popped> all) {
   if (batches_from_ < order_.size()) ask_batches(all);
   for (const Popped& each : all) extend(each);
@@ -238,11 +247,7 @@ void PhraseSearch::ask_batches(std::span<const Popped> all) {
     for (const Popped& each : all) {
       const Stack& stack = stacks_[coverages_.count(each.step.coverage)];
       // What the models asked before already rule out needs no answer.
-      double score = base_score(each);
-      for (std::size_t earlier = 0; earlier < place && score + each.step.future >= stack.cut; ++earlier) {
-        const ModelPart* known = read(order_[earlier], each);
-        score += setup_->weights[setup_->places.models + order_[earlier]] * known->log_prob;
-      }
+      const double score = score_by(place, each, stack.cut);
       if (!may_gain_[place] && score + each.step.future < stack.cut) continue;
       const ModelState state = parts_[each.from * readers_.size() + model].state;
       if (memos_[model].find(state, each.option->target) != nullptr) continue;
@@ -501,41 +506,62 @@ void PhraseSearch::search_cubes(std::int64_t distortion) {
 
 void PhraseSearch::fill_by_cubes(std::size_t target) {
   constexpr std::size_t batch = 64;
+  const SearchLimits& limits = setup_->limits;
+  const Stack& stack = stacks_[target];
   const std::vector<Edge>& edges = edges_[target];
   const auto worse = [](const Cell& a, const Cell& b) {
     if (a.estimate != b.estimate) return a.estimate < b.estimate;
     return std::tie(a.edge, a.row, a.column) > std::tie(b.edge, b.row, b.column);
   };
   cells_.clear();
-  const auto push = [&](std::uint32_t number, std::uint32_t row, std::uint32_t column) {
+  const auto push = [&](const Cell& cell) {
+    cells_.push_back(cell);
+    std::push_heap(cells_.begin(), cells_.end(), worse);
+  };
+  const auto push_new = [&](std::uint32_t number, std::uint32_t row, std::uint32_t column) {
     const Edge& edge = edges[number];
     if (row >= edge.rows.size() || column >= edge.step.span->options.size()) return;
     const double estimate = hypotheses_[edge.rows[row]].score + edge.step.jump +
                             edge.step.span->options[column].estimate + edge.step.future;
-    cells_.push_back({estimate, number, row, column});
-    std::push_heap(cells_.begin(), cells_.end(), worse);
+    push({estimate, number, row, column, false});
   };
-  for (std::uint32_t number = 0; number < edges.size(); ++number) push(number, 0, 0);
+  for (std::uint32_t number = 0; number < edges.size(); ++number) push_new(number, 0, 0);
   pops_of_.assign(pops_of_.size(), 0);
   tried_.clear();
   std::size_t pops = 0;
   while (!cells_.empty()) {
     poll_interrupt();
     std::pop_heap(cells_.begin(), cells_.end(), worse);
-    const Cell cell = cells_.back();
+    Cell cell = cells_.back();
     cells_.pop_back();
     const Edge& edge = edges[cell.edge];
     if (edge.step.coverage >= pops_of_.size()) pops_of_.resize(edge.step.coverage + 1, 0);
     std::uint32_t& of_coverage = pops_of_[edge.step.coverage];
-    const std::size_t limit = cut_ == SearchCut::none ? setup_->limits.pop_limit : 1;
+    const std::size_t limit = cut_ == SearchCut::none ? limits.pop_limit : 1;
     // Beyond the limit only coverages that would come off badly get cells.
-    if (pops >= limit && (cut_ != SearchCut::none || of_coverage >= setup_->limits.coverage_pops)) continue;
+    if (pops >= limit && (cut_ != SearchCut::none || of_coverage >= limits.coverage_pops)) continue;
+    const PhraseOption& option = edge.step.span->options[cell.column];
+    const Popped popped{edge.rows[cell.row], edge.step, &option};
+    if (!cell.read) {
+      // Every cell has one way to it, so that none comes twice.
+      push_new(cell.edge, cell.row, cell.column + 1);
+      if (cell.column == 0) push_new(cell.edge, cell.row + 1, 0);
+    }
+    if (!cell.read && dear_from_ < order_.size()) {
+      // Slow models are asked about what is still among the best once the quick ones have been.
+      const double score = score_by(dear_from_, popped, stack.cut) + edge.step.future;
+      if (score < stack.cut && !may_gain_[dear_from_]) {
+        ++counts_.discarded;
+      } else {
+        cell.estimate = score + option.dear;
+        cell.read = true;
+        push(cell);
+      }
+      continue;
+    }
     ++pops;
     ++of_coverage;
-    tried_.push_back({edge.rows[cell.row], edge.step, &edge.step.span->options[cell.column]});
-    // Every cell has one way to it, so that none comes twice.
-    push(cell.edge, cell.row, cell.column + 1);
-    if (cell.column == 0) push(cell.edge, cell.row + 1, 0);
+    tried_.push_back(popped);
     if (tried_.size() == batch) {
       extend_all(tried_);
       tried_.clear();

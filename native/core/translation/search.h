@@ -114,6 +114,7 @@ class PhraseSearch {
   struct Cell {
     double estimate;
     std::uint32_t edge, row, column;
+    bool read;  // by the models that are quick to ask
   };
   struct Popped {
     std::uint32_t from;
@@ -132,6 +133,8 @@ class PhraseSearch {
   void extend_all(std::span<const Popped> all);
   void ask_batches(std::span<const Popped> all);
   double base_score(const Popped& popped) const;
+  // The score by the first models in the order, so many of them; less is asked if it is below `cut` anyway.
+  double score_by(std::size_t models, const Popped& popped, double cut);
   double reordering_score(std::uint32_t from, std::uint32_t first, std::uint32_t end, const PhraseOption& option) const;
   void extend(const Popped& popped);
   const ModelPart* read(std::size_t model, const Popped& popped);
@@ -156,7 +159,8 @@ class PhraseSearch {
   ModelReaders readers_;
   std::vector<std::size_t> order_;  // models, the cheap ones first
   std::vector<bool> may_gain_;      // by place in the order: whether this or a later model can raise a score
-  std::size_t batches_from_;        // place in the order of the first that is asked in batches
+  std::size_t dear_from_;           // place in the order of the first that is slow to ask
+  std::size_t batches_from_;        // and of the first that is asked in batches
   ModelPart answer_;                // the last one of a model that is as quick as remembering
   std::vector<PhraseMemo> memos_;
   bool alternatives_ = false, relaxed_ = false;

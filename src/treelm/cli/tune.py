@@ -7,14 +7,15 @@ import json as json_format
 import sys
 import warnings
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.decode import DecoderOptions
 from treelm.cli.evaluate_translation import ReferenceFiles
 from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions
 from treelm.cli.options import AsJson, CommonOptions, File, OutputFile, Seed, ThreadOptions
-from treelm.cli.ranges import Range, at_least, within
+from treelm.cli.ranges import at_least
 from treelm.cli.rerank import ModelPaths, scorers_of
 from treelm.cli.terminal import write_record
 from treelm.corpus.file_kinds import Wanted
@@ -26,6 +27,7 @@ from treelm.translation.mert import RESTARTS
 from treelm.translation.mira import EPOCHS
 
 if TYPE_CHECKING:
+    from treelm.translation.decoder import DecoderConfig
     from treelm.translation.weights import Weights
 
 
@@ -42,16 +44,6 @@ class DecodingOptions:
     """File of the source sentences, one per line."""
     n_best: Annotated[int, at_least(1)] = 100
     """Hypotheses of each sentence and round."""
-    search: Literal["stack", "cube"] = "stack"
-    """Extend every hypothesis, or the most promising ones first."""
-    stack_size: Annotated[int, at_least(1)] = 200
-    """Hypotheses kept for each number of translated words."""
-    beam_threshold: Annotated[float, within(Range(least=0, below=1))] = 1e-5
-    """Drop hypotheses whose probability is below this share of the best one's."""
-    distortion_limit: Annotated[int, at_least(-1)] = 10
-    """Words that a jump may be long; -1 for any number."""
-    ttable_limit: Annotated[int, at_least(0)] = 20
-    """Translations of a phrase that are tried; 0 for all."""
     rounds: Annotated[int, at_least(1)] = ROUNDS
     """Rounds of decoding at most."""
     resume: bool = False
@@ -87,6 +79,7 @@ def tune(
     json: AsJson = False,
     finding: MethodOptions = MethodOptions(),
     decoding: DecodingOptions = DecodingOptions(),
+    decoder: DecoderOptions = DecoderOptions(),
     scoring: ScoringOptions = ScoringOptions(),
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
@@ -124,7 +117,7 @@ def tune(
     right = read_references(references)
     start = None if weights is None else Weights.read(weights)
     if n_best_lists is not None:
-        if decoding != DecodingOptions():
+        if decoding != DecodingOptions() or decoder != DecoderOptions():
             raise UsageError(
                 "--n-best-lists are not decoded again: leave out --source, --resume and the other "
                 "decoding options."
@@ -151,6 +144,7 @@ def tune(
             model or [],
             options,
             decoding=decoding,
+            config=decoder.config(),
             search=search,
             output=output,
             threads=threads.thread_count,
@@ -185,6 +179,7 @@ def _tune_decoder(
     options: TuneOptions,
     *,
     decoding: DecodingOptions,
+    config: DecoderConfig,
     search: SearchOptions,
     output: str,
     threads: int,
@@ -196,7 +191,7 @@ def _tune_decoder(
     from treelm.tasks.tune import decoding as decoding_by
     from treelm.tasks.tune import starting_weights
     from treelm.tasks.tune import tune as tune_weights
-    from treelm.translation.decoder import Decoder, DecoderConfig
+    from treelm.translation.decoder import Decoder
     from treelm.translation.phrase_table import PhraseTable
 
     if decoding.source is None or decoding.phrase_table is None:
@@ -207,13 +202,6 @@ def _tune_decoder(
     models = [search.apply(load(folder)) for folder in folders]
     table = PhraseTable.read(
         decoding.phrase_table, reordering=decoding.reordering_table, progress=common.progress
-    )
-    config = DecoderConfig(
-        search=decoding.search,
-        stack_size=decoding.stack_size,
-        beam_threshold=decoding.beam_threshold,
-        distortion_limit=decoding.distortion_limit,
-        ttable_limit=decoding.ttable_limit,
     )
     with warnings.catch_warnings():
         # The features are asked for before there are weights.
@@ -257,9 +245,12 @@ def _write_report(found: Tuning, *, as_json: bool) -> None:
     if as_json:
         write_record(found.to_record(), as_json=True)
         return
-    for each in found.rounds:
-        sys.stdout.write(f"{_round_line(each)}\n")
     record: dict[str, object] = {"stopped": found.stopped}
+    if found.has_fixed_lists:
+        record = {"start_bleu": found.rounds[0].decoded, "bleu": found.rounds[0].tuned}
+    else:
+        for each in found.rounds:
+            sys.stdout.write(f"{_round_line(each)}\n")
     for name, values in found.weights.items():
         record[name] = " ".join(f"{value:.6f}" for value in values)
     write_record(record, as_json=False)

@@ -105,11 +105,13 @@ class Tuning:
         weights: The weights.
         rounds: What happened in each round.
         stopped: Why it ended.
+        has_fixed_lists: Whether nothing was decoded: the only round has what the start chooses.
     """
 
     weights: Weights
     rounds: tuple[Round, ...]
     stopped: str
+    has_fixed_lists: bool = False
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
@@ -284,7 +286,7 @@ def tune_on_lists(
     found = optimize(pool, start, options)
     chosen = pool.value(pool.chosen(vector_of(start)))
     only = Round(1, chosen, new, new, found.value, weights_from(found.weights, pool.layout))
-    return Tuning(only.weights, (only,), "the lists are fixed")
+    return Tuning(only.weights, (only,), "the lists are fixed", has_fixed_lists=True)
 
 
 def vector_of(weights: Weights) -> Numbers:

@@ -62,3 +62,28 @@ def fleiss_kappa(units: Sequence[Unit]) -> float | None:
         for unit in counts
     ) / len(units)
     return (agreed - chance) / (1 - chance)
+
+
+def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
+    """Return Cohen's kappa of two raters.
+
+    Args:
+        pairs: What the two said about each thing that both rated.
+
+    Returns:
+        1 for perfect agreement, 0 for chance; None where it is not defined: nothing was rated by
+        both, or each of them always said the same.
+
+    Examples:
+        >>> cohen_kappa([("A", "A"), ("A", "B"), ("B", "B"), ("B", "B")])
+        0.5
+    """
+    if not pairs:
+        return None
+    number = len(pairs)
+    first, second = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(first[each] * second[each] for each in first) / number**2
+    if chance == 1:
+        return None
+    agreed = sum(a == b for a, b in pairs) / number
+    return (agreed - chance) / (1 - chance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,16 +86,16 @@ def export_pairs(
     for file in files.values():
         if os.path.realpath(file) in (os.path.realpath(output), os.path.realpath(key_path)):
             raise UsageError(f"{source_name(file)}: the sheet or its key would replace this input.")
-    texts = {name: _lines(file) for name, file in files.items()}
-    _check_lengths(files, texts)
+    texts = {name: stripped_lines(file) for name, file in files.items()}
+    check_lengths(files, texts)
     pairs = list(zip(texts["A"], texts["B"], strict=True))
     differing = [place for place, (a, b) in enumerate(pairs, 1) if a != b]
     chosen = _choose(differing, number, seed)
-    again = _first_by_chance(chosen, round(repeated * len(chosen)), seed, _REPEATED)
+    again = first_by_chance(chosen, round(repeated * len(chosen)), seed, _REPEATED)
     shown = [(random_bits(seed, pair, _ORDER), pair, False) for pair in chosen]
     shown += [(random_bits(seed, pair, _ORDER_AGAIN), pair, True) for pair in again]
     shown.sort()
-    hashes = {name: _sha256(lines) for name, lines in texts.items()}
+    hashes = {name: sha256_of_lines(lines) for name, lines in texts.items()}
     name = hashlib.sha256(repr((sorted(hashes.items()), seed, shown)).encode()).hexdigest()[:6]
     items = [
         KeyItem(
@@ -138,15 +138,22 @@ def key_beside(sheet: Source) -> Path:
     return path.with_suffix(".key.json")
 
 
-def _lines(file: Source) -> list[str]:
+def stripped_lines(file: Source) -> list[str]:
+    """Return the lines of a file of texts."""
     return [line.strip() for line in read_lines(file, Wanted.RAW_TEXT)]
 
 
-def _check_lengths(files: dict[str, Source], texts: dict[str, list[str]]) -> None:
+def check_lengths(files: Mapping[str, Source], texts: Mapping[str, Sequence[str]]) -> None:
+    """Refuse files of different lengths.
+
+    Raises:
+        CorpusFormatError: ``E_LENGTH_MISMATCH``, with both.
+    """
+    first = next(iter(texts))
     for name, lines in texts.items():
-        if len(lines) != len(texts["A"]):
+        if len(lines) != len(texts[first]):
             raise CorpusFormatError(
-                f"{source_name(files['A'])} has {len(texts['A'])} lines and "
+                f"{source_name(files[first])} has {len(texts[first])} lines and "
                 f"{source_name(files[name])} has {len(lines)}. Line n of one must belong to line n "
                 "of the other; where a system has no output, leave the line empty.",
                 code="E_LENGTH_MISMATCH",
@@ -166,10 +173,11 @@ def _choose(differing: Sequence[int], number: int | None, seed: int) -> list[int
         raise UsageError(
             f"{number} pairs were requested; there are {len(differing)} whose texts differ."
         )
-    return _first_by_chance(differing, number, seed, _CHOSEN)
+    return first_by_chance(differing, number, seed, _CHOSEN)
 
 
-def _first_by_chance(pairs: Sequence[int], number: int, seed: int, counter: int) -> list[int]:
+def first_by_chance(pairs: Sequence[int], number: int, seed: int, counter: int) -> list[int]:
+    """Return some of the numbers, chosen at random, in ascending order."""
     return sorted(sorted(pairs, key=lambda pair: random_bits(seed, pair, counter))[:number])
 
 
@@ -183,5 +191,6 @@ def _row(item: KeyItem, texts: tuple[str, str], sources: Sequence[str] | None) -
     return Row(item.item, None if sources is None else sources[item.pair - 1], left, right)
 
 
-def _sha256(lines: Sequence[str]) -> str:
+def sha256_of_lines(lines: Sequence[str]) -> str:
+    """Return a fingerprint of texts."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +17,24 @@ VERSION = 1
 System = Literal["A", "B"]
 
 _LARGEST_KEY_BYTES = 256 << 20
+
+
+class _NamedItem(Protocol):
+    @property
+    def item(self) -> str: ...
+
+
+class _AnyKey(Protocol):
+    """A model of a key file: it has items."""
+
+    @property
+    def items(self) -> Sequence[_NamedItem]: ...
+
+    @classmethod
+    def model_validate_json(cls, json_data: bytes) -> Self: ...
+
+
+K = TypeVar("K", bound=_AnyKey)
 
 
 class KeyItem(BaseModel):
@@ -64,32 +83,48 @@ def read_key(source: Source) -> Key:
         InputFileError: if it cannot be read.
         CorpusFormatError: ``E_JUDGE_KEY`` if it is not a key, or was truncated or edited.
     """
-    name = source_name(source)
+    key = read_json_key(source, Key)
+    if set(key.systems) != {"A", "B"}:
+        raise _not_a_key(source, "it does not name both systems")
+    return key
+
+
+def read_json_key(source: Source, kind: type[K]) -> K:
+    """Return the key of one kind of sheet.
+
+    Args:
+        source: The file.
+        kind: What it must hold; it has items with names.
+
+    Raises:
+        InputFileError: if it cannot be read.
+        CorpusFormatError: ``E_JUDGE_KEY`` if it is not such a key, or was truncated or edited.
+    """
     content = bytearray()
     for block in read_blocks(source):
         content += block
         if len(content) > _LARGEST_KEY_BYTES:
             break
     try:
-        key = Key.model_validate_json(bytes(content))
-        if len({item.item for item in key.items}) != len(key.items):
-            raise ValueError("an item is in it twice")
-        if set(key.systems) != {"A", "B"}:
-            raise ValueError("it does not name both systems")
-    except (ValidationError, ValueError) as error:
-        reason = _first_reason(error)
-        raise CorpusFormatError(
-            f"{name}: this is not the key of a sheet ({reason}). `treelm judge export` writes it "
-            "beside the sheet, with a name that ends in .key.json.",
-            code="E_JUDGE_KEY",
-            path=os.fspath(source),
-        ) from error
+        key = kind.model_validate_json(bytes(content))
+    except ValidationError as error:
+        raise _not_a_key(source, _first_reason(error)) from error
+    names = [item.item for item in key.items]
+    if len(set(names)) != len(names):
+        raise _not_a_key(source, "an item is in it twice")
     return key
 
 
-def _first_reason(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
+def _not_a_key(source: Source, reason: str) -> CorpusFormatError:
+    return CorpusFormatError(
+        f"{source_name(source)}: this is not the key of a sheet ({reason}). `treelm judge` writes "
+        "it beside the sheet, with a name that ends in .key.json.",
+        code="E_JUDGE_KEY",
+        path=os.fspath(source),
+    )
+
+
+def _first_reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn, TypeVar
 
 from treelm.characters import visible
 from treelm.corpus.files import Source, read_lines, source_name
@@ -26,6 +26,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: Spreadsheets run a cell that starts with one of these, so it gets an apostrophe first.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SHOWN = 40
+_CHOICES: dict[str, Choice] = {"left": "left", "right": "right", "none": "none"}
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -48,13 +50,24 @@ class Rating(NamedTuple):
 
 def sheet_bytes(rows: Iterable[Row], *, with_source: bool) -> bytes:
     """Return a sheet to be filled in."""
+    shown = [name for name in ALLOWED if name != "source" or with_source]
+    return table_bytes(
+        shown,
+        (
+            [row.item, *([row.source or ""] if with_source else []), row.left, row.right]
+            for row in rows
+        ),
+    )
+
+
+def table_bytes(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """Return a table in which the cells that rows do not have are to be filled in."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    shown = [name for name in ALLOWED if name != "source" or with_source]
-    writer.writerow(shown)
-    for row in rows:
-        source = [_harmless(row.source or "")] if with_source else []
-        writer.writerow([row.item, *source, _harmless(row.left), _harmless(row.right), "", "", ""])
+    writer.writerow(columns)
+    for item, *shown in rows:
+        empty = [""] * (len(columns) - 1 - len(shown))
+        writer.writerow([item, *map(_harmless, shown), *empty])
     return _BYTE_ORDER_MARK + text.getvalue().encode()
 
 
@@ -70,27 +83,49 @@ def read_ratings(source: Source) -> Iterator[Rating]:
     Raises:
         CorpusFormatError: ``E_JUDGEMENTS`` with file and line for anything malformed.
     """
-    reading = _Reading(source)
-    yield from reading.ratings()
+    reading = SheetReader(source, required=REQUIRED, allowed=ALLOWED)
+    for row in reading.rows():
+        choice = reading.answer(row, "preference", _CHOICES)
+        if choice is not None:
+            yield Rating(row["item"], reading.rater(row), choice, reading.place)
 
 
-class _Reading:
-    """Reads one sheet and keeps track of the line."""
+class SheetReader:
+    """Reads one sheet that was filled in and keeps track of the line.
 
-    def __init__(self, source: Source) -> None:
+    Args:
+        source: The file; fields may be split by comma, ; or tab.
+        required: Columns that must be there.
+        allowed: All columns that may be there.
+    """
+
+    def __init__(self, source: Source, *, required: Sequence[str], allowed: Sequence[str]) -> None:
         self._source = source
         self._name = source_name(source)
+        self._required, self._allowed = required, allowed
         self._line = 1
 
+    @property
+    def place(self) -> str:
+        """File and line of the row that was read last."""
+        return f"{self._name}:{self._line}"
+
     def fail(self, message: str) -> NoReturn:
+        """Refuse the row that was read last.
+
+        Raises:
+            CorpusFormatError: ``E_JUDGEMENTS`` with file and line.
+        """
         raise CorpusFormatError(
-            f"{self._name}:{self._line}: {message}",
-            code="E_JUDGEMENTS",
-            path=self._name,
-            line=self._line,
+            f"{self.place}: {message}", code="E_JUDGEMENTS", path=self._name, line=self._line
         )
 
-    def ratings(self) -> Iterator[Rating]:
+    def rows(self) -> Iterator[dict[str, str]]:
+        """Yield the cells of each row by column.
+
+        Raises:
+            CorpusFormatError: ``E_JUDGEMENTS`` with file and line for anything malformed.
+        """
         lines = read_lines(self._source)
         first = next(lines, None)
         if first is None:
@@ -100,7 +135,6 @@ class _Reading:
             _with_ends(first, lines), delimiter=separator, strict=True, skipinitialspace=False
         )
         columns = self._columns([name.strip() for name in next(self._rows(reader))])
-        named_as_file = Path(self._name).name.split(".")[0]
         for fields in self._rows(reader):
             if not any(map(str.strip, fields)):
                 continue  # spreadsheets add empty rows
@@ -112,10 +146,26 @@ class _Reading:
             row = dict(zip(columns, map(str.strip, fields), strict=True))
             if not row["item"]:
                 self.fail("the row has no item. Leave that column as it was exported.")
-            choice = self._choice(row["preference"])
-            if choice is not None:
-                rater = row.get("rater") or named_as_file
-                yield Rating(row["item"], rater, choice, f"{self._name}:{self._line}")
+            yield row
+
+    def rater(self, row: Mapping[str, str]) -> str:
+        """Return who rated a row; without a name that of the file."""
+        return row.get("rater") or Path(self._name).name.split(".")[0]
+
+    def answer(self, row: Mapping[str, str], column: str, known: Mapping[str, T]) -> T | None:
+        """Return what a cell says, None if it is empty.
+
+        Raises:
+            CorpusFormatError: ``E_JUDGEMENTS`` for anything that is not one of the known answers.
+        """
+        cell = row[column]
+        if cell and cell.lower() not in known:
+            *others, last = known
+            self.fail(
+                f'the {column} is "{visible(cell[:_SHOWN])}"; it must be {", ".join(others)} or '
+                f"{last}, or empty where nothing was rated."
+            )
+        return known.get(cell.lower())
 
     def _rows(self, reader: Iterator[list[str]]) -> Iterator[list[str]]:
         while True:
@@ -130,32 +180,18 @@ class _Reading:
             yield fields
 
     def _columns(self, found: Sequence[str]) -> Sequence[str]:
-        for name in REQUIRED:
+        for name in self._required:
             if name not in found:
                 self.fail(f"there is no column {name}. Is this a sheet of `treelm judge export`?")
         for name in found:
-            if name not in ALLOWED:
+            if name not in self._allowed:
                 self.fail(
                     f'there is a column "{visible(name[:_SHOWN])}", but a sheet has only '
-                    f"{', '.join(ALLOWED)}. Notes belong under comment."
+                    f"{', '.join(self._allowed)}. Notes belong under comment."
                 )
             if found.count(name) > 1:
                 self.fail(f"there are two columns {name}.")
         return found
-
-    def _choice(self, cell: str) -> Choice | None:
-        known: dict[str, Choice | None] = {
-            "left": "left",
-            "right": "right",
-            "none": "none",
-            "": None,
-        }
-        if cell.lower() not in known:
-            self.fail(
-                f'the preference is "{visible(cell[:_SHOWN])}"; it must be left, right or none, or '
-                "empty where nothing was rated."
-            )
-        return known[cell.lower()]
 
 
 def _with_ends(first: str, rest: Iterable[str]) -> Iterator[str]:
