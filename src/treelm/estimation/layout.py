@@ -1,8 +1,8 @@
 """How a back-off table lies in memory and in its file: in the order of hashes, or compact.
 
-Both layouts give the same numbers. In the order of hashes a word takes one look-up for each context
-that is tried, and every row has a link to the next context. A compact table is sorted, has no links,
-and stores rows in as few bits as they need: it is smaller, and look-ups take longer.
+Both layouts give the same numbers. In the order of hashes a word takes one look-up for each
+context that is tried, and every row has a link to the next context. A compact table is sorted, has
+no links, and stores rows in as few bits as they need: it is smaller, and look-ups take longer.
 """
 
 from __future__ import annotations

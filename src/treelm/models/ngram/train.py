@@ -140,7 +140,7 @@ def _train_on_counts(
 def _coded(model: NgramModel, config: NgramConfig, run: Run) -> NgramModel:
     if config.bits is not None:
         model = model.quantized(config.bits, threads=run.threads, progress=run.progress)
-    if config.layout == "hashed" or model.layout == config.layout:
+    if config.layout in ("hashed", model.layout):
         return model
     return model.compacted(memory=run.memory, progress=run.progress)
 
