@@ -4,8 +4,10 @@
 
 FOLDER contains KenLM's programs lmplz, build_binary and query. Both sides are pinned to the same
 cores with taskset, and get the same --memory. Training is timed from the text to a model that can
-be loaded; scoring is timed without loading. If the package kenlm is installed, its `score` is timed
-beside our `score_many`, both from Python strings. --share 0.25 takes a quarter of the text.
+be loaded; scoring is timed without loading. Hashed and compact tables are compared with KenLM's
+probing and trie files in processor seconds, in turns, on the text and on --other. If the package
+kenlm is installed, its `score` is timed beside our `score_many`, both from Python strings.
+--share 0.25 takes a quarter of the text.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ from treelm.models.registry import load
 DEFAULT_TEXT = Path(__file__).resolve().parents[2] / "shared/data/text/un-debates.txt.xz"
 #: Number of timings of each way of scoring; the best counts: other work only ever adds time.
 REPEATS = 3
+#: Tables that are compared in size and in scoring, ours and KenLM's.
+OUR_LAYOUTS = ("treelm-model", "treelm-compact", "treelm-8-bits", "treelm-compact-8-bits")
+THEIR_LAYOUTS = ("kenlm.bin", "kenlm.trie", "kenlm.trie8", "kenlm.trie8a")
 
 
 def run(command: Sequence[str | Path], cores: str, *, stdin: Path | None = None) -> float:
@@ -73,13 +78,20 @@ def train_ours(
         ready.append(time.perf_counter() - start)
     small = folder / "treelm-8-bits"
     program = Path(sys.executable).with_name("treelm")
-    quantizing = run([program, "convert", model, "-o", small, "--bits", "8"], cores)
+    convert = [program, "convert", model, "-o"]
+    quantizing = run([*convert, small, "--bits", "8"], cores)
+    compact, both = folder / "treelm-compact", folder / "treelm-compact-8-bits"
+    compacting = run([*convert, compact, "--layout", "compact"], cores)
+    run([*convert, both, "--layout", "compact", "--bits", "8"], cores)
     return {
         "train_seconds": seconds,
         "peak_megabytes": peak,
         "megabytes": folder_bytes(model) / 1e6,
         "megabytes_8_bits": folder_bytes(small) / 1e6,
         "quantizing_seconds": quantizing,
+        "megabytes_compact": folder_bytes(compact) / 1e6,
+        "megabytes_compact_8_bits": folder_bytes(both) / 1e6,
+        "compacting_seconds": compacting,
         "ready_seconds": min(ready),
     }
 
@@ -92,12 +104,16 @@ def train_kenlm(
     lmplz = [programs / "lmplz", "-o", str(order), "--discount_fallback", "-S", memory]
     seconds = run([*lmplz, "-T", folder, "--text", text, "--arpa", arpa], cores)
     building = run([programs / "build_binary", "-T", folder, "probing", arpa, binary], cores)
-    trie = folder / "kenlm.trie"
-    build = [programs / "build_binary", "-T", folder, "-q", "8", "-b", "8", "trie", arpa, trie]
-    run(build, cores)
+    trie, small, smallest = (folder / f"kenlm.{name}" for name in ("trie", "trie8", "trie8a"))
+    build = [programs / "build_binary", "-T", folder]
+    run([*build, "trie", arpa, trie], cores)
+    run([*build, "-q", "8", "-b", "8", "trie", arpa, small], cores)
+    run([*build, "-a", "255", "-q", "8", "-b", "8", "trie", arpa, smallest], cores)
     arpa.unlink()
     return {
-        "megabytes_8_bits": trie.stat().st_size / 1e6,
+        "megabytes_8_bits": small.stat().st_size / 1e6,
+        "megabytes_compact": trie.stat().st_size / 1e6,
+        "megabytes_compact_8_bits": smallest.stat().st_size / 1e6,
         "train_seconds": seconds + building,
         "lmplz_seconds": seconds,
         "megabytes": binary.stat().st_size / 1e6,
@@ -126,6 +142,40 @@ def score_kenlm(programs: Path, binary: Path, text: Path, events: float, cores: 
     query = [programs / "query", "-v", "summary", binary]
     loading = min(run(query, cores) for _ in range(REPEATS))
     return events / (min(run(query, cores, stdin=text) for _ in range(REPEATS)) - loading)
+
+
+def score_compact(
+    programs: Path, folder: Path, texts: dict[str, Path | None], core: str
+) -> dict[str, dict[str, list[float]]]:
+    """Return events per processor second of our layouts and KenLM's, in turns, from text."""
+    ours = {name: load(folder / name) for name in OUR_LAYOUTS}
+    found: dict[str, dict[str, list[float]]] = {}
+    for kind, text in texts.items():
+        if text is None:
+            continue
+        rates = found.setdefault(kind, {name: [] for name in (*OUR_LAYOUTS, *THEIR_LAYOUTS)})
+        for _ in range(REPEATS):
+            for name, model in ours.items():
+                assert isinstance(model, NgramModel)
+                start = time.process_time()
+                encoded = encode_text(text, model.vocabulary)
+                events = len(model.score_ids(encoded.ids, encoded.starts).log_probs)
+                rates[name].append(events / (time.process_time() - start))
+            for name in THEIR_LAYOUTS:
+                query = [programs / "query", "-v", "summary", folder / name]
+                before = processor_seconds()
+                run(query, core)
+                loaded = processor_seconds()
+                run(query, core, stdin=text)
+                scored = processor_seconds() - loaded - (loaded - before)
+                rates[name].append(events / scored)
+    return found
+
+
+def processor_seconds() -> float:
+    """Return the processor time of all programs run so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def score_python(
@@ -157,6 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kenlm", type=Path, required=True)
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT)
+    parser.add_argument("--other", type=Path, help="plain text of another kind, to score as well")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--memory", default="4G", help="memory limit for both sides")
     parser.add_argument("--share", type=float, default=1.0, help="share of the lines of the text")
@@ -193,6 +244,9 @@ def main() -> None:
         binary = folder / "kenlm.bin"
         core = arguments.cores.split(",")[0]
         theirs["score_text_per_second"] = score_kenlm(arguments.kenlm, binary, plain, events, core)
+        compact = score_compact(
+            arguments.kenlm, folder, {"training": plain, "other": arguments.other}, core
+        )
         through_python = score_python(model, binary, plain, events)
     shared = [key for key in ours if key in theirs]
     print(
@@ -200,6 +254,7 @@ def main() -> None:
             {
                 "tokens": model.corpora[0].tokens,
                 "treelm": ours,
+                "compact_events_per_processor_second": compact,
                 "kenlm": theirs,
                 "python_scores_per_second": through_python,
                 "treelm_over_kenlm": {key: ours[key] / theirs[key] for key in shared},
