@@ -40,7 +40,12 @@ KENLM_FORMS = {
     "trie -q 8 -b 8 -a 255": ("-q", "8", "-b", "8", "-a", "255", "trie"),
 }
 #: Forms of our models: name, options of `treelm convert`.
-OUR_FORMS: dict[str, tuple[str, ...]] = {"default": (), "8 bits": ("--bits", "8")}
+OUR_FORMS: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "8 bits": ("--bits", "8"),
+    "compact": ("--layout", "compact"),
+    "compact, 8 bits": ("--layout", "compact", "--bits", "8"),
+}
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,12 @@ MILLION = 1e6
 #: Rows of scoring: what is done, our name of it, KenLM's.
 SCORING = (
     ("file to scores, in process", "treelm default, in process", "kenlm probing, in process"),
-    ("the same, 8 bits", "treelm 8 bits, in process", "kenlm trie -q 8 -b 8 -a 255, in process"),
+    ("the same, smaller", "treelm compact, in process", "kenlm trie, in process"),
+    (
+        "the same, smallest",
+        "treelm compact, 8 bits, in process",
+        "kenlm trie -q 8 -b 8 -a 255, in process",
+    ),
     ("`treelm score` and `query`", "treelm score", "kenlm query"),
 )
 CALLS = (

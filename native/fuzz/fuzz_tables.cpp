@@ -2,7 +2,7 @@
 // shape, then slots, index, codebooks and questions, each with its length; arrays that are longer than
 // what is given repeat it.
 //
-// A shape is refused, or nothing outside the arrays is read, every search ends, and whatever comes out
+// A shape or an index is refused, or nothing outside the arrays is read, every search ends, and whatever comes out
 // is in range. Arrays are as long as the shape says, so the address sanitizer sees a read beyond them.
 #include <cmath>
 #include <cstring>
@@ -10,6 +10,8 @@
 #include "backoff/arpa.h"
 #include "backoff/chain_sampler.h"
 #include "backoff/table_builder.h"
+#include "backoff/table_compactor.h"
+#include "backoff/table_quantizer.h"
 #include "target.h"
 
 using namespace treelm;
@@ -74,6 +76,7 @@ TableShape read_shape(Input& input) {
   TableShape shape;
   const std::uint8_t kind = input.byte();
   shape.sequence = (kind & 1) != 0;
+  shape.compact = (kind & 64) != 0;
   shape.value_bits = (kind & 128) != 0 ? input.byte() : value_bits[kind >> 1 & 3];
   for (std::size_t left = input.byte() % 40; left > 0; --left)
     shape.widths.push_back(static_cast<std::uint32_t>(input.number()));
@@ -90,6 +93,10 @@ TableShape read_shape(Input& input) {
       size.rows = input.number();
       size.buckets = input.number();
       size.last_bits = static_cast<std::uint32_t>(input.number());
+      if (shape.compact) {
+        size.probability_bits = static_cast<std::uint32_t>(input.number());
+        size.weight_bits = static_cast<std::uint32_t>(input.number());
+      }
       regions->push_back(size);
     }
   return shape;
@@ -100,7 +107,7 @@ std::string write_table(const BackoffTable& table) {
   Output out;
   std::uint64_t bits = 0;
   while (value_bits[bits] != shape.value_bits) ++bits;
-  out.byte(std::uint64_t{shape.sequence} | bits << 1);
+  out.byte(std::uint64_t{shape.sequence} | bits << 1 | std::uint64_t{shape.compact} << 6);
   out.byte(shape.widths.size());
   for (const std::uint32_t width : shape.widths) out.number(width);
   out.number(shape.outcomes);
@@ -114,6 +121,9 @@ std::string write_table(const BackoffTable& table) {
       out.number(size.rows);
       out.number(size.buckets);
       out.number(size.last_bits);
+      if (!shape.compact) continue;
+      out.number(size.probability_bits);
+      out.number(size.weight_bits);
     }
   }
   out.bytes(table.arrays().slots, table.layout().slot_bytes);
@@ -221,7 +231,14 @@ void draw(const std::shared_ptr<const BackoffTable>& table, const std::vector<st
 }  // namespace
 
 std::vector<std::string> seeds() {
-  return {write_table(*sequences(false)), write_table(*sequences(true)), write_table(*chain())};
+  std::vector<std::string> written;
+  const auto ignore = [](std::uint64_t, std::uint64_t) {};
+  for (const auto& table : {sequences(false), sequences(true), chain()}) {
+    written.push_back(write_table(*table));
+    written.push_back(write_table(*make_compact(*table, 0, {}, ignore)));
+    written.push_back(write_table(*make_compact(*quantize(*table, 8, 1, ignore).table, 8, {}, ignore)));
+  }
+  return written;
 }
 
 std::vector<std::string> tokens() {

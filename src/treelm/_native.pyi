@@ -721,6 +721,7 @@ class TableShape:
         base_size: int,
         pad: int,
         empty_weight: float,
+        compact: bool,
     ) -> None: ...
     @property
     def widths(self) -> list[int]: ...
@@ -742,6 +743,8 @@ class TableShape:
     def pad(self) -> int: ...
     @property
     def empty_weight(self) -> float: ...
+    @property
+    def compact(self) -> bool: ...
 
 @final
 class BackoffTable:
@@ -949,6 +952,13 @@ def estimate_table(
     by_ratio: bool,
     min_counts: list[int],
     base: npt.NDArray[np.float64] | None,
+    progress: Callable[[int, int], None] | None,
+) -> BackoffTable: ...
+def compact_table(
+    table: BackoffTable,
+    *,
+    code_bits: int,
+    folder: str,
     progress: Callable[[int, int], None] | None,
 ) -> BackoffTable: ...
 def quantize_table(

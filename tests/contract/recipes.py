@@ -90,6 +90,13 @@ RECIPES: tuple[Recipe, ...] = (
         {"order": 3, "bits": 16, "measure": "dev.txt"},
         "measured",
     ),
+    Recipe(
+        "ngram",
+        "train.txt",
+        "--text train.txt --order 3 --layout compact",
+        {"order": 3, "layout": "compact"},
+        "compact",
+    ),
     Recipe("ngram", "counts", "--counts counts", name="counts"),
     Recipe("pcfg", "train.mrg", "--trees train.mrg"),
     Recipe(

@@ -156,6 +156,8 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _ngram(order=3),
         lambda: _ngram(order=2, smoothing="jm", held_out=sentences(_held_out())),
         lambda: _ngram(order=3, bits=8, min_count=(1, 1, 2)),
+        lambda: _ngram(order=3, layout="compact"),
+        lambda: _ngram(order=3, layout="compact", bits=5),
         lambda: _ngram(order=1, smoothing="kn"),
         lambda: _ngram(order=3, smoothing="berkeley"),
     ),
@@ -177,6 +179,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: train("treelet", _few(), parser=_grammar(), k=2),
         lambda: train("treelet", _few(), smoothing="jm", held_out=_held_out()),
         lambda: train("treelet", _few(), variant="rule", vocabulary=_words()),
+        lambda: train("treelet", _few(), layout="compact"),
     ),
     "headlex": (
         lambda: train("headlex", _few(), parser=_grammar(), k=2),

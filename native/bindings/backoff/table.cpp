@@ -26,18 +26,20 @@ using ByteArray = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>, nb::c_
 using IndexArray = nb::ndarray<nb::numpy, const std::uint32_t, nb::ndim<1>, nb::c_contig>;
 using BookArray = nb::ndarray<nb::numpy, const float, nb::ndim<1>, nb::c_contig>;
 
-using Regions = std::vector<std::array<std::uint64_t, 3>>;
+using Regions = std::vector<std::array<std::uint64_t, 5>>;
 
 std::vector<RegionSize> from_arrays(const Regions& regions) {
   std::vector<RegionSize> result;
-  for (const auto& [rows, buckets, last_bits] : regions)  // more than 32 bits are refused later
-    result.push_back({rows, buckets, static_cast<std::uint32_t>(std::min<std::uint64_t>(last_bits, 33))});
+  const auto bits = [](std::uint64_t given) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(given, 65)); };
+  for (const auto& [rows, buckets, last_bits, probability_bits, weight_bits] : regions)  // too many are refused later
+    result.push_back({rows, buckets, bits(last_bits), bits(probability_bits), bits(weight_bits)});
   return result;
 }
 
 Regions to_arrays(const std::vector<RegionSize>& regions) {
   Regions result;
-  for (const RegionSize& region : regions) result.push_back({region.rows, region.buckets, region.last_bits});
+  for (const RegionSize& region : regions)
+    result.push_back({region.rows, region.buckets, region.last_bits, region.probability_bits, region.weight_bits});
   return result;
 }
 
@@ -158,14 +160,13 @@ nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) 
     const ContextColumns columns_of(self);
     std::uint32_t row[max_columns + 1] = {};
     self.each_entry(level,
-                    [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t next) {
+                    [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t own) {
                       if (!with_carriers && std::signbit(p)) return;
                       if (columns_of.columns(context, row + 1) != width) return;
                       row[0] = outcome;
                       found.insert(found.end(), row, row + width + 1);
                       probability.push_back(p);
-                      const bool own = shape.sequence && self.depth_of(next) == width + 1;
-                      backoff.push_back(own ? self.backoff(next) : -1.0);
+                      backoff.push_back(own == empty_context ? -1.0 : self.backoff(own));
                     });
   }
   return nb::make_tuple(give_rows(std::move(found), width + 1), give(std::move(probability)), give(std::move(backoff)));
@@ -196,7 +197,7 @@ void bind_table_shape(nb::module_& module) {
           "__init__",
           [](TableShape* self, std::vector<std::uint32_t> widths, std::uint64_t outcomes, std::uint64_t first_contexts,
              const Regions& entries, const Regions& contexts, bool sequence, std::uint32_t value_bits,
-             std::uint64_t base_size, std::uint32_t pad, double empty_weight) {
+             std::uint64_t base_size, std::uint32_t pad, double empty_weight, bool compact) {
             new (self) TableShape{std::move(widths),
                                   outcomes,
                                   first_contexts,
@@ -206,11 +207,12 @@ void bind_table_shape(nb::module_& module) {
                                   value_bits,
                                   base_size,
                                   pad,
-                                  empty_weight};
+                                  empty_weight,
+                                  compact};
           },
           nb::kw_only(), nb::arg("widths"), nb::arg("outcomes"), nb::arg("first_contexts"), nb::arg("entries"),
           nb::arg("contexts"), nb::arg("sequence"), nb::arg("value_bits"), nb::arg("base_size"), nb::arg("pad"),
-          nb::arg("empty_weight"))
+          nb::arg("empty_weight"), nb::arg("compact"))
       .def_ro("widths", &TableShape::widths)
       .def_ro("outcomes", &TableShape::outcomes)
       .def_ro("first_contexts", &TableShape::first_contexts)
@@ -220,7 +222,8 @@ void bind_table_shape(nb::module_& module) {
       .def_ro("value_bits", &TableShape::value_bits)
       .def_ro("base_size", &TableShape::base_size)
       .def_ro("pad", &TableShape::pad)
-      .def_ro("empty_weight", &TableShape::empty_weight);
+      .def_ro("empty_weight", &TableShape::empty_weight)
+      .def_ro("compact", &TableShape::compact);
 }
 
 void bind_backoff_table(nb::module_& module) {

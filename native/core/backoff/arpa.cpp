@@ -258,7 +258,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
   };
   const ContextColumns columns_of(table);
   std::uint32_t columns[max_columns + 1];
-  const auto row = [&](double p, std::uint32_t n, std::uint32_t next) {
+  const auto row = [&](double p, std::uint32_t n, std::uint32_t own) {
     number(p);
     for (std::uint32_t c = n; c-- > 0;) {
       out += c + 1 == n ? '\t' : ' ';
@@ -266,7 +266,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
     }
     if (n < order) {
       out += '\t';
-      number(table.depth_of(next) == n ? usable_weight(table.backoff(next)) : 1.0);
+      number(own == empty_context ? 1.0 : usable_weight(table.backoff(own)));
     }
     out += '\n';
     if (out.size() > (std::size_t{1} << 20)) {
@@ -285,7 +285,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
       }
     };
     table.each_entry(order - n,
-                     [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t next) {
+                     [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double p, std::uint32_t own) {
                        if (n == 1) {
                          unseen(outcome);
                          expected = outcome + 1;
@@ -293,7 +293,7 @@ void write_arpa(const BackoffTable& table, const std::vector<std::string>& words
                          return;
                        }
                        columns[0] = outcome;
-                       row(usable_probability(p), n, next);
+                       row(usable_probability(p), n, own);
                      });
     if (n == 1) unseen(static_cast<std::uint32_t>(shape.outcomes));
   }

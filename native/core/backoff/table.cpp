@@ -8,11 +8,22 @@
 namespace treelm {
 
 BackoffTable::BackoffTable(TableShape shape, TableArrays arrays)
-    : shape_(std::move(shape)), layout_(shape_), arrays_(std::move(arrays)) {}
+    : shape_(std::move(shape)), layout_(shape_), arrays_(std::move(arrays)) {
+  if (!shape_.compact) return;
+  for (const auto* regions : {&layout_.entries, &layout_.contexts})
+    for (const Region& region : *regions)
+      if (!region.direct() && !region.ranges.check(arrays_.index + region.index))
+        throw Error(ErrorCode::table, "the index of the table does not say where the rows of every context lie");
+}
 
+template <unsigned Bits>
 std::uint64_t BackoffTable::find(const Region& region, std::uint64_t context, std::uint32_t last) const {
   if (region.direct()) return last < region.rows ? last : no_position;
   if (!region.fits(context, last)) return no_position;
+  if constexpr (Bits == own_bits) {
+    const auto [from, to] = rows_of(region, context);
+    return find_sorted(region, from, to, last);
+  }
   const std::uint64_t hash = region.mixer.mix(region.key(context, last));
   const Region::Place place = region.place(hash);
   const auto [from, to] = bucket_rows(region, place.bucket);
@@ -20,18 +31,22 @@ std::uint64_t BackoffTable::find(const Region& region, std::uint64_t context, st
 }
 
 double BackoffTable::backoff(std::uint32_t context) const {
-  return with_value_bits(shape_.value_bits,
-                         [&]<unsigned Bits>() { return weight_of<Bits>(context, depth_of(context)); });
+  return with_value_bits(access(), [&]<unsigned Bits>() { return weight_of<Bits>(context, depth_of(context)); });
 }
 
 // What reading a word after a context gives: the context that comes next, and the probability.
 template <unsigned Bits>
 std::uint32_t BackoffTable::read(std::uint32_t context, std::uint32_t word, double* p) const {
+  if constexpr (Bits == own_bits) {
+    Suffixes suffixes = suffixes_of(context);
+    *p = read_after(suffixes, word);
+    return suffixes.contexts[suffixes.longest];
+  }
   double weight = 1;
   std::uint32_t depth = depth_of(context);
   for (;;) {
     const Region& region = layout_.entries[shape_.widths.front() - depth];
-    const std::uint64_t at = find(region, context - layout_.starts[depth], word);
+    const std::uint64_t at = find<Bits>(region, context - layout_.starts[depth], word);
     const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
     if (at != no_position && (depth > 0 || stored != absent)) {
       *p = weight * usable_probability(stored);
@@ -50,6 +65,12 @@ std::uint32_t BackoffTable::read(std::uint32_t context, std::uint32_t word, doub
 template <unsigned Bits>
 void BackoffTable::contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const {
   std::fill(found + from, found + shape_.levels(), none);
+  if (Bits == own_bits && shape_.sequence) {
+    const Suffixes suffixes = suffixes_after(columns, shape_.widths[from]);
+    for (std::uint32_t depth = 0; depth <= suffixes.longest; ++depth)
+      found[shape_.widths.front() - depth] = suffixes.contexts[depth];
+    return;
+  }
   if (shape_.sequence) {
     // Read the words from the oldest on, then fall back.
     std::uint32_t context = empty_context;
@@ -69,14 +90,14 @@ void BackoffTable::contexts_in(std::size_t from, const std::uint32_t* columns, s
     if (level > from && shape_.widths[level - 1] == depth) found[--level] = context;
     if (level == from) return;
     const Region& region = layout_.contexts[depth];
-    const std::uint64_t at = find(region, context - layout_.starts[depth], columns[depth]);
+    const std::uint64_t at = find<Bits>(region, context - layout_.starts[depth], columns[depth]);
     if (at == no_position || std::signbit(weight_at<Bits>(region, at))) return;
     context = static_cast<std::uint32_t>(region.first_own + at);
   }
 }
 
 void BackoffTable::find_contexts(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const {
-  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { contexts_in<Bits>(from, columns, found); });
+  with_value_bits(access(), [&]<unsigned Bits>() { contexts_in<Bits>(from, columns, found); });
 }
 
 template <unsigned Bits>
@@ -88,7 +109,7 @@ double BackoffTable::probability_in(std::size_t from, const std::uint32_t* row, 
     if (contexts[j] == none) continue;
     const Region& region = layout_.entries[j];
     const std::uint32_t width = shape_.widths[j];
-    const std::uint64_t at = find(region, contexts[j] - layout_.starts[width], row[0]);
+    const std::uint64_t at = find<Bits>(region, contexts[j] - layout_.starts[width], row[0]);
     const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
     if (at != no_position && (!region.direct() || stored != absent)) return weight * usable_probability(stored);
     weight *= usable_weight(weight_of<Bits>(contexts[j], width));
@@ -97,7 +118,7 @@ double BackoffTable::probability_in(std::size_t from, const std::uint32_t* row, 
 }
 
 double BackoffTable::probability_from(std::size_t from, const std::uint32_t* row, double base) const {
-  return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { return probability_in<Bits>(from, row, base); });
+  return with_value_bits(access(), [&]<unsigned Bits>() { return probability_in<Bits>(from, row, base); });
 }
 
 // Level after level, those outcomes that the levels above do not have.
@@ -114,7 +135,7 @@ void BackoffTable::distribution_in(const std::uint32_t* columns, std::span<doubl
     const std::uint32_t width = shape_.widths[j];
     std::size_t kept = 0;
     for (const std::uint32_t outcome : left) {
-      const std::uint64_t at = find(region, contexts[j] - layout_.starts[width], outcome);
+      const std::uint64_t at = find<Bits>(region, contexts[j] - layout_.starts[width], outcome);
       const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
       if (at != no_position && (!region.direct() || stored != absent))
         out[outcome] = weight * usable_probability(stored);
@@ -128,7 +149,7 @@ void BackoffTable::distribution_in(const std::uint32_t* columns, std::span<doubl
 }
 
 void BackoffTable::distribution(const std::uint32_t* columns, std::span<double> out) const {
-  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { distribution_in<Bits>(columns, out); });
+  with_value_bits(access(), [&]<unsigned Bits>() { distribution_in<Bits>(columns, out); });
 }
 
 double BackoffTable::backoff_of(std::size_t j, const std::uint32_t* columns) const {
@@ -138,6 +159,10 @@ double BackoffTable::backoff_of(std::size_t j, const std::uint32_t* columns) con
 }
 
 std::uint32_t BackoffTable::context_after(const std::uint32_t* words, std::uint32_t length) const {
+  if (shape_.compact) {
+    const Suffixes suffixes = suffixes_after(words, length);
+    return suffixes.contexts[suffixes.longest];
+  }
   return with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
     std::uint32_t context = empty_context;
     double ignored = 0;
@@ -149,7 +174,7 @@ std::uint32_t BackoffTable::context_after(const std::uint32_t* words, std::uint3
 
 double BackoffTable::read_word(std::uint32_t& context, std::uint32_t word) const {
   double p = 0;
-  context = with_value_bits(shape_.value_bits, [&]<unsigned Bits>() { return read<Bits>(context, word, &p); });
+  context = with_value_bits(access(), [&]<unsigned Bits>() { return read<Bits>(context, word, &p); });
   return std::log(p);
 }
 
@@ -160,6 +185,8 @@ BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::u
   return {log_probability, depth_of(state)};
 }
 
+template std::uint64_t BackoffTable::find<own_bits>(const Region&, std::uint64_t, std::uint32_t) const;
+template std::uint32_t BackoffTable::read<own_bits>(std::uint32_t, std::uint32_t, double*) const;
 template std::uint32_t BackoffTable::read<8>(std::uint32_t, std::uint32_t, double*) const;
 template std::uint32_t BackoffTable::read<16>(std::uint32_t, std::uint32_t, double*) const;
 template std::uint32_t BackoffTable::read<32>(std::uint32_t, std::uint32_t, double*) const;
@@ -173,15 +200,15 @@ ContextColumns::ContextColumns(const BackoffTable& table)
     column_[context] = column;
   };
   if (table.shape().sequence) {
-    // An entry leads to the context that begins with its outcome.
+    // An entry is the context that begins with its outcome.
     for (std::size_t j = 0; j < table.shape().levels(); ++j)
-      table.each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t next) {
-        note(next, context, outcome);
+      table.each_entry(j, [&](std::uint64_t, std::uint32_t context, std::uint32_t outcome, double, std::uint32_t own) {
+        note(own, context, outcome);
       });
     return;
   }
   for (const Region& region : table.layout().contexts)
-    table.each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t last, const std::uint8_t*) {
+    table.each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t last) {
       note(static_cast<std::uint32_t>(region.first_own + i), context, last);
     });
 }

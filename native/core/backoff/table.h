@@ -7,8 +7,13 @@
 // that remains when its oldest word is dropped: an automaton that reads words. In other chains contexts
 // have regions of their own. Whatever the arrays contain, nothing outside them is read and every
 // search ends.
+//
+// A compact table says the same in fewer bytes: its rows are sorted, and have no links, so that a
+// chain of contexts is found by looking the word up after each of the contexts before.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -52,10 +57,22 @@ double load_value(const std::uint8_t* place, const float* codebook) {
   }
 }
 
+// Stands for the bits of a value where these differ from region to region: in compact tables.
+inline constexpr unsigned own_bits = 0;
+
+// A value of a row of a compact table.
+inline double load_field(const std::uint8_t* slots, std::uint64_t bit, unsigned bits, const float* codebook) {
+  if (bits <= most_code_bits) return static_cast<double>(codebook[read_bits(slots, bit, bits)]);
+  const std::uint64_t low = read_bits(slots, bit, 32);
+  if (bits == 32) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(low)));
+  return std::bit_cast<double>(read_bits(slots, bit + 32, 32) << 32 | low);
+}
+
 // Calls body.template operator()<Bits>() for the bits of a value.
 template <class Body>
 decltype(auto) with_value_bits(unsigned bits, Body&& body) {
   switch (bits) {
+    case own_bits: return body.template operator()<own_bits>();
     case 8: return body.template operator()<8>();
     case 16: return body.template operator()<16>();
     case 32: return body.template operator()<32>();
@@ -74,7 +91,7 @@ struct TableArrays {
 
 class BackoffTable {
  public:
-  // The arrays are as long as TableLayout says.
+  // The arrays are as long as TableLayout says. Throws Error(table) if the ranges of a compact table are not some.
   BackoffTable(TableShape shape, TableArrays arrays);
 
   const TableShape& shape() const { return shape_; }
@@ -115,11 +132,11 @@ class BackoffTable {
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
 
-  // Calls visit(position, context, last, slot) for every row of a region, by position, once.
+  // Calls visit(position, context, last) for every row of a region, by position, once.
   template <class Visit>
   void each_row(const Region& region, const Visit& visit) const;
-  // Calls visit(position, context, outcome, probability, next) for every entry of a level; `next` is
-  // the context that a sequence chain goes on with.
+  // Calls visit(position, context, outcome, probability, own) for every entry of a level; `own` is the
+  // number of the entry as a context, or the empty one if it is none.
   template <class Visit>
   void each_entry(std::size_t level, const Visit& visit) const;
   double backoff(std::uint32_t context) const;
@@ -127,8 +144,16 @@ class BackoffTable {
   std::uint32_t shorter_context(std::uint32_t context) const {
     return context == empty_context ? empty_context : shorter(context, depth_of(context));
   }
+  // The value at a row of a region.
+  double probability_of(const Region& region, std::uint64_t position) const {
+    return with_value_bits(access(), [&]<unsigned Bits>() { return probability_at<Bits>(region, position); });
+  }
+  double weight_of_row(const Region& region, std::uint64_t position) const {
+    return with_value_bits(access(), [&]<unsigned Bits>() { return weight_at<Bits>(region, position); });
+  }
 
  private:
+  unsigned access() const { return shape_.compact ? own_bits : shape_.value_bits; }
   // Where the rows of a bucket lie; none if the index is nonsense.
   std::pair<std::uint64_t, std::uint64_t> bucket_rows(const Region& region, std::uint64_t bucket) const {
     const std::uint64_t from = arrays_.index[region.index + bucket], to = arrays_.index[region.index + bucket + 1];
@@ -164,6 +189,7 @@ class BackoffTable {
   static constexpr std::size_t most_fetched = 64;
   void fetch_words(std::span<const std::uint32_t> words) const;
   // The position of a row, or no_position.
+  template <unsigned Bits>
   std::uint64_t find(const Region& region, std::uint64_t context, std::uint32_t last) const;
   // The region that holds the contexts of so many columns, at least one.
   const Region& contexts_of(std::uint32_t depth) const {
@@ -171,10 +197,16 @@ class BackoffTable {
   }
   template <unsigned Bits>
   double probability_at(const Region& region, std::uint64_t position) const {
+    if constexpr (Bits == own_bits)
+      return load_field(arrays_.slots, region.row(position) + region.last_bits, region.probability_bits,
+                        arrays_.codebooks + region.codebook);
     return load_value<Bits>(slot(region, position) + region.head_bytes, arrays_.codebooks + region.codebook);
   }
   template <unsigned Bits>
   double weight_at(const Region& region, std::uint64_t position) const {
+    if constexpr (Bits == own_bits)
+      return load_field(arrays_.slots, region.row(position) + region.last_bits + region.probability_bits,
+                        region.weight_bits, arrays_.codebooks + region.weight_codebook);
     const std::uint64_t skipped = Bits < 32 && region.has_probability ? std::uint64_t{1} << Bits : 0;
     return load_value<Bits>(slot(region, position) + region.weight_at(), arrays_.codebooks + region.codebook + skipped);
   }
@@ -206,6 +238,41 @@ class BackoffTable {
   template <unsigned Bits>
   class SequenceScorer;
 
+  // Compact tables.
+  class CompactScorer;
+  ChildRanges::Range rows_of(const Region& region, std::uint64_t context) const {
+    return region.ranges.range(arrays_.index + region.index, context);
+  }
+  std::uint32_t last_of(const Region& region, std::uint64_t position) const {
+    return static_cast<std::uint32_t>(read_bits(arrays_.slots, region.row(position), region.last_bits));
+  }
+  // The position of the row with this last column among sorted ones, or no_position.
+  std::uint64_t find_sorted(const Region& region, std::uint64_t from, std::uint64_t to, std::uint32_t last) const {
+    while (from < to) {
+      const std::uint64_t middle = from + (to - from) / 2;
+      const std::uint32_t found = last_of(region, middle);
+      if (found == last) return middle;
+      if (found < last)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return no_position;
+  }
+  // The contexts that words before end with, of 0, 1, ... words: `none` where there is none.
+  struct Suffixes {
+    std::uint32_t longest = 0;
+    std::array<std::uint32_t, max_columns + 1> contexts{};  // up to the longest
+  };
+  Suffixes suffixes_of(std::uint32_t context) const;
+  // The same after words, most recent first.
+  Suffixes suffixes_after(const std::uint32_t* words, std::uint32_t length) const;
+  void score_compact(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
+                     std::uint32_t end, double* out) const;
+  void read_compact(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const;
+  // Reads a word: its probability, and the contexts that come next.
+  double read_after(Suffixes& before, std::uint32_t word) const;
+
   TableShape shape_;
   TableLayout layout_;
   TableArrays arrays_;
@@ -227,7 +294,13 @@ template <class Visit>
 void BackoffTable::each_row(const Region& region, const Visit& visit) const {
   if (region.direct()) {
     for (std::uint64_t i = 0; i < region.rows; ++i)
-      visit(i, static_cast<std::uint32_t>(region.first_context), static_cast<std::uint32_t>(i), slot(region, i));
+      visit(i, static_cast<std::uint32_t>(region.first_context), static_cast<std::uint32_t>(i));
+    return;
+  }
+  if (shape_.compact) {
+    for (std::uint64_t context = 0; context < region.contexts; ++context)
+      for (auto [i, to] = rows_of(region, context); i < to; ++i)
+        visit(i, static_cast<std::uint32_t>(region.first_context + context), last_of(region, i));
     return;
   }
   std::uint64_t i = 0;  // buckets that overlap would list a row many times
@@ -235,13 +308,12 @@ void BackoffTable::each_row(const Region& region, const Visit& visit) const {
     const auto [from, to] = bucket_rows(region, bucket);
     const std::uint64_t lowest = region.lowest(bucket);
     for (i = std::max(i, from); i < to; ++i) {
-      const std::uint8_t* at = slot(region, i);
-      const std::uint64_t hash = lowest + region.check(region.check_of(region.head(at)) - lowest);
+      const std::uint64_t hash = lowest + region.check(region.check_of(region.head(slot(region, i))) - lowest);
       if (hash > Region::low_bits(region.key_bits())) continue;
       const std::uint64_t key = region.mixer.unmix(hash), context = key >> region.last_bits;
       if (region.last_bits == 64 || context >= region.contexts) continue;
       visit(i, static_cast<std::uint32_t>(region.first_context + context),
-            static_cast<std::uint32_t>(key & Region::low_bits(region.last_bits)), at);
+            static_cast<std::uint32_t>(key & Region::low_bits(region.last_bits)));
     }
   }
 }
@@ -249,13 +321,12 @@ void BackoffTable::each_row(const Region& region, const Visit& visit) const {
 template <class Visit>
 void BackoffTable::each_entry(std::size_t level, const Visit& visit) const {
   const Region& region = layout_.entries[level];
-  with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
-    each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t outcome, const std::uint8_t*) {
+  with_value_bits(access(), [&]<unsigned Bits>() {
+    each_row(region, [&](std::uint64_t i, std::uint32_t context, std::uint32_t outcome) {
       const double p = probability_at<Bits>(region, i);
       if (outcome >= shape_.outcomes || (region.direct() && p == absent)) return;
-      visit(i, context, outcome, p,
-            shape_.sequence ? follow(region, i, region.has_weight ? weight_at<Bits>(region, i) : not_a_context)
-                            : empty_context);
+      const bool own = shape_.sequence && region.has_weight && !std::signbit(weight_at<Bits>(region, i));
+      visit(i, context, outcome, p, own ? static_cast<std::uint32_t>(region.first_own + i) : empty_context);
     });
   });
 }

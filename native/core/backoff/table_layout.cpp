@@ -22,7 +22,8 @@ void check_numbers(const TableShape& shape) {
   if (shape.entries.size() != shape.levels()) bad_table("the table needs a region for every level");
   if (shape.contexts.size() != (shape.sequence ? 0 : width))
     bad_table("the table has the wrong number of context regions");
-  if (shape.value_bits != 8 && shape.value_bits != 16 && shape.value_bits != 32 && shape.value_bits != 64)
+  const bool few_bits = shape.compact && shape.value_bits >= 4 && shape.value_bits < 8;
+  if (shape.value_bits != 8 && shape.value_bits != 16 && shape.value_bits != 32 && shape.value_bits != 64 && !few_bits)
     bad_table("the table has values of " + std::to_string(shape.value_bits) + " bits");
   for (std::size_t j = 0; j < shape.levels(); ++j)
     if (shape.direct(j) && shape.entries[j].rows != shape.outcomes)
@@ -47,13 +48,35 @@ Region region_of(const TableShape& shape, const RegionSize& size, bool direct, s
   region.value_bytes = shape.value_bits / 8;
   if (size.rows >= limit || size.buckets >= limit || size.last_bits > 32 || direct != (size.buckets == 0))
     bad_table("a region of the table has an impossible size");
+  if (shape.compact) {
+    const auto possible = [&](unsigned bits) {
+      return bits <= most_code_bits || (!shape.coded() && bits == shape.value_bits);
+    };
+    region.probability_bits = size.probability_bits;
+    region.weight_bits = size.weight_bits;
+    if (!possible(region.probability_bits) || !possible(region.weight_bits) || size.buckets > 1)
+      bad_table("a region of the table has an impossible size");
+    if (direct) return region;
+    region.buckets = size.buckets;
+    if (contexts + size.rows >= limit) bad_table("a region of the table has more rows than can be indexed");
+    region.ranges = ChildRanges(contexts, size.rows);
+    return region;
+  }
+  if (size.probability_bits != 0 || size.weight_bits != 0) bad_table("a region of the table has an impossible size");
   if (direct) return region;
   region.context_bits = contexts <= 1 ? 0 : static_cast<unsigned>(std::bit_width(contexts - 1));
   region.divide(size.buckets);
   return region;
 }
 
-void settle(Region& region) {
+void settle(const TableShape& shape, Region& region) {
+  if (shape.compact) {
+    if ((!region.has_probability && region.probability_bits != 0) || (!region.has_weight && region.weight_bits != 0) ||
+        (region.direct() && region.last_bits != 0))
+      bad_table("a region of the table has an impossible size");
+    region.row_bits = region.last_bits + region.probability_bits + region.weight_bits;
+    return;
+  }
   if (region.check_bits + region.link_bits > 64) bad_table("a region of the table has an impossible size");
   region.head_bytes = (region.check_bits + region.link_bits + 7) / 8;
   region.slot_bytes =
@@ -84,9 +107,9 @@ Region entry_region(const TableShape& shape, std::size_t level, const RegionSize
   if (shape.sequence) {
     region.has_weight = level > 0;
     region.first_own = starts[width + 1];
-    if (width > 0) region.link_bits = static_cast<unsigned>(std::bit_width(starts[width + 1] - 1));
+    if (width > 0 && !shape.compact) region.link_bits = static_cast<unsigned>(std::bit_width(starts[width + 1] - 1));
   }
-  settle(region);
+  settle(shape, region);
   return region;
 }
 
@@ -95,7 +118,7 @@ Region context_region(const TableShape& shape, std::uint32_t depth, const Region
   Region region = region_of(shape, size, depth == 1, starts[depth - 1], starts[depth] - starts[depth - 1]);
   region.has_weight = true;
   region.first_own = starts[depth];
-  settle(region);
+  settle(shape, region);
   return region;
 }
 
@@ -108,8 +131,20 @@ TableLayout::TableLayout(const TableShape& shape) {
   const auto add = [&](Region& region, const Region& made) {
     region = made;
     region.begin = slot_bytes;
-    slot_bytes += region.rows * region.slot_bytes;
     region.index = index_length;
+    if (shape.compact) {
+      slot_bytes += (region.rows * region.row_bits + 63) / 64 * 8;
+      if (!region.direct()) index_length += region.ranges.words();
+      const auto codes = [&](bool present, unsigned bits) {
+        const std::uint64_t first = codebook_length;
+        if (present && bits <= most_code_bits) codebook_length += std::uint64_t{1} << bits;
+        return first;
+      };
+      region.codebook = codes(region.has_probability, region.probability_bits);
+      region.weight_codebook = codes(region.has_weight, region.weight_bits);
+      return;
+    }
+    slot_bytes += region.rows * region.slot_bytes;
     if (!region.direct()) index_length += region.buckets + 1;
     if (shape.coded()) {
       region.codebook = codebook_length;

@@ -1,4 +1,5 @@
-// How a back-off table lies in memory and in its file: regions of slots, each in the order of a hash.
+// How a back-off table lies in memory and in its file: regions of slots, each in the order of a hash,
+// or, in a compact table, of rows of a few bits, each sorted by context and last column.
 //
 // A region holds rows (context, last column) of one kind: the entries of a level, or, where contexts
 // are not entries themselves, the contexts of so many columns. Its rows are numbered by their place.
@@ -7,6 +8,9 @@
 // number points at directly (entries of the empty context, contexts of one column) have neither.
 //   slot = check bits and link bits in as few bytes as hold them, then probability, then weight
 // What a region has of these follows from its kind. All sizes follow from the numbers in TableShape.
+//
+// A row of a compact table has its last column, probability and weight in as many bits as they need,
+// and no link. Where the rows of each context lie stands in the index (child_ranges.h).
 #pragma once
 
 #include <algorithm>
@@ -16,6 +20,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backoff/child_ranges.h"
 #include "base/error.h"
 #include "base/symbols.h"
 
@@ -26,6 +31,7 @@ inline constexpr std::uint32_t empty_context = 0;
 inline constexpr std::uint64_t longest_bucket = 1024;  // rows looked at, at most
 inline constexpr std::uint64_t no_position = ~std::uint64_t{0};
 inline constexpr std::size_t slot_padding = 8;  // bytes behind the last slot that may be read
+inline constexpr unsigned most_code_bits = 20;  // of a compact table
 
 // A probability that says that nothing stands at this place of a direct region.
 inline constexpr double absent = -2.0;
@@ -66,8 +72,9 @@ class BitMixer {
 // What a file says about a region.
 struct RegionSize {
   std::uint64_t rows = 0;
-  std::uint64_t buckets = 0;  // 0: direct
+  std::uint64_t buckets = 0;  // 0: direct; 1 in any other region of a compact table
   std::uint32_t last_bits = 0;
+  std::uint32_t probability_bits = 0, weight_bits = 0;  // of a compact table: fewer than 32 are codes
 
   friend bool operator==(const RegionSize&, const RegionSize&) = default;
 };
@@ -83,6 +90,7 @@ struct TableShape {
   std::uint64_t base_size = 0;        // the base is uniform over ids below; 0: from elsewhere, or none
   std::uint32_t pad = none;           // sequence chain: the word before the first
   double empty_weight = 1;            // of the empty context
+  bool compact = false;
 
   std::size_t levels() const { return widths.size(); }
   std::uint32_t columns() const { return 1 + widths.front(); }
@@ -105,6 +113,10 @@ struct Region {
   std::uint64_t codebook = 0;  // of its first code, that for probabilities before that for weights
   std::uint64_t hashes_a_bucket = 0, hashes_left = 0;  // of all hashes, divided among the buckets
   BitMixer mixer;
+  // Compact tables.
+  unsigned probability_bits = 0, weight_bits = 0, row_bits = 0;
+  std::uint64_t weight_codebook = 0;
+  ChildRanges ranges;
 
   bool direct() const { return buckets == 0; }
   unsigned key_bits() const { return context_bits + last_bits; }
@@ -126,9 +138,11 @@ struct Region {
     return bucket * hashes_a_bucket + (bucket * hashes_left + buckets - 1) / buckets;
   }
   std::uint64_t slot(std::uint64_t position) const { return begin + position * slot_bytes; }
+  // The bit that a row of a compact table begins at.
+  std::uint64_t row(std::uint64_t position) const { return begin * 8 + position * row_bits; }
   std::size_t weight_at() const { return head_bytes + (has_probability ? value_bytes : 0); }
 
-  static std::uint64_t low_bits(unsigned bits) { return bits == 0 ? 0 : ~std::uint64_t{0} >> (64 - bits); }
+  static std::uint64_t low_bits(unsigned bits) { return lowest_bits(bits); }
   std::uint64_t head(const std::uint8_t* slot) const {
     std::uint64_t head;
     std::memcpy(&head, slot, sizeof head);

@@ -206,7 +206,7 @@ class Quantizer {
  public:
   Quantizer(const BackoffTable& table, unsigned bits, std::size_t threads, const ProgressCallback& progress)
       : table_(table), bits_(bits), pool_(threads), progress_(progress), shape_(table.shape()) {
-    shape_.value_bits = bits;
+    shape_.value_bits = bits <= 8 ? 8 : 16;
     layout_ = TableLayout(shape_);
     for (const auto* regions : {&layout_.entries, &layout_.contexts})
       for (const Region& region : *regions) rows_ += region.rows;
@@ -264,7 +264,7 @@ class Quantizer {
     if (from.has_probability) {
       convert_values(from, to, {from.head_bytes, to.head_bytes, counted}, book, meant_probability,
                      result_.probabilities);
-      book += std::uint64_t{1} << bits_;
+      book += std::uint64_t{1} << shape_.value_bits;
     }
     if (from.has_weight)
       convert_values(from, to, {from.weight_at(), to.weight_at(), counted}, book, meant_weight, result_.weights);
@@ -298,7 +298,7 @@ class Quantizer {
       for (std::uint64_t i = begin; i < end; ++i) {
         std::uint8_t* const target = out_->slots.data() + to.slot(i) + place.to;
         const auto code = static_cast<std::uint16_t>(codes.code(load(i)));
-        if (bits_ == 8)
+        if (bits_ <= 8)
           *target = static_cast<std::uint8_t>(code);
         else
           std::memcpy(target, &code, sizeof code);
@@ -321,7 +321,9 @@ class Quantizer {
 
 QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads,
                         const ProgressCallback& progress) {
-  if (bits != 8 && bits != 16) throw Error(ErrorCode::argument, "codes must have 8 or 16 bits");
+  if ((bits < 4 || bits > 8) && bits != 16) throw Error(ErrorCode::argument, "codes must have 4 to 8 or 16 bits");
+  if (table.shape().compact)
+    throw Error(ErrorCode::argument, "a compact table cannot be quantised: quantise the table that it was made from");
   if (table.shape().coded()) throw Error(ErrorCode::argument, "the values of the table are codes already");
   return Quantizer(table, bits, threads, progress).run();
 }

@@ -27,7 +27,7 @@ struct QuantizedTable {
   ValueChange probabilities, weights;
 };
 
-// Returns the table with codes of 8 or 16 bits. The result does not depend on `threads`;
+// Returns the table with codes of 4 to 8 or 16 bits, each in one or two bytes. The result does not depend on `threads`;
 // Progress is told in rows.
 QuantizedTable quantize(const BackoffTable& table, unsigned bits, std::size_t threads,
                         const ProgressCallback& progress);

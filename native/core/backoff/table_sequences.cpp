@@ -227,11 +227,13 @@ class BackoffTable::SequenceScorer {
 
 void BackoffTable::score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                                    std::uint32_t start, std::uint32_t end, double* out) const {
+  if (shape_.compact) return score_compact(ids, starts, start, end, out);
   with_value_bits(shape_.value_bits,
                   [&]<unsigned Bits>() { SequenceScorer<Bits>(*this, ids, starts, start, end, out).run(); });
 }
 
 void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const {
+  if (shape_.compact) return read_compact(context, words, out);
   constexpr std::size_t piece = most_fetched - max_columns;
   const std::size_t before = shape_.widths.front();
   with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
@@ -249,6 +251,7 @@ void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32
 
 void BackoffTable::fetch_word(std::uint32_t before, std::uint32_t word) const {
   const Region& unigrams = layout_.entries.back();
+  if (shape_.compact) return;  // its contexts are looked up first
   if (word < unigrams.rows) prefetch(slot(unigrams, word));
   if (shape_.levels() < 2) return;
   const Region& region = layout_.entries[shape_.levels() - 2];

@@ -247,8 +247,7 @@ TEST("forged tables: buckets that overlap list no row twice") {
   for (std::uint64_t b = 0; b <= buckets; ++b) memory->index[b] = b % 2 == 0 ? 0 : rows;
   const auto table = over(shape, memory);
   std::vector<int> visited(rows, 0);
-  table->each_row(table->layout().entries[0],
-                  [&](std::uint64_t i, std::uint32_t, std::uint32_t, const std::uint8_t*) { ++visited[i]; });
+  table->each_row(table->layout().entries[0], [&](std::uint64_t i, std::uint32_t, std::uint32_t) { ++visited[i]; });
   CHECK_EQ(*std::max_element(visited.begin(), visited.end()), 1);
   const Clock clock;
   const ChainSampler sampler(table, {});

@@ -27,8 +27,9 @@ Floats = npt.NDArray[np.float64]
 #: Means "no id".
 NO_ID: int = _native.NO_ID
 
-#: Version of the arrays; a change of the layout or the hash increases it.
-TABLE_VERSION = 2
+#: Versions of the arrays, in the order of hashes and compact; a change of the one layout or of the
+#: hash, or of the other, takes the next number.
+TABLE_VERSION, COMPACT_VERSION = 2, 3
 
 #: The tensors of a table; their values are checked where they are used, by the kernel.
 _STORED: dict[str, type[np.generic]] = {
@@ -209,7 +210,7 @@ class BackoffTable:
         return self.sampler()
 
     def quantized(self, bits: CodeBits, *, threads: int = 1) -> BackoffTable:
-        """Return the table with codes of 8 or 16 bits instead of floats.
+        """Return the table with codes of 4 to 8 or 16 bits instead of floats.
 
         Args:
             bits: Number of bits per code.
@@ -223,7 +224,7 @@ class BackoffTable:
         """Return the arrays that a model folder stores, named after `prefix`."""
         shape = self.shape
         numbers = [
-            TABLE_VERSION,
+            COMPACT_VERSION if shape.compact else TABLE_VERSION,
             shape.sequence,
             shape.value_bits,
             shape.outcomes,
@@ -235,7 +236,11 @@ class BackoffTable:
             *shape.widths,
             len(shape.entries),
             len(shape.contexts),
-            *(number for region in (*shape.entries, *shape.contexts) for number in region),
+            *(
+                number
+                for region in (*shape.entries, *shape.contexts)
+                for number in region[: _region_numbers(compact=shape.compact)]
+            ),
         ]
         slots, index = self.native.slots, self.native.index
         if self.native.spilled:
@@ -274,6 +279,14 @@ class BackoffTable:
         return type(self).from_tensors, (tensors, _PICKLED)
 
 
+def _region_numbers(*, compact: bool) -> int:
+    """Return how many numbers describe a region: rows, buckets and bits of the last column.
+
+    Of a compact table the bits of probabilities and of weights are among them.
+    """
+    return 5 if compact else 3
+
+
 def _read_shape(numbers: list[int]) -> _native.TableShape:
     stream = iter(numbers)
 
@@ -284,11 +297,19 @@ def _read_shape(numbers: list[int]) -> _native.TableShape:
         return found
 
     version, sequence, value_bits, outcomes, first_contexts, base_size, pad, weight = take(8)
-    if version != TABLE_VERSION:
-        raise ValueError(f"has version {version}; this treelm reads version {TABLE_VERSION}")
+    if version not in (TABLE_VERSION, COMPACT_VERSION):
+        raise ValueError(
+            f"has version {version}; this treelm reads versions {TABLE_VERSION} and "
+            f"{COMPACT_VERSION}"
+        )
+    compact = version == COMPACT_VERSION
+    described = _region_numbers(compact=compact)
     widths = take(min(take(1)[0], _MAX_SHAPE))
     entry_count, context_count = take(2)
-    regions = [take(3) for _ in range(min(entry_count + context_count, _MAX_SHAPE))]
+    regions = [
+        take(described) + [0] * (5 - described)
+        for _ in range(min(entry_count + context_count, _MAX_SHAPE))
+    ]
     if next(stream, None) is not None or sequence > 1:
         raise ValueError("is too long")
     for number in (pad, value_bits, *widths):
@@ -305,4 +326,5 @@ def _read_shape(numbers: list[int]) -> _native.TableShape:
         base_size=base_size,
         pad=pad,
         empty_weight=float(np.uint64(weight).view(np.float64)),
+        compact=compact,
     )

@@ -98,6 +98,7 @@ def estimate(
         base_size=base.size if isinstance(base, UniformBase) else 0,
         pad=NO_ID if pad is None else pad,
         empty_weight=1.0,
+        compact=False,
     )
     total = sum(counts.size(level) for level in range(levels))
     with (

@@ -16,7 +16,9 @@ from treelm.kernel_errors import kernel_errors
 from treelm.parallel.progress import SILENT, Progress, kernel_report
 
 #: Sizes of codes in bits.
-CodeBits = Literal[8, 16]
+CodeBits = Literal[4, 5, 6, 7, 8, 16]
+#: Those that only a compact table can store.
+SMALL_CODES = frozenset({4, 5, 6, 7})
 
 
 class ValueChange(NamedTuple):
@@ -41,14 +43,15 @@ def quantize(
 
     Args:
         table: A table of floats.
-        bits: Number of bits per code. With no more distinct values than codes the table stays
-            exact, to single precision.
+        bits: Number of bits per code; fewer than 8 still take one byte each, until the table
+            is made compact. With no more distinct values than codes the table stays exact, to
+            single precision.
         threads: Number of threads.
         progress: Progress callback.
 
     Raises:
-        EstimationError: ``E_ARGUMENT`` if the table already has codes, or codes cannot have that
-            many bits.
+        EstimationError: ``E_ARGUMENT`` if the table already has codes or is compact, or codes
+            cannot have that many bits.
     """
     shape = table.shape
     # Rows are read once for the codebooks and once for the codes.

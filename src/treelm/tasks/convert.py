@@ -53,7 +53,7 @@ def convert(
                 f"{source_name(source)} is a model folder, so the target must be an ARPA file, "
                 f"named .arpa or .arpa.gz, not {source_name(target)}. "
                 + spelled(
-                    command_line="With --bits 8 or 16 it must be another model folder.",
+                    command_line="With --bits or --layout it must be another model folder.",
                     python="`quantize_model` writes another model folder.",
                 )
             )

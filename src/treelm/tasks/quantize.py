@@ -1,4 +1,4 @@
-"""From a model to a smaller one, whose tables store codes instead of floats."""
+"""From a model to a smaller one, whose tables store codes instead of floats or are compact."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UsageError, option
+from treelm.estimation.layout import Layout, check_layout
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.incremental import as_incremental
 from treelm.models.interface.model import LanguageModel
@@ -26,7 +27,7 @@ from treelm.tasks.train import check_target
 
 @dataclass(frozen=True, eq=False)
 class QuantizedModel:
-    """A quantised model, and what was lost.
+    """A smaller model, and what was lost.
 
     Args:
         model: The model as it was saved.
@@ -51,39 +52,57 @@ class QuantizedModel:
 def quantize_model(
     source: Source,
     target: Source,
-    bits: CodeBits,
+    bits: CodeBits | None,
     *,
+    layout: Layout = "hashed",
     measure: Source | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> QuantizedModel:
-    """Save a model with codes instead of floats.
+    """Save a model with codes instead of floats, with compact tables, or both.
 
     Args:
         source: Folder of an n-gram model or a mixture of these, or an ARPA file.
         target: Model folder to write; checked before the work begins.
-        bits: Number of bits per code.
+        bits: Number of bits per code; None leaves the values as they are.
+        layout: How the tables lie in memory; ``compact`` ones are smaller and slower.
         measure: Text to score with both models.
         threads: Number of threads.
         progress: Progress callback.
 
     Raises:
-        UsageError: if the target is named as an ARPA file, or the model is already quantised.
+        UsageError: if the target is named as an ARPA file, the model is already as small, or
+            the layout cannot store such codes.
         UnsupportedTask: if it is neither an n-gram model nor a mixture of these.
     """
     if is_arpa_name(target):
         raise UsageError(
-            f"an ARPA file has no codes: with {option('bits')} the target must be a model folder, "
-            f"not {source_name(target)}."
+            f"an ARPA file has neither codes nor a layout: with {option('bits')} or "
+            f"{option('layout')} the target must be a model folder, not {source_name(target)}."
         )
+    try:
+        check_layout(bits, layout)
+    except ValueError as error:
+        raise UsageError(f"{error}.") from error
+    if bits is None and layout == "hashed":
+        raise UsageError(f"nothing is to be done: give {option('bits')}, or layout compact.")
     check_target(target)
     model = load(source) if Path(source).is_dir() else read_arpa(source, threads=threads)
-    if model.info.bits is not None:
+    if model.layout == "compact":
+        raise UsageError(
+            f"{source_name(source)} is already compact, and stays as it is. Start from the model "
+            "it was made from."
+        )
+    if bits is not None and model.info.bits is not None:
         raise UsageError(
             f"{source_name(source)} is already quantised, to {model.info.bits} bits. Quantise the "
             "model it was made from."
         )
-    small = model.quantized(bits, threads=threads, progress=progress)
+    small = model
+    if bits is not None:
+        small = small.quantized(bits, threads=threads, progress=progress)
+    if layout == "compact" and small.layout != layout:
+        small = small.compacted(progress=progress)
     loss = None
     if measure is not None:
         loss = _loss(model, small, measure, threads=threads, progress=progress)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from treelm.errors import UnsupportedTask, UsageError, spelled
 from treelm.models.interface.abilities import systems_that
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
 if TYPE_CHECKING:
+    from treelm.estimation.layout import Layout
     from treelm.estimation.quantize import CodeBits
     from treelm.grammar.parser_options import Pruning
     from treelm.models.interface.model import LanguageModel
@@ -159,10 +161,10 @@ class ModelVariants:
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
     ) -> LanguageModel:
-        """Return the model with codes of 8 or 16 bits instead of floats in its tables.
+        """Return the model with codes of 4 to 8 or 16 bits instead of floats in its tables.
 
         Args:
-            bits: Of a code.
+            bits: Of a code; fewer than 8 make the tables compact.
             threads: Kernel threads; results do not depend on it.
             progress: Told how far it is.
 
@@ -173,6 +175,30 @@ class ModelVariants:
         able = systems_that(lambda kind: kind.quantized is not ModelVariants.quantized)
         raise UnsupportedTask(
             f"{self.system} models have no tables that can be quantised. Systems that have: "
+            f"{', '.join(able)}."
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """How its tables lie in memory: one that is not compact throughout is hashed."""
+        return "hashed"
+
+    def compacted(
+        self, *, memory: MemoryLimit | None = None, progress: Progress = SILENT
+    ) -> LanguageModel:
+        """Return the model with compact tables: smaller, slower, and with the same numbers.
+
+        Args:
+            memory: Where tables that are in temporary files go: to others.
+            progress: Told how far it is.
+
+        Raises:
+            UnsupportedTask: if the system has no such tables.
+        """
+        del memory, progress
+        able = systems_that(lambda kind: kind.compacted is not ModelVariants.compacted)
+        raise UnsupportedTask(
+            f"{self.system} models have no tables that can be made compact. Systems that have: "
             f"{', '.join(able)}."
         )
 

@@ -20,6 +20,7 @@ from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import ModelFileError, UsageError
+from treelm.estimation.layout import Layout
 from treelm.estimation.quantize import CodeBits
 from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
@@ -44,6 +45,7 @@ from treelm.models.mixture.config import InterpolatedConfig
 from treelm.models.mixture.state import MixtureState
 from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import from_folder
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
@@ -209,6 +211,19 @@ class _Mixture(LanguageModel):
     def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:
         """Return the mixture of the quantised parts, with the same weights."""
         parts = [part.quantized(bits, threads=threads, progress=progress) for part in self._mixed]
+        return type(self)(parts, self._config)
+
+    @property
+    def layout(self) -> Layout:
+        """How the tables of its parts lie in memory: compact if all are."""
+        return "compact" if all(part.layout == "compact" for part in self._mixed) else "hashed"
+
+    def compacted(self, *, memory: MemoryLimit | None = None, progress: Progress = SILENT) -> Self:
+        """Return the mixture of the compact parts, with the same weights."""
+        parts = [
+            part if part.layout == "compact" else part.compacted(memory=memory, progress=progress)
+            for part in self._mixed
+        ]
         return type(self)(parts, self._config)
 
     @property

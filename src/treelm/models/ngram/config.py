@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from treelm.estimation.layout import Layout, check_layout
 from treelm.estimation.quantize import CodeBits
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED
 from treelm.models.interface.config import Config, no_option
@@ -46,8 +47,10 @@ class NgramConfig(Config):
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     """Seed of random choices, where there are any."""
     bits: CodeBits | None = None
-    """Store probabilities and back-off weights as codes of 8 or 16 bits. What that costs is
-    measured: see --measure. Default: 32-bit floats."""
+    """Store probabilities and back-off weights as codes of 8 or 16 bits; of 4 to 8 or 16 with
+    layout compact. What that costs is measured: see --measure. Default: 32-bit floats."""
+    layout: Layout = "hashed"
+    """hashed (fast) or compact (smaller, slower); both give the same numbers."""
     rounding: Rounding | None = no_option()
     """How far values moved when they became codes; set by quantising."""
     loss: ReductionLoss | None = no_option()
@@ -76,6 +79,7 @@ class NgramConfig(Config):
             )
         if self.lmplz and self.smoothing not in ("mkn", "arpa"):
             raise ValueError("lmplz uses modified Kneser-Ney; combine it with smoothing mkn only")
+        check_layout(self.bits, self.layout)
         return self
 
     @property

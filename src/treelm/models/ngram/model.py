@@ -17,7 +17,8 @@ from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, words_of
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.backoff_table import BackoffTable
-from treelm.estimation.quantize import CodeBits, quantize
+from treelm.estimation.layout import Layout, make_compact
+from treelm.estimation.quantize import SMALL_CODES, CodeBits, quantize
 from treelm.kernel_errors import kernel_errors
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
@@ -39,6 +40,7 @@ from treelm.models.interface.words import WordIds
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.seeds import given_or_fresh
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
@@ -106,6 +108,8 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     def fingerprint(self) -> bytes:
         """8 bytes that tell the model from others."""
         without = ("oov_log_prob",) if self._config.oov_log_prob is None else ()
+        if self._config.layout == "hashed":
+            without = (*without, "layout")
         return self._fingerprint(self._tensors(), without=without)
 
     def __repr__(self) -> str:
@@ -118,6 +122,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
             "order": config.order,
             "smoothing": config.smoothing,
             **({} if config.bits is None else {"bits": config.bits}),
+            **({} if config.layout == "hashed" else {"layout": config.layout}),
             **({} if config.loss is None else {"loss": config.loss.to_record()}),
         }
 
@@ -146,7 +151,10 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
     ) -> NgramModel:
-        """Return the model with codes of 8 or 16 bits instead of floats."""
+        """Return the model with codes of 4 to 8 or 16 bits instead of floats.
+
+        Codes of fewer than 8 bits make it compact.
+        """
         table, probabilities, weights = quantize(
             self.table, bits, threads=threads, progress=progress
         )
@@ -157,7 +165,21 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
             largest_weight=weights.largest,
         )
         options = {"bits": bits, "rounding": rounding, "loss": None}
-        return self._changed(table=table, config=self._config.model_copy(update=options))
+        coded = self._changed(table=table, config=self._config.model_copy(update=options))
+        return coded.compacted(progress=progress) if bits in SMALL_CODES else coded
+
+    @property
+    def layout(self) -> Layout:
+        """How its table lies in memory."""
+        return self._config.layout
+
+    def compacted(
+        self, *, memory: MemoryLimit | None = None, progress: Progress = SILENT
+    ) -> NgramModel:
+        """Return the model with a compact table: smaller, slower, and with the same numbers."""
+        table = make_compact(self.table, self._config.bits, memory=memory, progress=progress)
+        config = self._config.model_copy(update={"layout": "compact"})
+        return self._changed(table=table, config=config)
 
     def with_loss(self, loss: ReductionLoss) -> NgramModel:
         """Return the model with a record of what making it smaller cost."""
@@ -436,10 +458,11 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
                 or table.shape.outcomes != len(vocabulary) + 2
                 or table.shape.base_size not in (0, len(vocabulary) + 1)
                 or (bits if bits < 32 else None) != config.bits
+                or table.shape.compact != (config.layout == "compact")
             ):
                 raise ModelFileError(
-                    f'the table "{TABLE}" has another order, vocabulary or precision than the '
-                    "manifest says",
+                    f'the table "{TABLE}" has another order, vocabulary, precision or layout than '
+                    "the manifest says",
                     code="E_MODEL_TABLES",
                 )
         return cls(table, vocabulary, found[COUNTS], config, folder.manifest.corpora)

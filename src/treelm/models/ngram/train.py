@@ -114,7 +114,9 @@ def _train_on_counts(
         unseen = count_ngrams(encoded, config.order, space, threads=run.threads)
     levels, smoothing, base = _smooth(counts.events, unseen, config, space, run)
     # What the table looks like and what was measured is added by those who make it so.
-    plain = config.model_copy(update={"bits": None, "rounding": None, "loss": None})
+    plain = config.model_copy(
+        update={"bits": None, "layout": "hashed", "rounding": None, "loss": None}
+    )
 
     def model_of(smoothing: Smoothing) -> NgramModel:
         table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=run.progress)
@@ -136,9 +138,11 @@ def _train_on_counts(
 
 
 def _coded(model: NgramModel, config: NgramConfig, run: Run) -> NgramModel:
-    if config.bits is None:
+    if config.bits is not None:
+        model = model.quantized(config.bits, threads=run.threads, progress=run.progress)
+    if config.layout in ("hashed", model.layout):
         return model
-    return model.quantized(config.bits, threads=run.threads, progress=run.progress)
+    return model.compacted(memory=run.memory, progress=run.progress)
 
 
 def _check_held_out(config: NgramConfig, held_out: TextCorpus | None) -> None:

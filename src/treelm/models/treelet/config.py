@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from treelm.estimation.chain import Chain, ChainCounts
 from treelm.estimation.estimate import Precision
 from treelm.estimation.kneser_ney import kneser_ney, modified_kneser_ney
+from treelm.estimation.layout import Layout, check_layout
 from treelm.estimation.quantize import CodeBits
 from treelm.estimation.smoothing import Smoothing
 from treelm.events.template import TREELET_NONTERMINAL, TREELET_TERMINAL, EventTemplate
@@ -70,10 +71,14 @@ class TreeletConfig(PackedTreeConfig):
     min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
     """Smallest count of an event with three or more columns of context that is kept."""
     bits: CodeBits | None = None
-    """Store probabilities and back-off weights as codes of 8 or 16 bits. Default: floats."""
+    """Store probabilities and back-off weights as codes of 8 or 16 bits; of 4 to 8 or 16 with
+    layout compact. Default: floats."""
+    layout: Layout = "hashed"
+    """hashed (fast) or compact (smaller, slower); both give the same numbers."""
 
     @model_validator(mode="after")
     def _fits(self) -> TreeletConfig:
+        check_layout(self.bits, self.layout)
         for name in self.transforms or ():
             if name not in TREELET_TRANSFORMS:
                 raise ValueError(

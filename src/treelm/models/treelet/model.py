@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from treelm import _native
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.estimation.quantize import CodeBits
+from treelm.estimation.layout import Layout
+from treelm.estimation.quantize import SMALL_CODES, CodeBits
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
 from treelm.kernel_errors import kernel_errors
@@ -29,6 +30,7 @@ from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.explain import Factor, TreeletExplainer
 from treelm.models.treelet.tables import TreeletTables
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.seeds import given_or_fresh
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
@@ -117,6 +119,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
             "labels": len(self.tables.symbols.labels) - 4,
             "rules": len(self.tables.symbols.rules) - 1,
             **({} if bits is None else {"bits": bits}),
+            **({} if self.layout == "hashed" else {"layout": self.layout}),
         }
 
     # -- trees ------------------------------------------------------------------------------
@@ -220,9 +223,27 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
     ) -> TreeletModel:
-        """Return the model with codes of 8 or 16 bits instead of floats in its large tables."""
+        """Return the model with codes of 4 to 8 or 16 bits instead of floats in its large tables.
+
+        Codes of fewer than 8 bits make them compact.
+        """
         tables = self.tables.quantized(bits, threads=threads, progress=progress)
-        return self._changed(tables=tables, config=self._config.model_copy(update={"bits": bits}))
+        config = self._config.model_copy(update={"bits": bits})
+        coded = self._changed(tables=tables, config=config)
+        return coded.compacted(progress=progress) if bits in SMALL_CODES else coded
+
+    @property
+    def layout(self) -> Layout:
+        """How its large tables lie in memory."""
+        return self._config.layout
+
+    def compacted(
+        self, *, memory: MemoryLimit | None = None, progress: Progress = SILENT
+    ) -> TreeletModel:
+        """Return the model with compact tables: smaller, slower, and with the same numbers."""
+        tables = self.tables.compacted(self._config.bits, memory=memory, progress=progress)
+        config = self._config.model_copy(update={"layout": "compact"})
+        return self._changed(tables=tables, config=config)
 
     # -- files ------------------------------------------------------------------------------
 

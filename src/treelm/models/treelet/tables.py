@@ -14,11 +14,13 @@ from treelm import _native
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.layout import make_compact
 from treelm.estimation.quantize import CodeBits, quantize
 from treelm.estimation.yields import SymbolTable, YieldBase
 from treelm.events.extract import EventSymbols
 from treelm.kernel_errors import kernel_errors
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
+from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.schema import ANY, Tensor, ids, read_tensors
 from treelm.transforms.treelet import Treelet
@@ -95,8 +97,15 @@ class TreeletTables:
         """
         widths = (self.nonterminal.context_columns, self.terminal.context_columns)
         bits = self.value_bits if self.value_bits < 32 else None
-        if widths != WIDTHS[config.variant] or bits != config.bits:
-            raise _damaged("the tables have another variant or precision than the manifest says")
+        compact = [table.shape.compact for table in (self.nonterminal, self.terminal)]
+        if (
+            widths != WIDTHS[config.variant]
+            or bits != config.bits
+            or compact != [config.layout == "compact"] * 2
+        ):
+            raise _damaged(
+                "the tables have another variant, precision or layout than the manifest says"
+            )
 
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
@@ -107,6 +116,20 @@ class TreeletTables:
             for table in (self.nonterminal, self.terminal)
         )
         nonterminal, terminal = small
+        return replace(self, nonterminal=nonterminal, terminal=terminal)
+
+    def compacted(
+        self,
+        bits: CodeBits | None,
+        *,
+        memory: MemoryLimit | None = None,
+        progress: Progress = SILENT,
+    ) -> TreeletTables:
+        """Return the tables as compact ones; those of right-hand sides stay."""
+        nonterminal, terminal = (
+            make_compact(table, bits, memory=memory, progress=progress)
+            for table in (self.nonterminal, self.terminal)
+        )
         return replace(self, nonterminal=nonterminal, terminal=terminal)
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:

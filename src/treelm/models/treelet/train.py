@@ -167,13 +167,17 @@ def _train_on_counts(
         tables,
         counts.vocabulary,
         counts.unigrams,
-        config.model_copy(update={"bits": None, "marked_tags": counts.marked_tags}),
+        config.model_copy(
+            update={"bits": None, "layout": "hashed", "marked_tags": counts.marked_tags}
+        ),
         transform=counts.transform,
         corpora=counts.corpora,
     )
-    if config.bits is None:
+    if config.bits is not None:
+        model = model.quantized(config.bits, threads=threads, progress=run.progress)
+    if config.layout in ("hashed", model.layout):
         return model
-    return model.quantized(config.bits, threads=threads, progress=run.progress)
+    return model.compacted(memory=run.memory, progress=run.progress)
 
 
 def _check_held_out(config: TreeletConfig, held_out: TreeCorpus | None) -> None:
