@@ -21,9 +21,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.program_server import ProgramServer
 
 SANITIZED = bool(os.environ.get("TREELM_SANITIZED"))
 #: Factor on every time limit.
@@ -52,7 +54,9 @@ def treelm(
     cwd: Path | None = None,
     processor_seconds: int | None = None,
 ) -> Done:
-    """Run the program to its end.
+    """Run the program to its end, in a process forked from one that has loaded the packages.
+
+    With variables of its own it is started from nothing, since some of them matter only then.
 
     Args:
         arguments: Command and options.
@@ -61,19 +65,45 @@ def treelm(
         cwd: Folder to run in.
         processor_seconds: Processor time after which the system kills it.
     """
-    limit = None if processor_seconds is None else processor_seconds * PATIENCE
-    done = subprocess.run(
-        _command(arguments),
-        input=stdin,
-        capture_output=True,
-        env=environment(env),
-        cwd=cwd,
-        timeout=HANGS,
-        # Most need no limit and start faster without.
-        preexec_fn=None if limit is None else preparation({resource.RLIMIT_CPU: limit}),
+    limits = (
+        {} if processor_seconds is None else {resource.RLIMIT_CPU: processor_seconds * PATIENCE}
     )
+    variables = environment(env)
+    if _without_test_name(variables) == _first_variables():
+        folder = os.fspath(cwd or Path.cwd())
+        words = [os.fspath(argument) for argument in arguments]
+        done = Done(
+            arguments,
+            *_server().call(words, stdin, folder=folder, limits=limits, timeout=HANGS),
+        )
+    else:
+        done = subprocess.run(
+            _command(arguments),
+            input=stdin,
+            capture_output=True,
+            env=variables,
+            cwd=cwd,
+            timeout=HANGS,
+            # Most need no limit and start faster without.
+            preexec_fn=preparation(limits) if limits else None,
+        )
     _check_sanitizers(done.stderr)
     return done
+
+
+@cache
+def _first_variables() -> dict[str, str]:
+    """Return the environment when the first program was run, which is that of the server."""
+    return _without_test_name(environment(None))
+
+
+@cache
+def _server() -> ProgramServer:
+    return ProgramServer(_first_variables())
+
+
+def _without_test_name(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 def start_treelm(
