@@ -53,6 +53,7 @@ def treelm(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     processor_seconds: int | None = None,
+    closed: Sequence[int] = (),
 ) -> Done:
     """Run the program to its end, in a process forked from one that has loaded the packages.
 
@@ -64,18 +65,21 @@ def treelm(
         env: Variables added to the environment.
         cwd: Folder to run in.
         processor_seconds: Processor time after which the system kills it.
+        closed: Streams that are closed before the program starts, as ``<&-`` does.
     """
-    limits = (
-        {} if processor_seconds is None else {resource.RLIMIT_CPU: processor_seconds * PATIENCE}
-    )
+    seconds = {} if processor_seconds is None else {resource.RLIMIT_CPU: processor_seconds}
+    limits = {kind: value * PATIENCE for kind, value in seconds.items()}
     variables = environment(env)
     if _without_test_name(variables) == _first_variables():
-        folder = os.fspath(cwd or Path.cwd())
-        words = [os.fspath(argument) for argument in arguments]
-        done = Done(
-            arguments,
-            *_server().call(words, stdin, folder=folder, limits=limits, timeout=HANGS),
+        code, out, err = _server().call(
+            [os.fspath(argument) for argument in arguments],
+            stdin,
+            folder=os.fspath(cwd or Path.cwd()),
+            limits=limits,
+            closed=closed,
+            timeout=HANGS,
         )
+        done = Done(arguments, code, out, err)
     else:
         done = subprocess.run(
             _command(arguments),
@@ -85,7 +89,7 @@ def treelm(
             cwd=cwd,
             timeout=HANGS,
             # Most need no limit and start faster without.
-            preexec_fn=preparation(limits) if limits else None,
+            preexec_fn=preparation(limits, closed) if limits or closed else None,
         )
     _check_sanitizers(done.stderr)
     return done

@@ -41,6 +41,7 @@ class _Request(NamedTuple):
     arguments: Sequence[str | bytes]
     folder: str
     limits: Mapping[int, int]
+    closed: Sequence[int]
 
 
 class ProgramServer:
@@ -77,6 +78,7 @@ class ProgramServer:
         *,
         folder: str,
         limits: Mapping[int, int],
+        closed: Sequence[int],
         timeout: float,
     ) -> tuple[int, bytes, bytes]:
         """Run the program to its end.
@@ -86,6 +88,7 @@ class ProgramServer:
             stdin: Bytes on standard input.
             folder: Working folder.
             limits: Resource limits by their number in the module `resource`.
+            closed: Streams that are closed, by number.
             timeout: Seconds after which it is killed.
 
         Returns:
@@ -94,7 +97,7 @@ class ProgramServer:
         Raises:
             TimeoutError: if it had to be killed.
         """
-        request = _Request(arguments, folder, limits)
+        request = _Request(arguments, folder, limits, closed)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(tempfile.TemporaryFile())
             pickle.dump(tuple(request), file)
@@ -227,9 +230,27 @@ def _main() -> None:
     os.chdir(request.folder)
     for kind, value in request.limits.items():
         resource.setrlimit(kind, (value, value))
+    for number in request.closed:
+        os.close(number)
+        # What Python makes of a stream that is closed when it starts.
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     sys.path.insert(0, request.folder)
     sys.argv[1:] = [os.fsdecode(argument) for argument in request.arguments]
-    runpy.run_module("treelm", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("treelm", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        _exit_at_once(end.code)
+
+
+def _exit_at_once(status: int) -> None:
+    """End as the interpreter does, but leave all the modules to the system."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()  # what cannot be written is told by a traceback, as always
+    os._exit(status)
 
 
 if __name__ == "__main__":
