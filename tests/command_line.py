@@ -263,6 +263,12 @@ def treelm_inside(capture: pytest.CaptureFixture[bytes], *arguments: Argument) -
     return Done(arguments, code, out, err)
 
 
+def treelm_line(folder: Path, capture: pytest.CaptureFixture[bytes], line: str) -> Done:
+    """Run a command in this process, as one line in which ``@NAME`` is a name in a folder."""
+    words = (folder / word[1:] if word[0] == "@" else word for word in line.split())
+    return treelm_inside(capture, *words)
+
+
 def assert_refused(done: Done, code: int, *parts: str) -> str:
     """Assert exit code and a message that helps; return the message.
 
