@@ -109,7 +109,7 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
 	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
 
-forge: install ## Forge MUTANTS=1000 model folders of every system, SEED=1, then load and use them
+forge: install ## Forge MUTANTS=1000 model folders of every system, counts and checkpoints, SEED=1, then use them
 	mkdir -p build/forge
 	$(BIN)/python tests/fuzz/forge_campaign.py --mutants $(MUTANTS) --seed $(SEED) --output build/forge/findings.jsonl
 
