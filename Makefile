@@ -44,10 +44,10 @@ demo: install ## Show what treelm does
 	$(BIN)/treelm demo
 
 check: lint ## The fast lane: lint and the quick tests, about two minutes
-	$(BIN)/python -m pytest -n auto -q -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not slow"
 
 test: install test-native ## Run the whole test suite, native tests included
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-native: install ## Run the C++ unit tests
 	build/release/native/tests/treelm_tests
@@ -96,7 +96,7 @@ sanitize: $(VENV)/.installed ## Run native and hostile tests and forged models u
 		build/sanitize/native/fuzz/treelm_fuzz_$$reader -runs=3000 -artifact_prefix=build/sanitize/; done
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
-		$(BIN)/python -m pytest tests/hostile tests/fuzz/test_forged_models.py -q -n auto
+		$(BIN)/python -m pytest tests/hostile tests/fuzz/test_forged_models.py -q -n auto --dist worksteal
 
 fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs each, SEED=1
 	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_TESTS=OFF -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
