@@ -11,10 +11,11 @@ NATIVE_READERS := brackets arpa tables
 PYTHON_READERS := forest manifest safetensors
 EXECUTIONS ?= 20000
 MUTANTS ?= 1000
+TRIES ?= 2000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge reference docs bench clean
+.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,6 +113,12 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 forge: install ## Forge MUTANTS=1000 model folders of every system, counts and checkpoints, SEED=1, then use them
 	mkdir -p build/forge
 	$(BIN)/python tests/fuzz/forge_campaign.py --mutants $(MUTANTS) --seed $(SEED) --output build/forge/findings.jsonl
+
+attack: install ## Kill trainings and writers, and run commands in odd environments, TRIES=2000 each, SEED=1
+	mkdir -p build/attack
+	$(BIN)/python tests/fuzz/kill_campaign.py --tries $(TRIES) --seed $(SEED) --output build/attack/kills.jsonl
+	$(BIN)/python tests/fuzz/environment_campaign.py --tries $(TRIES) --seed $(SEED) \
+		--output build/attack/environments.jsonl
 
 reference: install ## Write the pages that are made from the program
 	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md

@@ -179,7 +179,7 @@ def _communicate(
 # -- the other side ------------------------------------------------------------------------------
 
 
-def _load() -> None:
+def load_everything() -> None:
     """Import treelm, all of it."""
     import treelm
 
@@ -220,7 +220,7 @@ def _main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     del sys.path[0]  # the folder of this file
     channel = socket.socket(fileno=int(sys.argv[1]))
-    _load()
+    load_everything()
     gc.collect()
     gc.freeze()
     request = _serve(channel)

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import selectors
 import shutil
 import signal
 import sys
@@ -18,10 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tests.every_system import TRAININGS, write_data
 from tests.fuzz.campaign import FINDING
+from tests.program_server import load_everything
+
+from treelm.__main__ import main
 
 #: Seconds after which a process hangs: far more than any needs, on a busy machine too.
 HANGS = 300.0
@@ -76,15 +80,17 @@ def run_program(
         kill_after: Seconds after which it is killed by SIGKILL.
     """
     started = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    out, err = os.pipe(), os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forks beside threads; the threads of tests are not ours.
+        warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
-        if not process:
-            _become_program(arguments, folder, variables or {}, prepare, (out, err))
-        code = _wait(process, started, kill_after)
-        seconds = time.monotonic() - started
-        out.seek(0)
-        err.seek(0)
-        return Ended(code, out.read(), err.read(), seconds)
+    if not process:
+        _become_program(arguments, folder, variables or {}, prepare, (out[1], err[1]))
+    for _, writing in (out, err):
+        os.close(writing)
+    code, *texts = _wait(process, (out[0], err[0]), kill_after)
+    return Ended(code, texts[0], texts[1], time.monotonic() - started)
 
 
 def _become_program(
@@ -92,14 +98,20 @@ def _become_program(
     folder: Path,
     variables: Mapping[str, str | None],
     prepare: Callable[[], object],
-    streams: tuple[IO[bytes], IO[bytes]],
+    streams: tuple[int, int],
 ) -> None:
     """Be the program, and never return."""
     code: object = 70
     try:
         nowhere = os.open(os.devnull, os.O_RDONLY)
-        for number, descriptor in enumerate((nowhere, *(each.fileno() for each in streams))):
+        for number, descriptor in enumerate((nowhere, *streams)):
             os.dup2(descriptor, number)
+        os.closerange(3, 64)
+        # Those of the parent may lead elsewhere, as in tests.
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            for number, mode in enumerate("rww")
+        )
         os.chdir(folder)
         for name, value in variables.items():
             os.environ.pop(name, None)
@@ -109,8 +121,6 @@ def _become_program(
         sys.argv = ["treelm", *arguments]
         warnings.resetwarnings()
         prepare()
-        from treelm.__main__ import main
-
         main()
     except SystemExit as end:
         code = end.code
@@ -126,18 +136,32 @@ def _become_program(
         os._exit(code if isinstance(code, int) else 70)
 
 
-def _wait(process: int, started: float, kill_after: float | None) -> int:
-    limit = HANGS if kill_after is None else kill_after
-    pause = 0.0005
-    while True:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() - started >= limit:
+def _wait(
+    process: int, streams: tuple[int, int], kill_after: float | None
+) -> tuple[int, bytes, bytes]:
+    """Read two streams until the process ends; return its exit code and what was read."""
+    ends = time.monotonic() + (HANGS if kill_after is None else kill_after)
+    found: dict[int, list[bytes]] = {stream: [] for stream in streams}
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(ends - time.monotonic(), 0))
+            if not ready:
+                os.kill(process, signal.SIGKILL)
+                ends = time.monotonic() + HANGS
+            for key, _ in ready:
+                data = os.read(key.fd, 1 << 16)
+                found[key.fd].append(data)
+                if not data:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    while not (ended := os.waitpid(process, os.WNOHANG))[0]:  # its streams may be closed before
+        if time.monotonic() >= ends:
             os.kill(process, signal.SIGKILL)
-            limit = float("inf")
-        time.sleep(pause)
-        pause = min(2 * pause, 0.005)
+        time.sleep(0.001)
+    code = os.waitstatus_to_exitcode(ended[1])
+    return code, b"".join(found[streams[0]]), b"".join(found[streams[1]])
 
 
 def prepare_models(folder: Path) -> None:
@@ -224,6 +248,7 @@ def run_campaign(
     options = parser.parse_args(arguments)
     campaign, started = Campaign(), time.monotonic()
     numbers = range(options.tries) if options.only is None else [options.only]
+    load_everything()
     with campaign_folder() as folder:
         prepare_models(folder)
         for number in numbers:

@@ -13,6 +13,7 @@ import random
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from treelm.models.registry import find_system
 _WRITERS = {
     "vocabulary --text train.txt --min-count=1": "made.vocabulary",
     "counts build --text train.txt --order 3": "made.counts",
-    "counts build --treelets --trees train.mrg": "made.treelets",
+    "counts build --treelets full --trees train.mrg": "made.treelets",
     "convert ngram made.arpa": "made.arpa",
     "convert ngram made.arpa.gz": "made.arpa.gz",
     "score -m ngram train.txt": "made.scores",
@@ -39,6 +40,8 @@ _WRITERS = {
     "corrupt noisy --trees dev.mrg --seed 1": "made.noisy",
     "sample -m ngram -n 50 --seed 1": "made.sample",
 }
+#: Makes one try in a folder of models.
+Attempt = Callable[[random.Random, Path, Campaign], None]
 _DATES = re.compile(rb"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
 
