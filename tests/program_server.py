@@ -77,9 +77,9 @@ class ProgramServer:
         stdin: bytes,
         *,
         folder: str,
-        limits: Mapping[int, int],
-        closed: Sequence[int],
         timeout: float,
+        limits: Mapping[int, int] | None = None,
+        closed: Sequence[int] = (),
     ) -> tuple[int, bytes, bytes]:
         """Run the program to its end.
 
@@ -87,9 +87,9 @@ class ProgramServer:
             arguments: Command and options.
             stdin: Bytes on standard input.
             folder: Working folder.
+            timeout: Seconds after which it is killed.
             limits: Resource limits by their number in the module `resource`.
             closed: Streams that are closed, by number.
-            timeout: Seconds after which it is killed.
 
         Returns:
             Exit code, or the negative number of a signal; standard output; standard error.
@@ -97,7 +97,7 @@ class ProgramServer:
         Raises:
             TimeoutError: if it had to be killed.
         """
-        request = _Request(arguments, folder, limits, closed)
+        request = _Request(arguments, folder, limits or {}, closed)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(tempfile.TemporaryFile())
             pickle.dump(tuple(request), file)
