@@ -30,6 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     treelm.train("hhmm", trees, depth=4, beam_width=50).save(folder / "hhmm")
     (folder / "text.txt").write_text("The ferry left .\n")
     (folder / "empty.txt").write_text("\n\n")
+    (folder / "trees.mrg").write_text("(ROOT (S (A a) (B b)))\n")
     (folder / "scores").write_text("-1.5\n-2.5\n")
     return folder
 
@@ -60,6 +61,12 @@ def test_measures_that_a_model_has_not_are_named(models: Path, capfdbinary: Capt
         ("evaluate pairs @scores @scores --allow-overlap", "--allow-overlap"),
         ("evaluate classification --good @scores --bad @scores --pruning fast", "--pruning"),
         ("classify -m @ngram @text.txt", "ngram"),
+        ("evaluate parses @trees.mrg @trees.mrg --rounds 5", "--rounds goes with --intervals"),
+        ("evaluate parses @trees.mrg @trees.mrg --seed 0", "--seed goes with --intervals"),
+        ("evaluate parses @trees.mrg @trees.mrg --evalb --seed 1", "--seed goes with --intervals"),
+        ("draw @trees.mrg --format svg --layout vertical", "--layout goes with --format text"),
+        ("draw @trees.mrg --format latex --ascii", "--ascii goes with --format text"),
+        ("draw @trees.mrg --format svg --width 9", "--width goes with --format text"),
     ],
 )
 def test_options_that_a_model_cannot_use_are_refused(
