@@ -41,6 +41,7 @@ READ_TREES = [
     "evaluate parses FILE FILE",
     "corrupt noisy --trees FILE --seed 1",
 ]
+READ_ARPA = ["convert FILE made"]
 READ_LISTS = ["score -m GRAMMAR --k-best FILE", "evaluate oracle TREES FILE"]
 
 
@@ -87,6 +88,9 @@ WRONG = [
         (READ_TREES, "text", SENTENCES.encode(), "looks like plain text, not bracketed trees"),
         (READ_TREES, "bllip", BLLIP.encode(), "k-best lists of the BLLIP parser"),
         (READ_TREES, "utf-16", TREES.encode("utf-16"), "iconv -f utf-16"),
+        (READ_ARPA, "trees", TREES.encode(), "looks like bracketed trees, not an ARPA"),
+        (READ_ARPA, "moses", MOSES.encode(), "an n-best list of Moses"),
+        (READ_ARPA, "utf-16", SENTENCES.encode("utf-16"), "iconv -f utf-16"),
         (READ_LISTS, "moses", MOSES.encode(), "an n-best list of Moses"),
     )
     for line in lines
