@@ -23,6 +23,7 @@ if __name__ == "__main__":  # run as a script, whose folder is all that Python l
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.cli.every_option import Call, every_call, is_numeric, is_written
+from tests.command_line import SANITIZED
 from tests.fuzz.forked_program import Campaign, Ended, run_campaign, run_program
 from tests.fuzz.kill_campaign import COMMANDS, contents, copy_data, undisturbed
 
@@ -124,12 +125,12 @@ _PREPARATIONS: dict[str, Callable[[], object]] = {
     **{name: lambda streams=streams: _close(streams) for name, streams in _CLOSED.items()},
     **{name: lambda limit=limit: _limit(*limit) for name, limit in _LIMITS.items()},
 }
+if SANITIZED:  # a sanitizer needs all of the address space
+    del _PREPARATIONS["little memory"], _PREPARATIONS["small stack"]
 #: What may be refused but, where it is not, changes nothing of the result.
 ENVIRONMENTS = (*_VARIABLES, *_PREPARATIONS)
 #: After these nothing can be said about output or messages.
 _MUTE = {"output full", "reader has left", "stderr full", *_CLOSED}
-#: What the operating system does to a program that goes beyond a limit is not the program's fault.
-_MAY_FAIL = {"little memory", "small stack", "few open files", "two open files more"}
 
 
 def _limit(kind: int, value: int) -> None:
