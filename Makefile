@@ -11,10 +11,11 @@ NATIVE_READERS := brackets arpa tables
 PYTHON_READERS := forest manifest safetensors
 EXECUTIONS ?= 20000
 MUTANTS ?= 1000
+TRIES ?= 2000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge reference docs bench bench-peers clean
+.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,10 +45,10 @@ demo: install ## Show what treelm does
 	$(BIN)/treelm demo
 
 check: lint ## The fast lane: lint and the quick tests, about two minutes
-	$(BIN)/python -m pytest -n auto -q -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not slow"
 
 test: install test-native ## Run the whole test suite, native tests included
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-native: install ## Run the C++ unit tests
 	build/release/native/tests/treelm_tests
@@ -96,7 +97,7 @@ sanitize: $(VENV)/.installed ## Run native and hostile tests and forged models u
 		build/sanitize/native/fuzz/treelm_fuzz_$$reader -runs=3000 -artifact_prefix=build/sanitize/; done
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized-package TREELM_SANITIZED=1 \
-		$(BIN)/python -m pytest tests/hostile tests/fuzz/test_forged_models.py -q -n auto
+		$(BIN)/python -m pytest tests/hostile tests/fuzz/test_forged_models.py -q -n auto --dist worksteal
 
 fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs each, SEED=1
 	$(BIN)/cmake -S . -B build/fuzz $(CMAKE_OPTIONS) -DTREELM_TESTS=OFF -DTREELM_FUZZ=ON -DTREELM_SANITIZE=ON \
@@ -109,9 +110,15 @@ fuzz: $(VENV)/.installed ## Attack every reader with EXECUTIONS=20000 inputs eac
 		build/fuzz/native/fuzz/treelm_fuzz_$$reader -max_len=4096 $$options build/fuzz/corpus/$$reader; done; \
 	for reader in $(PYTHON_READERS); do $(BIN)/python -m tests.fuzz.fuzz_$$reader $$options; done
 
-forge: install ## Forge MUTANTS=1000 model folders of every system, SEED=1, then load and use them
+forge: install ## Forge MUTANTS=1000 model folders of every system, counts and checkpoints, SEED=1, then use them
 	mkdir -p build/forge
 	$(BIN)/python tests/fuzz/forge_campaign.py --mutants $(MUTANTS) --seed $(SEED) --output build/forge/findings.jsonl
+
+attack: install ## Kill trainings and writers, and run commands in odd environments, TRIES=2000 each, SEED=1
+	mkdir -p build/attack
+	$(BIN)/python tests/fuzz/kill_campaign.py --tries $(TRIES) --seed $(SEED) --output build/attack/kills.jsonl
+	$(BIN)/python tests/fuzz/environment_campaign.py --tries $(TRIES) --seed $(SEED) \
+		--output build/attack/environments.jsonl
 
 reference: install ## Write the pages that are made from the program
 	$(BIN)/python -m treelm.cli.reference > docs/reference/command-line.md

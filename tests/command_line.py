@@ -21,9 +21,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.program_server import ProgramServer
 
 SANITIZED = bool(os.environ.get("TREELM_SANITIZED"))
 #: Factor on every time limit.
@@ -51,8 +53,11 @@ def treelm(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     processor_seconds: int | None = None,
+    closed: Sequence[int] = (),
 ) -> Done:
-    """Run the program to its end.
+    """Run the program to its end, in a process forked from one that has loaded the packages.
+
+    With variables of its own it is started from nothing, since some of them matter only then.
 
     Args:
         arguments: Command and options.
@@ -60,20 +65,49 @@ def treelm(
         env: Variables added to the environment.
         cwd: Folder to run in.
         processor_seconds: Processor time after which the system kills it.
+        closed: Streams that are closed before the program starts, as ``<&-`` does.
     """
-    limit = None if processor_seconds is None else processor_seconds * PATIENCE
-    done = subprocess.run(
-        _command(arguments),
-        input=stdin,
-        capture_output=True,
-        env=environment(env),
-        cwd=cwd,
-        timeout=HANGS,
-        # Most need no limit and start faster without.
-        preexec_fn=None if limit is None else preparation({resource.RLIMIT_CPU: limit}),
-    )
+    seconds = {} if processor_seconds is None else {resource.RLIMIT_CPU: processor_seconds}
+    limits = {kind: value * PATIENCE for kind, value in seconds.items()}
+    variables = environment(env)
+    if _without_test_name(variables) == _first_variables():
+        code, out, err = _server().call(
+            [os.fspath(argument) for argument in arguments],
+            stdin,
+            folder=os.fspath(cwd or Path.cwd()),
+            limits=limits,
+            closed=closed,
+            timeout=HANGS,
+        )
+        done = Done(arguments, code, out, err)
+    else:
+        done = subprocess.run(
+            _command(arguments),
+            input=stdin,
+            capture_output=True,
+            env=variables,
+            cwd=cwd,
+            timeout=HANGS,
+            # Most need no limit and start faster without.
+            preexec_fn=preparation(limits, closed) if limits or closed else None,
+        )
     _check_sanitizers(done.stderr)
     return done
+
+
+@cache
+def _first_variables() -> dict[str, str]:
+    """Return the environment when the first program was run, which is that of the server."""
+    return _without_test_name(environment(None))
+
+
+@cache
+def _server() -> ProgramServer:
+    return ProgramServer(_first_variables())
+
+
+def _without_test_name(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 def start_treelm(
@@ -227,6 +261,12 @@ def treelm_inside(capture: pytest.CaptureFixture[bytes], *arguments: Argument) -
     out, err = capture.readouterr()
     _check_sanitizers(err)
     return Done(arguments, code, out, err)
+
+
+def treelm_line(folder: Path, capture: pytest.CaptureFixture[bytes], line: str) -> Done:
+    """Run a command in this process, as one line in which ``@NAME`` is a name in a folder."""
+    words = (folder / word[1:] if word[0] == "@" else word for word in line.split())
+    return treelm_inside(capture, *words)
 
 
 def assert_refused(done: Done, code: int, *parts: str) -> str:

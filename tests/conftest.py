@@ -26,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="test all combinations, for hours")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave folders of slow tests unread where these are not wanted: reading takes long as well."""
+    unwanted = config.getoption("markexpr") == "not slow" and collection_path.parent == TESTS
+    return True if unwanted and collection_path.name in SLOW_FOLDERS else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow tests, and mark and skip those that read treebanks a user does not have."""
     missing = not SHARED_DATA.is_dir()

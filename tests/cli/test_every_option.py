@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cyclopts import Argument
 from tests.cli.every_option import Call, every_call, is_numeric, is_written
-from tests.command_line import assert_refused, finish, start_treelm, treelm_inside
+from tests.command_line import assert_refused, finish, start_treelm, treelm, treelm_inside
 
 from treelm.cli.reference import value_type
 from treelm.models.interface.config import options_of
@@ -114,8 +114,7 @@ def test_config_numbers_have_both_bounds(system: str) -> None:
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (0, 1, 2)], ids=str)
 @pytest.mark.parametrize("name", CALLS)
 def test_every_command_bears_closed_streams(name: str, closed: tuple[int, ...]) -> None:
-    call = CALLS[name]
-    done = finish(start_treelm(*call.line("out"), closed=closed))
+    done = treelm(*CALLS[name].line("out"), closed=closed)
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     assert done.returncode in ((0, 1) if name == "demo" else (1, 3)), done.stderr.decode()
 

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.command_line import Done, assert_fine, treelm_inside
+from tests.command_line import assert_fine, treelm_line
 
 import treelm
 from treelm.cli import main
@@ -30,20 +30,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     treelm.train("hhmm", trees, depth=4, beam_width=50).save(folder / "hhmm")
     (folder / "text.txt").write_text("The ferry left .\n")
     (folder / "empty.txt").write_text("\n\n")
+    (folder / "trees.mrg").write_text("(ROOT (S (A a) (B b)))\n")
     (folder / "scores").write_text("-1.5\n-2.5\n")
     return folder
 
 
-def run(models: Path, capture: Capture, line: str) -> Done:
-    words = [str(models / word[1:]) if word[0] == "@" else word for word in line.split()]
-    return treelm_inside(capture, *words)
-
-
 def test_measures_that_a_model_has_not_are_named(models: Path, capfdbinary: Capture) -> None:
-    done = run(models, capfdbinary, "surprisal -m @ngram @text.txt --measures all")
+    done = treelm_line(models, capfdbinary, "surprisal -m @ngram @text.txt --measures all")
     assert done.returncode == 0
     assert done.stderr.count(b"--measures all adds no column") == 1
-    done = run(models, capfdbinary, "surprisal -m @hhmm @text.txt --measures all")
+    done = treelm_line(models, capfdbinary, "surprisal -m @hhmm @text.txt --measures all")
     assert b"adds no column" not in done.stderr
     assert b"entropy" in done.stdout
 
@@ -65,12 +61,18 @@ def test_measures_that_a_model_has_not_are_named(models: Path, capfdbinary: Capt
         ("evaluate pairs @scores @scores --allow-overlap", "--allow-overlap"),
         ("evaluate classification --good @scores --bad @scores --pruning fast", "--pruning"),
         ("classify -m @ngram @text.txt", "ngram"),
+        ("evaluate parses @trees.mrg @trees.mrg --rounds 5", "--rounds goes with --intervals"),
+        ("evaluate parses @trees.mrg @trees.mrg --seed 0", "--seed goes with --intervals"),
+        ("evaluate parses @trees.mrg @trees.mrg --evalb --seed 1", "--seed goes with --intervals"),
+        ("draw @trees.mrg --format svg --layout vertical", "--layout goes with --format text"),
+        ("draw @trees.mrg --format latex --ascii", "--ascii goes with --format text"),
+        ("draw @trees.mrg --format svg --width 9", "--width goes with --format text"),
     ],
 )
 def test_options_that_a_model_cannot_use_are_refused(
     line: str, message: str, models: Path, capfdbinary: Capture
 ) -> None:
-    done = run(models, capfdbinary, line)
+    done = treelm_line(models, capfdbinary, line)
     assert done.returncode == 2
     assert done.stdout == b""
     assert message in done.stderr.decode()
@@ -78,16 +80,16 @@ def test_options_that_a_model_cannot_use_are_refused(
 
 def test_replaced_model_is_named(models: Path, tmp_path: Path, capfdbinary: Capture) -> None:
     train = f"train ngram --order 2 --trees {sample_path()} -o {tmp_path / 'model'}"
-    first = run(models, capfdbinary, train)
+    first = treelm_line(models, capfdbinary, train)
     assert b"replaced" not in first.stderr
-    second = run(models, capfdbinary, train)
+    second = treelm_line(models, capfdbinary, train)
     assert second.returncode == 0
     assert re.search(rb"replaced the ngram model of \d{4}-\d\d-\d\dT[\d:]+Z in ", second.stderr)
     arpa = tmp_path / "model.arpa"
-    assert_fine(run(models, capfdbinary, f"convert {tmp_path / 'model'} {arpa}"))
-    third = run(models, capfdbinary, f"convert {arpa} {tmp_path / 'model'}")
+    assert_fine(treelm_line(models, capfdbinary, f"convert {tmp_path / 'model'} {arpa}"))
+    third = treelm_line(models, capfdbinary, f"convert {arpa} {tmp_path / 'model'}")
     assert b"replaced the ngram model of " in third.stderr
-    assert b"replaced" not in run(models, capfdbinary, f"{train} -q").stderr
+    assert b"replaced" not in treelm_line(models, capfdbinary, f"{train} -q").stderr
 
 
 def test_replaced_model_is_named_in_python(tmp_path: Path) -> None:
@@ -118,17 +120,17 @@ def test_replaced_model_is_named_in_python(tmp_path: Path) -> None:
 def test_empty_input_is_named_and_gives_no_header(
     line: str, models: Path, capfdbinary: Capture
 ) -> None:
-    done = run(models, capfdbinary, line)
+    done = treelm_line(models, capfdbinary, line)
     assert done.returncode == 0
     assert done.stdout.strip() == b""
     assert done.stderr == b"treelm: warning: no sentence was read.\n"
-    assert run(models, capfdbinary, f"{line} -q").stderr == b""
+    assert treelm_line(models, capfdbinary, f"{line} -q").stderr == b""
 
 
 def test_header_is_written_with_the_first_row_only(models: Path, capfdbinary: Capture) -> None:
     bad = models / "bad.txt"
     bad.write_text("<s> The ferry\n")
-    done = run(models, capfdbinary, "surprisal -m @ngram @bad.txt")
+    done = treelm_line(models, capfdbinary, "surprisal -m @ngram @bad.txt")
     assert done.returncode == 3
     assert done.stdout == b""
 
@@ -137,12 +139,12 @@ def test_sentences_without_a_tree_are_not_all_named(models: Path, capfdbinary: C
     (models / "few.mrg").write_text("(ROOT (S (A a) (B b)))\n" * 3)
     treelm.train("pcfg", str(models / "few.mrg")).save(models / "few")
     (models / "many.txt").write_text("b a b\n" * 12)
-    done = run(models, capfdbinary, "parse -m @few @many.txt")
+    done = treelm_line(models, capfdbinary, "parse -m @few @many.txt")
     shown = done.stderr.decode()
     assert done.returncode == 0
     assert shown.count("many.txt:") == 5
     assert "... and 7 more without a tree; --verbose shows them." in shown
-    verbose = run(models, capfdbinary, "parse -m @few -v @many.txt")
+    verbose = treelm_line(models, capfdbinary, "parse -m @few -v @many.txt")
     assert verbose.stderr.count(b"many.txt:") == 12
 
 

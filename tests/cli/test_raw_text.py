@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.command_line import Done, assert_fine, treelm_inside
+from tests.command_line import assert_fine, treelm_line
 
 import treelm
 from treelm.corpus.sample_treebank import sample_path
@@ -33,11 +33,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(models: Path, capture: Capture, line: str) -> Done:
-    words = [str(models / word[1:]) if word[0] == "@" else word for word in line.split()]
-    return treelm_inside(capture, *words)
-
-
 #: Commands whose output for raw text with --tokenize is that for the tokenized text.
 SAME = [
     "score -m @ngram FILE",
@@ -52,8 +47,8 @@ SAME = [
 def test_tokenize_means_the_same_as_tokenizing_before(
     line: str, models: Path, capfdbinary: Capture
 ) -> None:
-    raw = run(models, capfdbinary, line.replace("FILE", "@raw.txt --tokenize"))
-    before = run(models, capfdbinary, line.replace("FILE", "@tokenized.txt"))
+    raw = treelm_line(models, capfdbinary, line.replace("FILE", "@raw.txt --tokenize"))
+    before = treelm_line(models, capfdbinary, line.replace("FILE", "@tokenized.txt"))
     assert assert_fine(raw, None) == assert_fine(before, None) != b""
 
 
@@ -61,32 +56,32 @@ def test_tokenize_means_the_same_as_tokenizing_before(
 def test_raw_text_is_noticed_on_standard_error(
     line: str, models: Path, capfdbinary: Capture
 ) -> None:
-    found = run(models, capfdbinary, line.replace("FILE", "@raw.txt"))
+    found = treelm_line(models, capfdbinary, line.replace("FILE", "@raw.txt"))
     assert found.returncode == 0
     assert b"of the words" in found.stderr
     assert b"looks untokenized" in found.stderr
     assert found.stderr.count(b"looks untokenized") == 1
-    quiet = run(models, capfdbinary, line.replace("FILE", "@raw.txt -q"))
+    quiet = treelm_line(models, capfdbinary, line.replace("FILE", "@raw.txt -q"))
     assert (quiet.stdout, quiet.stderr) == (found.stdout, b"")
-    tokenized = run(models, capfdbinary, line.replace("FILE", "@raw.txt --tokenize"))
+    tokenized = treelm_line(models, capfdbinary, line.replace("FILE", "@raw.txt --tokenize"))
     assert b"looks untokenized" not in tokenized.stderr
 
 
 def test_surprisal_of_raw_text_has_a_row_for_each_word(models: Path, capfdbinary: Capture) -> None:
-    done = run(models, capfdbinary, "surprisal -m @ngram --tokenize @raw.txt")
+    done = treelm_line(models, capfdbinary, "surprisal -m @ngram --tokenize @raw.txt")
     rows = [line.split("\t") for line in assert_fine(done, None).decode().splitlines()[1:]]
     assert [row[3] for row in rows] == RAW.split()
     assert [row[0] for row in rows] == ["1"] * 4 + ["2"] * 6
-    tokens = run(models, capfdbinary, "surprisal -m @ngram @tokenized.txt")
+    tokens = treelm_line(models, capfdbinary, "surprisal -m @ngram @tokenized.txt")
     single = [line.split("\t") for line in assert_fine(tokens, None).decode().splitlines()[1:]]
     assert float(rows[2][4]) == pytest.approx(float(single[2][4]) + float(single[3][4]))
     assert sum(float(row[4]) for row in rows) == pytest.approx(sum(float(row[4]) for row in single))
 
 
 def test_score_table_of_raw_text_counts_words(models: Path, capfdbinary: Capture) -> None:
-    done = run(models, capfdbinary, "score -m @ngram --format tsv --tokenize @raw.txt")
+    done = treelm_line(models, capfdbinary, "score -m @ngram --format tsv --tokenize @raw.txt")
     raw = [line.split("\t") for line in assert_fine(done, None).decode().splitlines()[1:]]
-    done = run(models, capfdbinary, "score -m @ngram --format tsv @tokenized.txt")
+    done = treelm_line(models, capfdbinary, "score -m @ngram --format tsv @tokenized.txt")
     before = [line.split("\t") for line in assert_fine(done, None).decode().splitlines()[1:]]
     assert [row[1] for row in raw] == ["4", "6"]
     assert [row[1] for row in before] == ["6", "8"]
@@ -94,12 +89,12 @@ def test_score_table_of_raw_text_counts_words(models: Path, capfdbinary: Capture
 
 
 def test_perplexity_of_raw_text(models: Path, capfdbinary: Capture) -> None:
-    done = run(models, capfdbinary, "evaluate perplexity -m @ngram --tokenize @raw.txt")
+    done = treelm_line(models, capfdbinary, "evaluate perplexity -m @ngram --tokenize @raw.txt")
     shown = assert_fine(done, None).decode()
     assert "tokens                  10\n" in shown
-    done = run(models, capfdbinary, "evaluate perplexity -m @ngram @raw.txt")
+    done = treelm_line(models, capfdbinary, "evaluate perplexity -m @ngram @raw.txt")
     assert b"looks untokenized" in done.stderr
-    done = run(
+    done = treelm_line(
         models, capfdbinary, "evaluate perplexity -m @ngram --tokenize --oov-mode skip @raw.txt"
     )
     assert done.returncode == 2
@@ -117,6 +112,6 @@ def test_pairs_take_the_flag_and_the_old_values(
     new: str, old: str, models: Path, capfdbinary: Capture
 ) -> None:
     command = "evaluate pairs -m @ngram @raw.txt @other.txt"
-    found = [run(models, capfdbinary, f"{command} {option}") for option in (new, old)]
+    found = [treelm_line(models, capfdbinary, f"{command} {option}") for option in (new, old)]
     assert assert_fine(found[0], None) == assert_fine(found[1], None) != b""
     assert (b"looks untokenized" in found[0].stderr) == (new != "--tokenize")

@@ -41,6 +41,7 @@ READ_TREES = [
     "evaluate parses FILE FILE",
     "corrupt noisy --trees FILE --seed 1",
 ]
+READ_ARPA = ["convert FILE made"]
 READ_LISTS = ["score -m GRAMMAR --k-best FILE", "evaluate oracle TREES FILE"]
 
 
@@ -76,52 +77,34 @@ def refused(line: str, models: Path, file: Path, capture: Capture) -> str:
     return message
 
 
-@pytest.mark.parametrize("line", READ_TEXT)
-@pytest.mark.parametrize(
-    "case",
-    [
-        (TREES.encode(), "looks like bracketed trees"),
-        (MOSES.encode(), "an n-best list of Moses"),
-        (SENTENCES.encode("utf-16"), "iconv -f utf-16"),
-        (SENTENCES.encode("utf-32-le"), "iconv -f utf-32"),
-    ],
-    ids=["trees", "moses", "utf-16", "utf-32"],
-)
-def test_text_commands_name_the_file(
-    line: str, case: tuple[bytes, str], models: Path, tmp_path: Path, capfdbinary: Capture
+#: What a file is, beside the commands that read something else, and what they say.
+WRONG = [
+    pytest.param((line, content, what), id=f"{name}-{line}")
+    for lines, name, content, what in (
+        (READ_TEXT, "trees", TREES.encode(), "looks like bracketed trees"),
+        (READ_TEXT, "moses", MOSES.encode(), "an n-best list of Moses"),
+        (READ_TEXT, "utf-16", SENTENCES.encode("utf-16"), "iconv -f utf-16"),
+        (READ_TEXT, "utf-32", SENTENCES.encode("utf-32-le"), "iconv -f utf-32"),
+        (READ_TREES, "text", SENTENCES.encode(), "looks like plain text, not bracketed trees"),
+        (READ_TREES, "bllip", BLLIP.encode(), "k-best lists of the BLLIP parser"),
+        (READ_TREES, "utf-16", TREES.encode("utf-16"), "iconv -f utf-16"),
+        (READ_ARPA, "trees", TREES.encode(), "looks like bracketed trees, not an ARPA"),
+        (READ_ARPA, "moses", MOSES.encode(), "an n-best list of Moses"),
+        (READ_ARPA, "utf-16", SENTENCES.encode("utf-16"), "iconv -f utf-16"),
+        (READ_LISTS, "moses", MOSES.encode(), "an n-best list of Moses"),
+    )
+    for line in lines
+]
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_commands_name_what_they_cannot_read(
+    case: tuple[str, bytes, str], models: Path, tmp_path: Path, capfdbinary: Capture
 ) -> None:
-    content, what = case
+    line, content, what = case
     file = tmp_path / "file"
     file.write_bytes(content)
     assert what in refused(line, models, file, capfdbinary)
-
-
-@pytest.mark.parametrize("line", READ_TREES)
-@pytest.mark.parametrize(
-    "case",
-    [
-        (SENTENCES.encode(), "looks like plain text, not bracketed trees"),
-        (BLLIP.encode(), "k-best lists of the BLLIP parser"),
-        (TREES.encode("utf-16"), "iconv -f utf-16"),
-    ],
-    ids=["text", "bllip", "utf-16"],
-)
-def test_tree_commands_name_the_file(
-    line: str, case: tuple[bytes, str], models: Path, tmp_path: Path, capfdbinary: Capture
-) -> None:
-    content, what = case
-    file = tmp_path / "file"
-    file.write_bytes(content)
-    assert what in refused(line, models, file, capfdbinary)
-
-
-@pytest.mark.parametrize("line", READ_LISTS)
-def test_list_commands_name_the_file(
-    line: str, models: Path, tmp_path: Path, capfdbinary: Capture
-) -> None:
-    file = tmp_path / "file"
-    file.write_text(MOSES)
-    assert "an n-best list of Moses" in refused(line, models, file, capfdbinary)
 
 
 def test_model_folder_is_no_text(models: Path, capfdbinary: Capture) -> None:

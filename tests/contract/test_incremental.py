@@ -138,6 +138,7 @@ SUBJECTS: dict[str, Callable[[], IncrementalModel]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_incremental_model_keeps_its_contract(name: str) -> None:
     check_contract("incremental", SUBJECTS[name](), CASES)

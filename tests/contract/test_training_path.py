@@ -15,6 +15,8 @@ from tests.contract.recipes import RECIPES, Recipe, missing_recipes, recipe_of
 from treelm.models.registry import SYSTEMS, load
 from treelm.testing.model_folders import different_files, folder_contents
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[bytes]
 
 

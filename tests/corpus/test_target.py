@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from treelm.corpus import target
 from treelm.corpus.target import ADDED_TO_NAME, LEAST_SPACE, check_file_target, check_place
+from treelm.corpus.temporary import remove_leftovers
 from treelm.errors import OutputFileError
 from treelm.store.staging import staged
 
 
-def refusal(check: Any, target: object) -> str:
+def refusal(check: Any, place: object) -> str:
     with pytest.raises(OutputFileError) as caught:
-        check(target)
+        check(place)
     assert caught.value.code == "E_OUTPUT"
     return str(caught.value)
 
@@ -25,6 +27,20 @@ def refusal(check: Any, target: object) -> str:
 def test_check_place_leaves_no_trace(tmp_path: Path) -> None:
     check_place(tmp_path / "new")
     check_file_target(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_place_leaves_nothing_for_long_where_it_is_killed(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        child = os.fork()
+    if not child:
+        Path.unlink = lambda *_, **__: os._exit(9)  # type: ignore[method-assign]
+        check_place(tmp_path / "new")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert len(list(tmp_path.iterdir())) == 1
+    remove_leftovers(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -66,7 +82,7 @@ def test_check_place_refuses_a_folder_that_takes_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(target, "temporary_file", refuse)
     assert os.strerror(errno.EROFS) in refusal(check_place, tmp_path / "x")
 
 

@@ -24,7 +24,7 @@ from treelm.trees.profile import load_profile
 from treelm.view.svg import draw_svg
 from treelm.view.text import draw_text
 
-pytestmark = pytest.mark.needs_data
+pytestmark = [pytest.mark.needs_data, pytest.mark.slow]
 
 TREEBANKS = ("gum", "craft", "masc", "wsj-sample", "cess-esp")
 PARTS = ("train", "dev", "test")

@@ -8,15 +8,18 @@ import importlib
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 from cyclopts import App
 from pydantic import BaseModel
+from tests.program_server import ProgramServer
 
 import treelm
 from treelm.cli.main import app
@@ -108,27 +111,56 @@ def commands(block: Block) -> Iterator[Command]:
         yield Command(block.line + first, "\n".join(text), tuple(lines[start:at]))
 
 
-def run_command(command: str, folder: Path) -> str:
-    """Return what a command prints to standard output; it must succeed."""
-    environment = os.environ | {
+#: A command of the program alone, and perhaps the file that its output goes to.
+_PLAIN = re.compile(r"""treelm ((?:[^|<>&;$`"'\\*?~{}()\[\]#]|'[^']*')+?)(?:\s>\s*([\w.]+))?""")
+
+
+@cache
+def page_variables() -> dict[str, str]:
+    """Return the environment in which the commands of pages run: that of a reader."""
+    variables = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "PYTHONWARNINGS": "default",
     }
-    environment.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-    )
-    assert done.returncode == 0, f"exit code {done.returncode}: {command}\n{done.stderr}"
-    return done.stdout
+    variables.pop("PYTHONPATH", None)
+    return variables
+
+
+@cache
+def page_server() -> ProgramServer:
+    return ProgramServer(page_variables())
+
+
+def run_command(command: str, folder: Path) -> str:
+    """Return what a command prints to standard output; it must succeed.
+
+    What needs no shell is run by a process that has loaded the packages.
+    """
+    plain = _PLAIN.fullmatch(command.strip())
+    if plain is not None:
+        code, out, err = page_server().call(
+            shlex.split(plain[1]), b"", folder=str(folder), timeout=120
+        )
+        printed, errors = out.decode(), err.decode()
+        if plain[2] is not None:
+            (folder / plain[2]).write_text(printed, encoding="utf-8", newline="")
+            printed = ""
+    else:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=page_variables(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        code, printed, errors = done.returncode, done.stdout, done.stderr
+    assert code == 0, f"exit code {code}: {command}\n{errors}"
+    return printed
 
 
 def matches(expected: tuple[str, ...], printed: str) -> bool:

@@ -1,4 +1,4 @@
-"""Forges model folders of every system by the thousand, loads them and uses them.
+"""Forges model folders of every system, counts and checkpoints by the thousand, and uses them.
 
     python tests/fuzz/forge_campaign.py --mutants 100000 --processes 16 --seed 1 --minutes 9 \
         --output findings.jsonl
@@ -39,10 +39,15 @@ if __name__ == "__main__":  # run as a script, whose folder is all that Python l
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.fuzz.campaign import FINDING
-from tests.fuzz.forged_use import Answers, Insane, use
-from tests.fuzz.forger import Folder, Forger
+from tests.fuzz.forged_folder import Folder
+from tests.fuzz.forged_use import Answers, Insane, use, use_checkpoint, use_counts
+from tests.fuzz.forger import Forger
 from tests.fuzz.small_models import MAKERS, make_models
+from tests.fuzz.small_trainings import TRAININGS, make_checkpoints, make_counts
 
+#: What is forged besides the models of every system.
+COUNTS, CHECKPOINTS = "counts", "checkpoints"
+SUBJECTS = (*MAKERS, COUNTS, CHECKPOINTS)
 SANITIZED = bool(os.environ.get("TREELM_SANITIZED"))
 #: Processor time of one mutant.
 MAX_SECONDS = 100.0 if SANITIZED else 10.0
@@ -125,18 +130,35 @@ class Job:
 # -- one mutant ----------------------------------------------------------------------------------
 
 
-def make_forgers(systems: Iterable[str]) -> dict[str, Forger]:
-    """Return a forger for each of some systems; pieces come from all."""
-    wanted = list(systems)
+def make_forgers(subjects: Iterable[str]) -> dict[str, Forger]:
+    """Return a forger for each of some subjects; pieces come from the models of all systems."""
+    found: dict[str, Sequence[Folder]] = {}
     with scratch_folder() as folder:
-        found: dict[str, list[Folder]] = {}
         for system in MAKERS:
-            found[system] = []
-            for number, model in enumerate(make_models(system)):
-                model.save(folder / f"{system}{number}")
-                found[system].append(Folder.read(folder / f"{system}{number}"))
+            saved = [folder / f"{system}{number}" for number in range(len(MAKERS[system]))]
+            for path, model in zip(saved, make_models(system), strict=True):
+                model.save(path)
+            found[system] = [Folder.read(path) for path in saved]
     others = [folders[0] for folders in found.values()]
-    return {system: Forger(system, found[system], others) for system in wanted}
+    wanted = list(subjects)
+    if COUNTS in wanted:
+        with scratch_folder() as folder:
+            found[COUNTS] = make_counts(folder)
+    if CHECKPOINTS in wanted:
+        with scratch_folder() as folder:
+            found[CHECKPOINTS] = [
+                each for training in TRAININGS for each in make_checkpoints(training, folder)
+            ]
+    return {subject: Forger(subject, found[subject], others) for subject in wanted}
+
+
+def _use(subject: str, folder: Path, work: Path, *, thorough: bool) -> Answers:
+    """Use what was forged as what it is."""
+    if subject == COUNTS:
+        return use_counts(folder, work, thorough=thorough)
+    if subject == CHECKPOINTS:
+        return use_checkpoint(folder, work, thorough=thorough)
+    return use(folder, work, thorough=thorough)
 
 
 @contextmanager
@@ -153,7 +175,7 @@ def try_mutant(forger: Forger, seed: int, number: int, work: Path) -> tuple[Answ
     target = work / str(number)
     folder.write(target)
     try:
-        return use(target, work, thorough=number % THOROUGH == 0), changes
+        return _use(forger.system, target, work, thorough=number % THOROUGH == 0), changes
     except Exception as error:
         error.add_note("; ".join(changes))
         raise
@@ -417,11 +439,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="begin nothing new after that")
     parser.add_argument("--output", type=Path, help="file of findings, one line of JSON each")
-    parser.add_argument("--system", action="append", choices=list(MAKERS), help="default: all")
+    parser.add_argument("--system", action="append", choices=SUBJECTS, help="default: all")
     parser.add_argument("--only", type=int, help="show this mutant of one system, nothing else")
     parser.add_argument("--keep", type=Path, help="with --only: a folder to be made of it")
     options = parser.parse_args(arguments)
-    forgers = make_forgers(options.system or MAKERS)
+    forgers = make_forgers(options.system or SUBJECTS)
     if options.only is not None:
         if len(forgers) != 1:
             parser.error("--only needs --system")

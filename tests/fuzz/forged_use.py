@@ -1,5 +1,6 @@
 """What is done with a forged model: it is loaded, asked everything that it can do, and saved again.
 
+Forged counts are looked at, merged and trained on; of forged checkpoints the training is resumed.
 Either it is refused with a code, or every number that comes out is sane: no log probability is NaN
 or plus infinity, margins are no NaN, probabilities lie between 0 and 1. Numbers may well be others
 than those of the model that was forged, since nothing can tell a forged weight from a learnt one.
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from tests.fuzz.forged_folder import MODEL, TRAINING
 from tests.fuzz.small_models import sentences, trees
+from tests.fuzz.small_trainings import train_small
 
 from treelm.corpus.encoder import encode_sentences
 from treelm.errors import TreelmError, UnsupportedTask
@@ -34,7 +37,12 @@ from treelm.models.interface.abilities import (
 )
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.tree_model import TreeScorer
-from treelm.models.registry import load
+from treelm.models.ngram.counts import NgramCounts
+from treelm.models.registry import load, train
+from treelm.models.run import Run
+from treelm.models.treelet.counts import CountedTreelets
+from treelm.tasks.counts import inspect_counts
+from treelm.tasks.treelet_counts import holds_treelet_counts, inspect_treelet_counts
 
 #: Longest message that is fit for a terminal.
 _LONGEST_MESSAGE = 2000
@@ -80,6 +88,35 @@ def use(folder: Path, work: Path, *, thorough: bool) -> Answers:
         model = load(folder, verify=thorough)
     except TreelmError as error:
         return Answers(_code(error))
+    return _asked(model, work, thorough=thorough)
+
+
+def use_counts(folder: Path, work: Path, *, thorough: bool) -> Answers:
+    """Look at a folder of counts, merge it with itself, and train on it; raises as `use` does."""
+    try:
+        if holds_treelet_counts([folder]):
+            json.dumps(inspect_treelet_counts(folder), allow_nan=False)
+            model = train("treelet", CountedTreelets.from_folders([folder, folder], Run()))
+        else:
+            json.dumps(inspect_counts(folder), allow_nan=False)
+            counts = NgramCounts.from_folders([folder, folder] if thorough else [folder], Run())
+            model = train("ngram", counts, order=counts.order, smoothing="kn")
+    except TreelmError as error:
+        return Answers(_code(error))
+    return _asked(model, work, thorough=False)
+
+
+def use_checkpoint(folder: Path, work: Path, *, thorough: bool) -> Answers:
+    """Resume the training of a checkpoint, and use its model; raises as `use` does."""
+    try:
+        train_small((folder / TRAINING).read_text(), folder / MODEL, resume=True)
+    except TreelmError as error:
+        return Answers(_code(error))
+    return use(folder / MODEL, work, thorough=thorough)
+
+
+def _asked(model: LanguageModel, work: Path, *, thorough: bool) -> Answers:
+    """Ask a model everything."""
     codes = []
     questions = [*_questions(model)]
     if thorough:

@@ -43,11 +43,13 @@ def trees() -> tuple[Tree, ...]:
     return tuple(sorted(long_enough, key=lambda tree: len(tree.words))[: _TRAINING + _HELD_OUT])
 
 
-def _few() -> list[Tree]:
+def few() -> list[Tree]:
+    """Return the trees for training."""
     return list(trees()[:_TRAINING])
 
 
-def _held_out() -> list[Tree]:
+def held_out() -> list[Tree]:
+    """Return the trees held out."""
     return list(trees()[_TRAINING:])
 
 
@@ -57,7 +59,7 @@ def sentences(found: Iterable[Tree]) -> list[list[str]]:
 
 
 def _ngram(**options: Any) -> LanguageModel:
-    return train("ngram", sentences(_few()), **options)
+    return train("ngram", sentences(few()), **options)
 
 
 @cache
@@ -67,21 +69,21 @@ def _words() -> Vocabulary:
 
 @cache
 def _grammar(lexicon: str = "berkeley") -> LanguageModel:
-    return train("pcfg", _few(), lexicon=lexicon)
+    return train("pcfg", few(), lexicon=lexicon)
 
 
 def _pcfg_la(**options: Any) -> LanguageModel:
     rounds = {"split_iterations": 2, "merge_iterations": 1, "smooth_iterations": 1, "seed": 1}
-    return train("pcfg_la", _few(), cycles=1, **rounds, **options)
+    return train("pcfg_la", few(), cycles=1, **rounds, **options)
 
 
 def _hhmm(**options: Any) -> LanguageModel:
-    return train("hhmm", _few(), depth=2, beam_width=20, **options)
+    return train("hhmm", few(), depth=2, beam_width=20, **options)
 
 
 def _composite(system: str = "composite", **options: Any) -> LanguageModel:
     small = {"iterations": 0, "follow_up": 0, "stack_size": 3, "n_best": 2}
-    return train(system, _few(), held_out=_held_out(), **small, **options)
+    return train(system, few(), held_out=held_out(), **small, **options)
 
 
 def _topics(system: Callable[..., LanguageModel], **options: Any) -> LanguageModel:
@@ -90,7 +92,7 @@ def _topics(system: Callable[..., LanguageModel], **options: Any) -> LanguageMod
 
 def _plsa(**options: Any) -> LanguageModel:
     rounds = {"iterations": 1, "plsa_iterations": 2}
-    return train("plsa", sentences(_few()), **rounds, **options)
+    return train("plsa", sentences(few()), **rounds, **options)
 
 
 def _weights(count: int) -> np.ndarray:
@@ -99,7 +101,7 @@ def _weights(count: int) -> np.ndarray:
 
 def _lsvm(*, fixed: bool = False, **options: Any) -> LanguageModel:
     config = LatentSvmConfig(rounds=0, fixed_trees=fixed, **options)
-    grammar = read_grammar(_few(), config)
+    grammar = read_grammar(few(), config)
     features = LatentFeatures(grammar)
     features.add({(int(tag), word) for tag in grammar.class_tags[:2, 0] for word in ("eel", "oar")})
     frequencies = grammar.frequencies if fixed else None
@@ -109,7 +111,7 @@ def _lsvm(*, fixed: bool = False, **options: Any) -> LanguageModel:
 
 
 def _trigram_svm(kernel: str) -> LanguageModel:
-    text = sentences(_few())
+    text = sentences(few())
     vocabulary = Vocabulary.from_counts({word: 1 for words in text for word in words})
     ngrams = np.unique(ngram_keys(text, vocabulary)[0])
     tables = {"offset": np.array([0.25]), "accuracy": np.array([0.5])}
@@ -128,8 +130,8 @@ def _trigram_svm(kernel: str) -> LanguageModel:
 
 def _tree_features(features: FeatureSet) -> LanguageModel:
     config = TreeFeaturesConfig(features=features, min_sentences=1, sweeps=1, min_fragment=1)
-    grammar = FragmentGrammar.sample(_few(), config) if features == "tsg" else None
-    text = sentences(_few()[:4])
+    grammar = FragmentGrammar.sample(few(), config) if features == "tsg" else None
+    text = sentences(few()[:4])
     parses = best_parses(_grammar(), text, config)
     names = sorted({name for row in tree_features(parses, config, grammar) for name in row})
     return TreeFeaturesModel(
@@ -154,7 +156,7 @@ _PLAIN = {"ngram": lambda: _ngram(order=2, vocabulary=_words())}
 MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
     "ngram": (
         lambda: _ngram(order=3),
-        lambda: _ngram(order=2, smoothing="jm", held_out=sentences(_held_out())),
+        lambda: _ngram(order=2, smoothing="jm", held_out=sentences(held_out())),
         lambda: _ngram(order=3, bits=8, min_count=(1, 1, 2)),
         lambda: _ngram(order=3, layout="compact"),
         lambda: _ngram(order=3, layout="compact", bits=5),
@@ -176,14 +178,14 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
     ),
     "plsa": (lambda: _topics(_plsa, order=2), lambda: _topics(_plsa, order=1, adapt=False)),
     "treelet": (
-        lambda: train("treelet", _few(), parser=_grammar(), k=2),
-        lambda: train("treelet", _few(), smoothing="jm", held_out=_held_out()),
-        lambda: train("treelet", _few(), variant="rule", vocabulary=_words()),
-        lambda: train("treelet", _few(), layout="compact"),
+        lambda: train("treelet", few(), parser=_grammar(), k=2),
+        lambda: train("treelet", few(), smoothing="jm", held_out=held_out()),
+        lambda: train("treelet", few(), variant="rule", vocabulary=_words()),
+        lambda: train("treelet", few(), layout="compact"),
     ),
     "headlex": (
-        lambda: train("headlex", _few(), parser=_grammar(), k=2),
-        lambda: train("headlex", _few(), smoothing="mkn"),
+        lambda: train("headlex", few(), parser=_grammar(), k=2),
+        lambda: train("headlex", few(), smoothing="mkn"),
     ),
     "lsvm": (
         _lsvm,

@@ -13,10 +13,19 @@ from pathlib import Path
 import pytest
 from tests.fuzz import forge_campaign
 from tests.fuzz.campaign import FINDING
-from tests.fuzz.forge_campaign import SANITIZED, main, make_forgers, run_campaign, table_of
+from tests.fuzz.forge_campaign import (
+    SANITIZED,
+    SUBJECTS,
+    main,
+    make_forgers,
+    run_campaign,
+    table_of,
+)
+from tests.fuzz.forged_folder import Folder
 from tests.fuzz.forged_use import Answers, use
-from tests.fuzz.forger import Folder, Forger
+from tests.fuzz.forger import Forger
 from tests.fuzz.small_models import MAKERS
+from tests.fuzz.small_trainings import TRAININGS
 
 from treelm.models.registry import SYSTEMS
 from treelm.testing.model_folders import different_files
@@ -30,14 +39,16 @@ SEED = 1
 
 @cache
 def forgers() -> dict[str, Forger]:
-    return make_forgers(MAKERS)
+    return make_forgers(SUBJECTS)
 
 
-def test_forger_has_models_of_every_system() -> None:
+def test_forger_has_models_and_trainings_of_every_system() -> None:
     assert list(MAKERS) == list(SYSTEMS)
+    resumable = {name for name, system in SYSTEMS.items() if system.is_resumable}
+    assert {system for system, _ in TRAININGS.values()} == resumable
 
 
-@pytest.mark.parametrize("system", MAKERS)
+@pytest.mark.parametrize("system", SUBJECTS)
 def test_forged_models_are_refused_with_a_code_or_sane(system: str) -> None:
     tally = run_campaign({system: forgers()[system]}, MUTANTS, SEED)[system]
     assert not tally.findings, "\n".join(map(str, tally.findings))

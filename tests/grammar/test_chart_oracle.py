@@ -21,6 +21,8 @@ from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.trees.tree import Tree
 
+pytestmark = pytest.mark.slow
+
 QUICK = few_examples(40)
 
 

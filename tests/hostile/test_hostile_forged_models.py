@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tests.command_line import processor_time_below
 from tests.fuzz.forge_campaign import make_forgers
+from tests.fuzz.forged_folder import Folder
 from tests.fuzz.forged_use import use
-from tests.fuzz.forger import Folder
 from tests.hostile.inputs import refused_at_once
 
 from treelm.corpus.vocabulary import Vocabulary, VocabularyEntry

@@ -33,6 +33,8 @@ from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parts import CompositeShape
 from treelm.models.plsa.check_text import check_overlap
 
+pytestmark = pytest.mark.slow
+
 
 def trust(
     tables: Mapping[str, LatticeTables], check: Mapping[str, CheckEvents] | None, threads: int

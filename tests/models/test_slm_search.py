@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz.small_models import make_models
 from tests.reference.slm import END, NULL, START, Head, Move, SlowSlm
 
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.vocabulary import Vocabulary
+from treelm.errors import EstimationError
 from treelm.estimation.lattice import LatticeTables, fixed_point
 from treelm.estimation.lattice_weights import LatticeModel, LatticeWeights
 from treelm.models.composite.actions import ActionCodes
@@ -183,3 +187,32 @@ def test_one_word_has_nothing_but_forced_moves() -> None:
     ] == [[0]] * len(lists)
     rows, _ = model.parts.events(text_of([["a"]]), lists, posteriors(lists)[0])
     assert len(rows["constructor"][1]) == 0
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize(
+    "search", [{"stack_size": None, "threshold": None}, {"stack_size": 10**9, "threshold": 1e9}]
+)
+def test_search_that_drops_nothing_refuses_what_no_memory_holds(
+    merge: bool, search: dict[str, Any]
+) -> None:
+    (trained, _) = make_models("slm")
+    assert isinstance(trained, CompositeModel)
+    model = trained.with_search(merge=merge, **search)
+    assert model.max_words is not None
+    assert model.max_words < 4
+    words = ["a"] * 12
+    assert model.score(words[: model.max_words]).log_prob < 0
+    with pytest.raises(TooLongSentence):
+        model.score(words)
+    text = text_of([["a"] * 12])
+    with pytest.raises(TooLongSentence):
+        model.parts.best_parses(text, count=2)
+    state = model.initial()
+    with pytest.raises(EstimationError, match="stack_size or a threshold") as caught:
+        for word in words:
+            state = model.advance(state, word).state
+    assert caught.value.code == "E_TOO_LONG"
+    for bounded in ({"stack_size": 3}, {"threshold": 2.0}):
+        assert model.with_search(**bounded).score(words).log_prob < 0
+    assert model.with_max_words(3).max_words == 3

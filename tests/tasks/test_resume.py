@@ -26,6 +26,8 @@ from treelm.store.manifest import MANIFEST, README
 from treelm.tasks.parse_file import parse_into_file
 from treelm.tasks.train import Trained, train_and_save
 
+pytestmark = pytest.mark.slow
+
 #: Small trainings, each with several checkpoints of every kind that the system has.
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "pcfg_la": (

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from tests.transforms.hard_trees import trees
 
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmError, UnsupportedTask, UsageError
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.lexicalize import Lexicalize
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward, Markovize
@@ -30,6 +31,7 @@ from treelm.transforms.transform import (
     transform_from_config,
 )
 from treelm.transforms.unary_chains import DisambiguateTags, MergeUnaryChains
+from treelm.trees.heads import head_index
 from treelm.trees.label import Label
 from treelm.trees.tree import Tree
 
@@ -238,3 +240,21 @@ def test_transform_empty_pipeline_changes_nothing() -> None:
 def test_transform_config_of_wrong_types_is_wrong_usage(config: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         transform_from_config(config)
+
+
+@pytest.mark.parametrize("odd", ["\n", "\x1b[31m", "\u2028", "\ud800"])
+def test_refusals_fit_one_line_of_a_terminal(odd: str) -> None:
+    """Labels come from files too; a forged one must not write lines of its own."""
+    word = Tree(f"N{odd}", "a")
+    refused: list[Callable[[], object]] = [
+        lambda: AnnotateParents().apply(Tree(Label(f"A{odd}", parent="B"), [word])),
+        lambda: RightCorner().apply(Tree(f"A{odd}", [word, word, word])),
+        lambda: RightCorner().undo(Tree(f"A{odd}", [word, word])),
+        lambda: Binarize().undo(Tree(f"@A{odd}", [word, word])),
+        lambda: check_category(f"A{odd}@", reserved="@"),
+        lambda: head_index(Tree(f"A{odd}", [word, word])),
+    ]
+    for refusal in refused:
+        with pytest.raises(TreelmError) as caught:
+            refusal()
+        assert str(caught.value).isprintable()

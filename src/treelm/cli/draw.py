@@ -19,6 +19,7 @@ from treelm.cli.ranges import at_least
 from treelm.cli.terminal import is_terminal, picture_width
 from treelm.corpus.brackets import ReadReport
 from treelm.corpus.files import source_name, write_atomically
+from treelm.errors import UsageError
 from treelm.tasks.draw import draw_trees
 
 
@@ -51,6 +52,14 @@ def draw(
         width: Text: columns a picture may take.
         limit: Draw only this many trees.
     """
+    if format != "text":
+        for name, given in (
+            ("--layout", layout != "auto"),
+            ("--ascii", ascii_only),
+            ("--width", width is not None),
+        ):
+            if given:
+                raise UsageError(f"{name} goes with --format text, not with {format}.")
     report = ReadReport()
     at_once = output == "-" and is_terminal(sys.stdout)
     pictures = draw_trees(

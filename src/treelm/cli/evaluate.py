@@ -27,8 +27,6 @@ from treelm.cli.options import (
     InputFiles,
     MeasureOptions,
     OptionalOutputFile,
-    Rounds,
-    Seed,
     TextFiles,
     TextOptions,
     TreeOptions,
@@ -36,11 +34,13 @@ from treelm.cli.options import (
 )
 from treelm.cli.oracle_scores import oracle
 from treelm.cli.parse_scores import write_evalb, write_parse_accuracy
+from treelm.cli.ranges import at_least
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
+from treelm.limits import LARGEST_SEED
 from treelm.tasks.evaluate.classify_texts import (
     evaluate_classification,
     evaluate_scored_classification,
@@ -120,8 +120,12 @@ def parses(
     intervals: bool = False,
     against: File | None = None,
     evalb: bool = False,
-    rounds: Rounds = ROUNDS,
-    seed: Seed = 0,
+    rounds: Annotated[
+        int | None,
+        Parameter(help="Number of bootstrap samples.", show_default=str(ROUNDS)),
+        at_least(1),
+    ] = None,
+    seed: Annotated[int | None, Parameter(show_default="0"), at_least(0, LARGEST_SEED)] = None,
     json: AsJson = False,
     trees: TreeOptions = TreeOptions(),
     common: CommonOptions = CommonOptions(),
@@ -144,6 +148,10 @@ def parses(
             a parse as skipped.
         seed: Seed of the random numbers for --intervals and --against.
     """
+    if not intervals and against is None:
+        for name, value in (("--rounds", rounds), ("--seed", seed)):
+            if value is not None:
+                raise UsageError(f"{name} goes with --intervals or --against.")
     if evalb:
         if by_label or by_length or intervals or against is not None:
             raise UsageError(
@@ -172,13 +180,14 @@ def parses(
     for each in found:
         note_problems(each.system_problems, "counted as no parse", common)
     score = found[0].accuracy
+    drawing = {"rounds": ROUNDS if rounds is None else rounds, "seed": seed or 0}
     write_parse_accuracy(
         score,
-        intervals=parse_intervals(score, seed=seed, rounds=rounds) if intervals else None,
-        drawing={"rounds": rounds, "seed": seed},
+        intervals=parse_intervals(score, **drawing) if intervals else None,
+        drawing=drawing,
         labels=scores_by_label(score) if by_label else None,
         lengths=scores_by_length(score) if by_length else None,
-        comparison=compare_parses(score, found[1].accuracy, seed=seed, rounds=rounds)
+        comparison=compare_parses(score, found[1].accuracy, **drawing)
         if against is not None
         else None,
         as_json=json,

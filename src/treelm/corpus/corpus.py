@@ -304,7 +304,7 @@ class TextCorpus:
     def lines(self) -> Iterator[str]:
         """Yield every sentence as its line, not split."""
         for path in self.paths:
-            yield from (line for line in read_lines(path) if line.strip(SPACE))
+            yield from (line for line in read_lines(path, Wanted.TEXT) if line.strip(SPACE))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

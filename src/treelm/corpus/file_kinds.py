@@ -32,6 +32,7 @@ class Wanted(StrEnum):
     N_BEST = "an n-best list"
     TABLE = "a tab-separated table"
     SCORES = "scores, a table or one number per line"
+    ARPA = "an ARPA language model"
 
 
 class FileKind(StrEnum):
@@ -107,6 +108,8 @@ _TAKEN = {
     # Prose has commas and tabs; only a reader of tables is sure that these separate columns.
     Wanted.TEXT: {FileKind.WORDS, FileKind.COMMAS},
     Wanted.RAW_TEXT: {FileKind.WORDS, FileKind.COMMAS, FileKind.TABLE, FileKind.JSON},
+    # Anything may stand before the line that an ARPA file begins with.
+    Wanted.ARPA: {FileKind.ARPA, FileKind.WORDS, FileKind.COMMAS, FileKind.TABLE},
 }
 
 _WORDS_OF_NBEST = "its sentences are the second column: awk -F ' [|][|][|] ' '{print $2}' FILE"

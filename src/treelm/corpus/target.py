@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from treelm.characters import visible
 from treelm.corpus.files import Source
+from treelm.corpus.temporary import temporary_file
 from treelm.errors import OutputFileError
 
 #: Whatever is written needs more than this.
@@ -80,10 +80,8 @@ def check_place(target: Source, *, added: int = 0) -> None:
             "is nested less deeply."
         )
     try:
-        handle, probe = tempfile.mkstemp(prefix=".treelm-", dir=folder)
-        os.close(handle)
-        Path(probe).unlink()
-        system = os.statvfs(folder)
+        with temporary_file(folder):  # one that the next run removes if this one is killed
+            system = os.statvfs(folder)
     except OSError as error:
         raise OutputFileError(
             f"{shown}: cannot be written, because nothing can be made in "

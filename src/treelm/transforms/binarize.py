@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
+from treelm.characters import visible
 from treelm.errors import CorpusFormatError
 from treelm.transforms.transform import (
     Transform,
@@ -82,8 +83,8 @@ def undo_binarize(tree: Tree) -> Tree:
     """
     if _is_intermediate(tree):
         raise CorpusFormatError(
-            f'the root is labelled "{tree.label}", which marks an intermediate node.\n'
-            "Is this part of a binarized tree?\nUndo the binarization of the whole tree.",
+            f'the root is labelled "{visible(tree.label)}", which marks an intermediate node. '
+            "Is this part of a binarized tree? Undo the binarization of the whole tree.",
             code="E_RESERVED_CHAR",
         )
     trees: list[Tree] = []

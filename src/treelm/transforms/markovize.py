@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from treelm.characters import visible
 from treelm.errors import CorpusFormatError
 from treelm.transforms.binarize import nest_children, undo_binarize
 from treelm.transforms.transform import (
@@ -145,8 +146,8 @@ def _annotated(label: Label, ancestors: tuple[str, ...]) -> Label:
     """Return the label with its ancestors as the parent part."""
     if label.parent is not None:
         raise CorpusFormatError(
-            f'label "{label}" already has a vertical annotation, which a second one would hide.\n'
-            "Was the tree transformed before?\nUndo the earlier annotation first.",
+            f'label "{visible(str(label))}" already has a vertical annotation, which a second one '
+            "would hide. Was the tree transformed before? Undo the earlier annotation first.",
             code="E_RESERVED_CHAR",
         )
     check_category(label, reserved="^\\")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from treelm.characters import visible
 from treelm.errors import CorpusFormatError
 from treelm.transforms.transform import Transform, register
 from treelm.trees.label import Label
@@ -197,9 +198,9 @@ def _under_top(tree: Tree, sentence: Tree) -> Tree:
 def _two_children(node: Tree) -> tuple[Tree, Tree]:
     if len(node.children) != 2:
         raise CorpusFormatError(
-            f'node "{node.label}" has {len(node.children)} children where a binary tree needs 2.\n'
-            "The right-corner transform and its depths are defined on binary trees only.\n"
-            "Apply merge_unary_chains and binarize first.",
+            f'node "{visible(node.label)}" has {len(node.children)} children where a binary '
+            "tree needs 2. The right-corner transform and its depths are defined on binary trees "
+            "only. Apply merge_unary_chains and binarize first.",
             code="E_NOT_BINARY",
         )
     return node.children[0], node.children[1]
@@ -207,8 +208,8 @@ def _two_children(node: Tree) -> tuple[Tree, Tree]:
 
 def _not_right_corner(node: Tree) -> CorpusFormatError:
     return CorpusFormatError(
-        f'node "{node.label}" does not have the form that the right-corner transform gives, '
-        "A -> A/Y Y.\nWas the tree transformed, and are all steps after that undone?\n"
+        f'node "{visible(node.label)}" does not have the form that the right-corner transform '
+        "gives, A -> A/Y Y. Was the tree transformed, and are all steps after that undone? "
         "Call right_corner first, or undo the later steps.",
         code="E_NOT_RIGHT_CORNER",
     )

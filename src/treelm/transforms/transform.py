@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar, TypeVar
 
+from treelm.characters import visible
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.trees.label import RESERVED_CHARACTERS, Label
 from treelm.trees.tree import Tree
@@ -99,9 +100,10 @@ def check_category(label: str, *, reserved: str = CATEGORY_MARKS) -> None:
             continue
         if token[0] in reserved:
             raise CorpusFormatError(
-                f'category "{label}" contains "{token[0]}", which transforms use as a mark in the '
-                "labels they make.\nWas the tree transformed before, or does the treebank use this "
-                "character in a category?\nUndo the earlier transform, or rename the category.",
+                f'category "{visible(str(label))}" contains "{token[0]}", which transforms use '
+                "as a mark in the labels they make. Was the tree transformed before, or does the "
+                "treebank use this character in a category? Undo the earlier transform, or rename "
+                "the category.",
                 code="E_RESERVED_CHAR",
             )
 
@@ -154,7 +156,7 @@ class Transform(ABC):
             UnsupportedTask: if the transform does not keep what the inverse would need.
         """
         raise UnsupportedTask(
-            f'the transform "{self.name}" cannot be undone, because it drops labels or nodes.\n'
+            f'the transform "{self.name}" cannot be undone, because it drops labels or nodes. '
             "Keep the original trees, or choose options under which the transform is invertible."
         )
 

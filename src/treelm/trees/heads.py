@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from treelm.characters import visible
 from treelm.errors import UsageError
 from treelm.trees.packed import BATCH_TREES, PackedTrees
 from treelm.trees.profile import ProfileSource, load_profile
@@ -45,8 +46,8 @@ def head_index(node: Tree) -> int:
         return 0
     if node.head is None:
         raise UsageError(
-            f'node "{node.label}" with {len(node.children)} children has no head child.\n'
-            "Heads are filled in from a head table, not read from the treebank.\n"
+            f'node "{visible(node.label)}" with {len(node.children)} children has no head child. '
+            "Heads are filled in from a head table, not read from the treebank. "
             "Call treelm.trees.heads.find_heads(tree, profile) first.",
             code="E_NO_HEAD",
         )

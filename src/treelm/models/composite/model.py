@@ -108,9 +108,12 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def max_words(self) -> int | None:
         """Most words of a sentence that it scores; without heads there are no parses, and no limit.
 
-        With heads the time grows faster than the square of the words.
+        With heads the time grows faster than the square of the words, and exponentially if neither
+        stack size nor threshold drops hypotheses.
         """
-        return super().max_words if self._config.heads else None
+        if not self._config.heads:
+            return None
+        return self._max_words or self.parts.longest or self.usual_max_words
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -170,6 +173,8 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         """Return the natural log probability of a word in a state, and the state after it."""
         own = self._own(state)
         word_id = self.word_ids.word(word, first=own.beam.initial)
+        if self._max_words is None:
+            self.parts.check_growth(len(own.beam))
         with kernel_errors("reading a word"):
             log_prob, beam = self._search.advance(own.beam, word_id, *self._mixture(own))
         return Step(log_prob, CompositeState(beam, own.model, self._adapted(own, word_id)))

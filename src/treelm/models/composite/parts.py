@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
+from treelm.corpus.lengths import check_starts
+from treelm.errors import EstimationError
 from treelm.estimation.lattice import Floats, Ids, Lattice, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, LatticeWeights, fit_weights
 from treelm.kernel_errors import kernel_errors
@@ -23,6 +25,11 @@ from treelm.pickling import PickledFields
 
 #: Number of sentences whose events are in memory at once.
 SENTENCES_AT_ONCE = 4096
+#: Parses that a search which drops none may come to; their number grows with each word by a factor.
+_MOST_PARSES = 10**6
+#: Nats below the best at which hardly any parse of a few words is found.
+_FAR_BELOW = 100.0
+_LONGEST = 1000
 #: Names of the parts, in the order in which kernels return their events.
 PARTS = ("predictor", "tagger", "constructor")
 
@@ -188,6 +195,47 @@ class CompositeParts(PickledFields):
                 topics=config.topics,
             )
 
+    @cached_property
+    def longest(self) -> int | None:
+        """Most words of a sentence whose parses can all be kept; None if the search drops some."""
+        if self._drops_parses:
+            return None
+        words = 1
+        while words < _LONGEST and self._parses(words + 1) <= _MOST_PARSES:
+            words += 1
+        return words
+
+    @property
+    def _drops_parses(self) -> bool:
+        config = self.shape.config
+        stacks = config.stack_size is not None and config.stack_size <= _MOST_PARSES
+        threshold = config.threshold is not None and config.threshold <= _FAR_BELOW
+        return not config.heads or stacks or threshold
+
+    def _parses(self, words: int) -> int:
+        """Return how many parses a sentence has: shapes of binary trees, and their labels."""
+        codes = self.shape.codes
+        shapes = math.comb(2 * words - 2, words - 1) // words
+        unary = 1 + len(codes.phrases) if codes.unary_moves else 1
+        labels = len(codes.tags) ** words * (2 * len(codes.phrases)) ** (words - 1)
+        return int(shapes * labels * unary ** (2 * words - 1))
+
+    def check_growth(self, hypotheses: int) -> None:
+        """Refuse the next word where a search that drops nothing has too many hypotheses.
+
+        Args:
+            hypotheses: How many there are.
+
+        Raises:
+            EstimationError: ``E_TOO_LONG``.
+        """
+        if not self._drops_parses and hypotheses * self._parses(2) > _MOST_PARSES * self._parses(1):
+            raise EstimationError(
+                f"this search keeps all hypotheses, {hypotheses} by now, and the next word would "
+                "multiply them beyond any memory. Give the model a stack_size or a threshold.",
+                code="E_TOO_LONG",
+            )
+
     def with_model(self, part: str, model: LatticeModel) -> CompositeParts:
         """Return the parts with one of them replaced."""
         return CompositeParts(self.shape, {**self.models, part: model})
@@ -201,7 +249,12 @@ class CompositeParts(PickledFields):
         threads: int = 1,
         progress: Progress = SILENT,
     ) -> ParseLists:
-        """Return the best parses of every sentence."""
+        """Return the best parses of every sentence.
+
+        Raises:
+            TooLongSentence: ``E_TOO_LONG`` where the search keeps all of too many parses.
+        """
+        check_starts(text.starts, self.longest, "composite")
         with (
             kernel_errors("searching parses"),
             progress.step("searching parses", total=len(text), unit="sentences") as step,

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from treelm import _native
+from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_blocks, source_name, write_atomically
 from treelm.corpus.vocabulary import SENTENCE_END, SENTENCE_START, Vocabulary, VocabularyEntry
 from treelm.errors import CorpusFormatError, TreelmWarning, option
@@ -56,7 +57,7 @@ def read_arpa(
     name = source_name(source)
     reader = _native.ArpaReader()
     try:
-        for block in read_blocks(source):
+        for block in read_blocks(source, wanted=Wanted.ARPA):
             reader.feed(block)
         reader.finish()
         words, order = reader.words, reader.order
