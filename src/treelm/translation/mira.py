@@ -17,12 +17,13 @@ from treelm.translation.bleu import COLUMNS, bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
 from treelm.translation.mert import Tuned, normalized
 
-#: Largest step of a sentence.
-AGGRESSIVENESS = 0.1
+#: Largest step of all sentences of an epoch together; that of one is its share. Larger steps fit
+#: these sentences better, and all others worse.
+AGGRESSIVENESS = 1.0
 #: Sums of the free weights at the beginning of each part of the epochs. Margins are in words of
 #: BLEU: with small weights hope and fear are the best and the worst of a whole list, which corrects
 #: weights that are quite wrong; with large ones they are among the likely hypotheses.
-SCALES = (1.0, 10.0)
+SCALES = (1.0, 3.0)
 #: Share of the pseudo-document that is left after each sentence.
 DECAY = 0.999
 #: Passes over the sentences.
@@ -49,7 +50,7 @@ def mira(
         seed: Seed of the order of the sentences.
         free: Which weights are moved; by default all.
         epochs: Passes over the sentences.
-        aggressiveness: Largest step of a sentence.
+        aggressiveness: Largest step of the sentences of an epoch together.
         stream: Tells calls with the same seed apart, such as the rounds of tuning.
 
     Returns:
@@ -62,6 +63,7 @@ def mira(
     part = -1
     lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
     background = np.ones(COLUMNS)
+    most = aggressiveness / len(lists)
     for epoch in range(epochs):
         if epoch * len(SCALES) // epochs != part:
             part = epoch * len(SCALES) // epochs
@@ -79,7 +81,7 @@ def mira(
             lacking = (worth[hope] - worth[fear]) - (scores[hope] - scores[fear])
             size = float(direction @ direction)
             if lacking > 0 and size > 0:
-                weights = weights + min(aggressiveness, lacking / size) * direction
+                weights = weights + min(most, lacking / size) * direction
             background = DECAY * (background + statistics[int(np.argmax(scores))])
             total += weights
         mean = np.where(moved, normalized(total, moved), first)
