@@ -58,6 +58,12 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Grammars, lexicons, the chart parser, k-best lists, forests and files of parses.",
         ("treelm.grammar",),
     ),
+    "translation": (
+        "Translation",
+        "The phrase-based decoder, its tables and weights; "
+        "[how to translate](../../how-to/translate.md).",
+        ("treelm.translation",),
+    ),
     "view": ("Pictures", "Trees and charts as text, SVG and LaTeX.", ("treelm.view",)),
     "interop": ("Other packages", "Trees and parsers of other packages.", ("treelm.interop",)),
     "store": (
