@@ -49,7 +49,8 @@ class Call(NamedTuple):
                 found += [argument.name, output]
         names = [each.name for each in self.arguments]
         if not positional:
-            source = next((name for name in ("--trees", "--text") if name in names), None)
+            sources = ("--trees", "--text", "--n-best-lists")
+            source = next((name for name in sources if name in names), None)
             if source is not None and source != given and source not in found:
                 found += [source, MISSING]
         if "--model" in names and "--model" not in found:

@@ -121,6 +121,21 @@ def test_what_has_no_score_gets_a_low_one() -> None:
     assert found.tolist() == [-100.0, pytest.approx(pcfg.score("the boat left .").log_prob)]
 
 
+def test_an_empty_hypothesis_ends_at_once(model: LanguageModel) -> None:
+    (found,) = Scorer(name="N", model=model).scores([["", "a boat"]])
+    incremental = as_incremental(model)
+    assert found[0] == incremental.finish(incremental.initial())
+
+
+def test_what_cannot_be_scored_is_refused_with_its_line(
+    lists: Path, model: LanguageModel, hhmm: LanguageModel
+) -> None:
+    lists.write_text(LISTS.replace("a boat", "a </s> boat"))
+    for scorer in (Scorer(name="N", model=model), Scorer(name="H", model=hhmm)):
+        with pytest.raises(CorpusFormatError, match=r"lists.nbest:4: .*</s>"):
+            list(rerank(read_moses_columns(lists), [scorer]))
+
+
 def test_names_must_differ(model: LanguageModel, lists: Path) -> None:
     twice = [Scorer(name="A", model=model)] * 2
     with pytest.raises(UsageError, match="same feature name"):

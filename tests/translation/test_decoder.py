@@ -423,6 +423,23 @@ def test_decoder_copies_unknown_words() -> None:
     )
 
 
+def test_decoder_reads_compact_tables_as_it_reads_others() -> None:
+    # Without <unk>, an unknown word costs the weights of its context and a fixed number.
+    words = [{word: 0.2 for word in ("<s>", "</s>", "the", "house", "that")}]
+    weights = {"<s> the": 0.5, "the house": 0.5, "house that": 0.25}
+    made = arpa([*words, weights, {"<s> the house": 0.5, "the house that": 0.3}])
+    text = made.data.replace(b"\t0", b"\t-0.25")
+    hashed = read_arpa(Content("lm.arpa", text))
+    table = PhraseTable.read(Content("table", DAS_HAUS.encode()))
+    sentences = ["das haus neu", "das haus das neu neu", "neu das haus"]
+    found = [
+        list(Decoder(table, [model], DAS_HAUS_WEIGHTS, EVERYTHING).translate(sentences, n_best=20))
+        for model in (hashed, hashed.compacted())
+    ]
+    assert lists(found[0]) == lists(found[1])
+    assert hashed.config.oov_log_prob is not None
+
+
 @pytest.mark.parametrize("search", ["stack", "cube"])
 @pytest.mark.parametrize("limit", [0, 6])
 def test_decoder_translates_two_hundred_words(search: str, limit: int) -> None:

@@ -62,6 +62,15 @@ std::uint32_t BackoffTable::read(std::uint32_t context, std::uint32_t word, doub
   }
 }
 
+std::uint32_t BackoffTable::shorter_context(std::uint32_t context) const {
+  if (context == empty_context) return empty_context;
+  if (!shape_.compact) return shorter(context, depth_of(context));
+  const Suffixes suffixes = suffixes_of(context);
+  for (std::uint32_t depth = suffixes.longest; depth-- > 0;)
+    if (suffixes.contexts[depth] != none) return suffixes.contexts[depth];
+  return empty_context;
+}
+
 template <unsigned Bits>
 void BackoffTable::contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const {
   std::fill(found + from, found + shape_.levels(), none);

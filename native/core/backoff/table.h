@@ -141,9 +141,7 @@ class BackoffTable {
   void each_entry(std::size_t level, const Visit& visit) const;
   double backoff(std::uint32_t context) const;
   // The context of a sequence chain without its oldest word.
-  std::uint32_t shorter_context(std::uint32_t context) const {
-    return context == empty_context ? empty_context : shorter(context, depth_of(context));
-  }
+  std::uint32_t shorter_context(std::uint32_t context) const;
   // The value at a row of a region.
   double probability_of(const Region& region, std::uint64_t position) const {
     return with_value_bits(access(), [&]<unsigned Bits>() { return probability_at<Bits>(region, position); });

@@ -252,5 +252,5 @@ def _write_report(found: Tuning, *, as_json: bool) -> None:
         for each in found.rounds:
             sys.stdout.write(f"{_round_line(each)}\n")
     for name, values in found.weights.items():
-        record[name] = " ".join(f"{value:.6f}" for value in values)
+        record[name] = " ".join(f"{value:.4f}" for value in values)
     write_record(record, as_json=False)

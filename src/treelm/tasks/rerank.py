@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import FeatureTable, NBestColumns, malformed
 from treelm.corpus.words import split_words
-from treelm.errors import TreelmWarning, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, VocabularyError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.tasks.evaluate.slr import measured_scores, score_sentences
@@ -72,13 +73,15 @@ class Scorer:
             return iter(list(pool.map(work, lists)))
 
     def _batches(self, lists: Sequence[Sequence[str]]) -> list[Numbers]:
-        """Return the scores of many texts at once; a text without words has no score."""
+        """Return the scores of many texts at once; few models score a text without words."""
         texts = [text for each in lists for text in each]
         has_words = np.array([bool(text) for text in texts], dtype=np.bool_)
         found = np.full(len(texts), -np.inf)
         given = [text for text in texts if text]
-        if self.measure != "slr" and self.model.incremental is not None:
-            found[has_words] = self.model.sentence_log_probs(given, threads=self.threads)
+        fast = self.model.incremental
+        if self.measure != "slr" and fast is not None:
+            found[has_words] = fast.sentence_log_probs(given, threads=self.threads)
+            found[~has_words] = fast.finish(fast.initial())
         elif given:
             table = score_sentences(
                 self.model, given, with_unigram=self.measure == "slr", threads=self.threads
@@ -188,7 +191,7 @@ def rerank(
     vectors = None if weights is None else WeightVectors(weights)
     for group in _groups(lists):
         distinct = [list(dict.fromkeys(each.texts)) for each in group]
-        columns = [scorer.scores(distinct) for scorer in scorers]
+        columns = [_scores(scorer, group, distinct) for scorer in scorers]
         for place, (each, texts) in enumerate(zip(group, distinct, strict=True)):
             rows = {text: row for row, text in enumerate(texts)}
             order = [rows[text] for text in each.texts]
@@ -199,6 +202,29 @@ def rerank(
             if vectors is not None:
                 changed = with_totals(changed, vectors, sort=sort)
             yield ScoredList(changed, scores.T)
+
+
+def _scores(
+    scorer: Scorer, group: Sequence[NBestColumns], distinct: Sequence[Sequence[str]]
+) -> list[Numbers]:
+    """Return the scores of the texts of lists; what cannot be scored is refused with its line."""
+    try:
+        return scorer.scores(distinct)
+    except (VocabularyError, TooLongSentence) as error:
+        for each in group:
+            for text, line in zip(each.texts, each.lines, strict=True):
+                try:
+                    scorer.scores([[text]])
+                except TooLongSentence as found:
+                    raise found.in_line(each.source, line) from error
+                except VocabularyError as found:
+                    raise CorpusFormatError(
+                        f"{each.source}:{line}: {found}",
+                        code=found.code,
+                        path=each.source,
+                        line=line,
+                    ) from error
+        raise
 
 
 def _groups(lists: Iterable[NBestColumns]) -> Iterator[list[NBestColumns]]:

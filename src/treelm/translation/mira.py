@@ -17,12 +17,13 @@ from treelm.translation.bleu import COLUMNS, bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
 from treelm.translation.mert import Tuned, normalized
 
-#: Largest step of a sentence.
-AGGRESSIVENESS = 0.1
+#: Largest step of all sentences of an epoch together; that of one is its share. Larger steps fit
+#: these sentences better, and all others worse.
+AGGRESSIVENESS = 10.0
 #: Sums of the free weights at the beginning of each part of the epochs. Margins are in words of
 #: BLEU: with small weights hope and fear are the best and the worst of a whole list, which corrects
 #: weights that are quite wrong; with large ones they are among the likely hypotheses.
-SCALES = (1.0, 10.0)
+SCALES = (1.0, 3.0)
 #: Share of the pseudo-document that is left after each sentence.
 DECAY = 0.999
 #: Passes over the sentences.
@@ -49,7 +50,7 @@ def mira(
         seed: Seed of the order of the sentences.
         free: Which weights are moved; by default all.
         epochs: Passes over the sentences.
-        aggressiveness: Largest step of a sentence.
+        aggressiveness: Largest step of the sentences of an epoch together.
         stream: Tells calls with the same seed apart, such as the rounds of tuning.
 
     Returns:
@@ -62,6 +63,8 @@ def mira(
     part = -1
     lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
     background = np.ones(COLUMNS)
+    most = aggressiveness / len(lists)
+    mobility = np.where(moved, _mobility(pool), 0.0)
     for epoch in range(epochs):
         if epoch * len(SCALES) // epochs != part:
             part = epoch * len(SCALES) // epochs
@@ -75,11 +78,12 @@ def mira(
             # In words, so that margins are as large as scores are.
             worth = bleu(together) / 100 * together[:, _REFERENCE_LENGTH]
             hope, fear = int(np.argmax(scores + worth)), int(np.argmax(scores - worth))
-            direction = np.where(moved, rows[hope] - rows[fear], 0.0)
+            apart = rows[hope] - rows[fear]
+            direction = apart * mobility
             lacking = (worth[hope] - worth[fear]) - (scores[hope] - scores[fear])
-            size = float(direction @ direction)
+            size = float(apart @ direction)
             if lacking > 0 and size > 0:
-                weights = weights + min(aggressiveness, lacking / size) * direction
+                weights = weights + min(most, lacking / size) * direction
             background = DECAY * (background + statistics[int(np.argmax(scores))])
             total += weights
         mean = np.where(moved, normalized(total, moved), first)
@@ -87,6 +91,18 @@ def mira(
         if value > best.value:
             best = Tuned(mean, value)
     return best
+
+
+def _mobility(pool: HypothesisPool) -> Numbers:
+    """Return how readily each weight is moved: less the more its feature varies within lists.
+
+    It is as if all features had been divided by their standard deviation. Otherwise those with
+    large values, such as log probabilities, would be moved most, whether they help or not.
+    """
+    sizes = np.diff(pool.starts)
+    means = np.add.reduceat(pool.features, pool.starts[:-1], axis=0) / sizes[:, None]
+    variances = np.mean((pool.features - np.repeat(means, sizes, axis=0)) ** 2, axis=0)
+    return np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
 
 
 def _order(number: int, seed: int, epoch: int) -> list[int]:
