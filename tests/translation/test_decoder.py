@@ -15,6 +15,7 @@ from tests.reference.phrase_decoder import Pair, ReferenceDecoder, reordering_te
 
 import treelm
 from treelm.corpus.files import Content
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import moses_lines, read_moses
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.models.interface.incremental import IncrementalModel
@@ -514,6 +515,11 @@ def test_decoder_refuses_weights_that_do_not_fit() -> None:
 def test_decoder_refuses_separators_in_the_source() -> None:
     with pytest.raises(CorpusFormatError, match="sentence 2: "):
         list(das_haus().translate(["das", "das ||| haus"]))
+
+
+def test_decoder_refuses_sentences_that_are_too_long() -> None:
+    with pytest.raises(TooLongSentence, match="sentence 2 of those given has 4001 words"):
+        list(das_haus().translate(["das", "das " * 4001]))
 
 
 def test_decoder_refuses_models_of_whole_sentences() -> None:
