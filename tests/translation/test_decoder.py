@@ -197,8 +197,42 @@ def toy_model() -> IncrementalModel:
     return ToyModel.of(TEXT)
 
 
+@cache
+def other_ngram_model() -> IncrementalModel:
+    text = [line.split() for line in TEXT]
+    words = ngram_model().vocabulary
+    model = treelm.train("ngram", text, order=2, smoothing="kn", vocabulary=words)
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+@cache
+def hhmm_of_these_words() -> IncrementalModel:
+    model = treelm.train(
+        "hhmm",
+        [treelm.Tree.from_string(line) for line in TREES.strip().splitlines()],
+        depth=2,
+        beam_width=None,
+        precision="exact",
+        robust_epsilon=0.01,
+        vocabulary=ngram_model().vocabulary,
+    )
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
 def mixture() -> IncrementalModel:
-    model = treelm.interpolate([ngram_model(), ngram_model()], [0.3, 0.7])
+    """Return a mixture of models that the kernel reads itself."""
+    parts = [ngram_model(), other_ngram_model(), hhmm_of_these_words()]
+    model = treelm.interpolate(parts, [0.3, 0.5, 0.2])
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+def mixture_with_python() -> IncrementalModel:
+    """Return a mixture that is asked through Python."""
+    toy = ToyModel.of(TEXT, ngram_model().vocabulary)
+    model = treelm.interpolate([ngram_model(), toy], [0.5, 0.5])
     assert isinstance(model, IncrementalModel)
     return model
 
@@ -211,6 +245,7 @@ MODELS = {
     "python": (toy_model,),
     "python-and-both": (toy_model, hhmm_model, ngram_model),
     "mixture": (mixture,),
+    "mixture-with-python": (mixture_with_python,),
 }
 
 
