@@ -271,7 +271,7 @@ def random_weights(seed: int, models: int, *, orientations: bool = False) -> Wei
     sizes = {"LexicalReordering0": 6} if orientations else {}
     sizes |= {"Distortion0": 1, **{f"LM{n}": 1 for n in range(models)}, "WordPenalty0": 1}
     sizes |= {"PhrasePenalty0": 1, "TranslationModel0": 2, "UnknownWordPenalty0": 1}
-    return Weights({name: [dice.uniform(0, 1) for _ in range(n)] for name, n in sizes.items()})
+    return Weights({name: [dice.uniform(-0.2, 1) for _ in range(n)] for name, n in sizes.items()})
 
 
 def both_decoders(
