@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 from pathlib import Path
@@ -93,3 +94,17 @@ def test_tables_of_the_page_are_replaced_between_their_marks() -> None:
     written = (SCRIPT.parents[1] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     for name in ("ngram", "parsing"):
         assert table in peers.replace_table(written, name, table)
+
+
+def test_decoder_benchmark_prints_every_figure(tmp_path: Path) -> None:
+    table = b"rain ||| rain ||| 0.5\nfalls ||| falls ||| 0.5\nfalls ||| fell ||| 0.4\n"
+    (tmp_path / "phrase-table.gz").write_bytes(gzip.compress(table))
+    arpa = "\\data\\\nngram 1=5\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n-0.5\train\n-0.6\tfalls\n\n\\end\\\n"
+    (tmp_path / "lm5.arpa.gz").write_bytes(gzip.compress(arpa.encode()))
+    names = ("Distortion", "LM", "WordPenalty", "PhrasePenalty", "TranslationModel")
+    lines = [f"{name}0= 0.5" for name in (*names, "UnknownWordPenalty")]
+    (tmp_path / "weights.ini").write_text("\n".join(lines))
+    (tmp_path / "val.de").write_text("rain falls rain falls rain falls rain\n" * 8)
+    printed = run_script(SCRIPT.with_name("decoder.py"), "--data", tmp_path)
+    for figure in ("n-gram, stack", "n-gram, cube", "ms/sentence", "r^2 of a line", "peak memory"):
+        assert figure in printed

@@ -30,6 +30,7 @@ WORKS = {
     "heads": ("slm", "model.score_batch([words(10**5)] * 2, threads=threads)"),
     "topics": ("composite", "model.score_batch([words(10**5)] * 2, threads=threads)"),
     "weights": ("lsvm", "model.margins([words(3000)] * 2, threads=threads)"),
+    "decoder": ("hhmm", "list(decoder().translate([words(3000)] * 9, threads=threads))"),
     "mixture": ("interpolated", "model.score_batch([words(10**5)] * 60, threads=threads)"),
 }
 #: Processor time after which nothing is prepared any more.
@@ -49,6 +50,19 @@ words = lambda count: tuple(itertools.islice(itertools.cycle(text), count))
 whole = ParserOptions(max_words=10**9)
 viterbi = ParserOptions(max_words=10**9, decoding="viterbi", pruning="none")
 model = load(folder).with_max_words(10**9)
+
+def decoder():
+    from treelm.corpus.files import Content
+    from treelm.translation.decoder import Decoder, DecoderConfig
+    from treelm.translation.phrase_table import PhraseTable
+    from treelm.translation.weights import Weights
+
+    table = "".join(f"{word} ||| {word} ||| 0.5\\n" for word in sorted(set(text)))
+    names = "Distortion LM WordPenalty PhrasePenalty TranslationModel UnknownWordPenalty"
+    weights = Weights({f"{name}0": (1.0,) for name in names.split()})
+    phrases = PhraseTable.read(Content("table", table.encode()))
+    return Decoder(phrases, [model], weights, DecoderConfig(stack_size=None, beam_threshold=0.0))
+
 print("begun", flush=True)
 try:
     eval(work)

@@ -15,6 +15,7 @@ from tests.reference.phrase_decoder import Pair, ReferenceDecoder, reordering_te
 
 import treelm
 from treelm.corpus.files import Content
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import moses_lines, read_moses
 from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
 from treelm.models.interface.incremental import IncrementalModel
@@ -196,8 +197,42 @@ def toy_model() -> IncrementalModel:
     return ToyModel.of(TEXT)
 
 
+@cache
+def other_ngram_model() -> IncrementalModel:
+    text = [line.split() for line in TEXT]
+    words = ngram_model().vocabulary
+    model = treelm.train("ngram", text, order=2, smoothing="kn", vocabulary=words)
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+@cache
+def hhmm_of_these_words() -> IncrementalModel:
+    model = treelm.train(
+        "hhmm",
+        [treelm.Tree.from_string(line) for line in TREES.strip().splitlines()],
+        depth=2,
+        beam_width=None,
+        precision="exact",
+        robust_epsilon=0.01,
+        vocabulary=ngram_model().vocabulary,
+    )
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
 def mixture() -> IncrementalModel:
-    model = treelm.interpolate([ngram_model(), ngram_model()], [0.3, 0.7])
+    """Return a mixture of models that the kernel reads itself."""
+    parts = [ngram_model(), other_ngram_model(), hhmm_of_these_words()]
+    model = treelm.interpolate(parts, [0.3, 0.5, 0.2])
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+def mixture_with_python() -> IncrementalModel:
+    """Return a mixture that is asked through Python."""
+    toy = ToyModel.of(TEXT, ngram_model().vocabulary)
+    model = treelm.interpolate([ngram_model(), toy], [0.5, 0.5])
     assert isinstance(model, IncrementalModel)
     return model
 
@@ -210,6 +245,7 @@ MODELS = {
     "python": (toy_model,),
     "python-and-both": (toy_model, hhmm_model, ngram_model),
     "mixture": (mixture,),
+    "mixture-with-python": (mixture_with_python,),
 }
 
 
@@ -235,7 +271,7 @@ def random_weights(seed: int, models: int, *, orientations: bool = False) -> Wei
     sizes = {"LexicalReordering0": 6} if orientations else {}
     sizes |= {"Distortion0": 1, **{f"LM{n}": 1 for n in range(models)}, "WordPenalty0": 1}
     sizes |= {"PhrasePenalty0": 1, "TranslationModel0": 2, "UnknownWordPenalty0": 1}
-    return Weights({name: [dice.uniform(0, 1) for _ in range(n)] for name, n in sizes.items()})
+    return Weights({name: [dice.uniform(-0.2, 1) for _ in range(n)] for name, n in sizes.items()})
 
 
 def both_decoders(
@@ -531,6 +567,11 @@ def test_decoder_refuses_weights_that_do_not_fit() -> None:
 def test_decoder_refuses_separators_in_the_source() -> None:
     with pytest.raises(CorpusFormatError, match="sentence 2: "):
         list(das_haus().translate(["das", "das ||| haus"]))
+
+
+def test_decoder_refuses_sentences_that_are_too_long() -> None:
+    with pytest.raises(TooLongSentence, match="sentence 2 of those given has 4001 words"):
+        list(das_haus().translate(["das", "das " * 4001]))
 
 
 def test_decoder_refuses_models_of_whole_sentences() -> None:

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/hhmm/handles.h"
 #include "translation/hhmm_reader.h"
+#include "translation/mixture_reader.h"
 #include "translation/model_reader.h"
 #include "translation/ngram_reader.h"
 #include "translation/phrase_table.h"
@@ -161,6 +163,14 @@ void bind_search_models(nb::module_& module) {
   module.def("hhmm_search_model", &hhmm_model, nb::arg("phrases"), nb::arg("grammar"), nb::arg("words"), nb::kw_only(),
              nb::arg("beam"), nb::arg("ratio"), nb::arg("epsilon"), nb::arg("single"), nb::arg("key"), nb::arg("best"),
              nb::arg("state_bytes"));
+  module.def(
+      "mixture_search_model",
+      [](const std::vector<std::shared_ptr<SearchModel>>& parts,
+         const std::vector<double>& weights) -> std::shared_ptr<SearchModel> {
+        return std::make_shared<MixtureSearchModel>(
+            std::vector<std::shared_ptr<const SearchModel>>(parts.begin(), parts.end()), weights);
+      },
+      nb::arg("parts"), nb::arg("weights"));
   module.def(
       "python_search_model",
       [](std::shared_ptr<PhraseTable> phrases, nb::object model) -> std::shared_ptr<SearchModel> {

@@ -26,10 +26,10 @@ class PhraseMemo {
     generation_ = 1;
   }
   // What is known of a phrase after a state, or nothing; `add` may follow.
-  const ModelPart* find(ModelState state, std::uint32_t target) {
+  ModelPart* find(ModelState state, std::uint32_t target) {
     const std::size_t mask = slots_.size() - 1;
     for (at_ = hash(state, target) & mask;; at_ = (at_ + 1) & mask) {
-      const Slot& slot = slots_[at_];
+      Slot& slot = slots_[at_];
       if (slot.generation != generation_) return nullptr;
       if (slot.before == state && slot.target == target) return &slot.part;
     }

@@ -228,8 +228,10 @@ double PhraseSearch::base_score(const Popped& popped) const {
 
 double PhraseSearch::score_by(std::size_t models, const Popped& popped, double cut) {
   double score = base_score(popped);
-  for (std::size_t place = 0; place < models && score + popped.step.future >= cut; ++place)
+  for (std::size_t place = 0; place < models; ++place) {
+    if (!may_gain_[place] && score + popped.step.future < cut) break;
     score += setup_->weights[setup_->places.models + order_[place]] * read(order_[place], popped)->log_prob;
+  }
   return score;
 }
 
@@ -260,7 +262,7 @@ void PhraseSearch::ask_batches(std::span<const Popped> all) {
     counts_.model_reads += readings_.size();
     for (std::size_t i = 0; i < readings_.size(); ++i) {
       const PhraseReading& reading = readings_[i];
-      *const_cast<ModelPart*>(memos_[model].find(reading_states_[i], reading_targets_[i])) = {
+      *memos_[model].find(reading_states_[i], reading_targets_[i]) = {
           reading.state, readers_[model]->key(reading.state), reading.log_prob};
     }
   }

@@ -110,7 +110,7 @@ COMMANDS = {
     "decode": _Command(
         "treelm.cli.decode:decode",
         "Translate sentences by a phrase table and language models.",
-        "treelm decode --phrase-table table.gz -m model --weights weights.ini < source.txt",
+        "treelm decode --phrase-table table.gz -m model --weights w.ini < text",
     ),
     "corrupt": _Command(
         "treelm.cli.corrupt:corrupt",

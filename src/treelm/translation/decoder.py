@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from treelm import _native
+from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import Hypothesis, NBest
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError, UsageError, option
@@ -26,6 +27,8 @@ from treelm.translation.phrase_table import PhraseTable
 from treelm.translation.search_models import search_model
 from treelm.translation.weights import Weights
 
+#: Words of the longest sentence that the kernel reads.
+LONGEST_SOURCE = 4000
 #: Sentences per thread that are translated before the first is given out.
 _BATCH = 16
 _ANY = (1 << 64) - 1
@@ -305,6 +308,7 @@ class Decoder:
         Raises:
             UsageError: for less than one translation.
             CorpusFormatError: ``E_FORMAT`` for a source word with ``|||`` in it.
+            TooLongSentence: ``E_TOO_LONG`` for one of more than 4000 words.
         """
         if n_best < 1:
             raise UsageError(f"{option('n_best')} is {n_best}; it must be 1 or more.")
@@ -363,6 +367,9 @@ class Decoder:
 
 def _check_words(sentences: Sequence[Sequence[str]], before: int) -> None:
     for number, words in enumerate(sentences, before + 1):
+        if len(words) > LONGEST_SOURCE:
+            reason = f"a decoder reads {LONGEST_SOURCE} at most. Is there one sentence per line?"
+            raise TooLongSentence(number - 1, len(words), reason)
         if any("|||" in word for word in words):
             raise CorpusFormatError(
                 f'sentence {number}: a word contains "|||", which separates the columns of n-best '

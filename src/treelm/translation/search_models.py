@@ -12,8 +12,8 @@ _MEBIBYTE = 1 << 20
 def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.SearchModel:
     """Return what a decoder asks about words.
 
-    N-gram models and HHMMs are read by the kernel itself. Any other incremental model is asked in
-    batches through `advance_many`.
+    N-gram models, HHMMs and mixtures of these are read by the kernel itself. Any other incremental
+    model is asked in batches through `advance_many`.
 
     Args:
         phrases: The phrases, whose words are looked up once.
@@ -22,35 +22,50 @@ def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.
     Raises:
         UnsupportedTask: if it does not go word by word.
     """
-    from treelm.models.hhmm.model import HhmmModel
-    from treelm.models.ngram.model import NgramModel
-
     model.require(Task.DECODE)
     with kernel_errors("preparing a language model"):
-        if type(model) is NgramModel:
-            return _native.ngram_search_model(
-                phrases,
-                model.table.native,
-                model.vocabulary.encoder,
-                start=model.word_ids.start,
-                end=model.word_ids.end,
-                oov_log_prob=model.config.oov_log_prob,
-            )
-        if type(model) is HhmmModel and not model.reads_spelling:
-            config = model.config
-            key, best = config.recombination
-            return _native.hhmm_search_model(
-                phrases,
-                model.tables.grammar,
-                model.vocabulary.encoder,
-                beam=config.beam_width or 0,
-                ratio=config.beam_ratio,
-                epsilon=config.robust_epsilon,
-                single=config.precision == "fast",
-                key=key,
-                best=best,
-                state_bytes=config.cache_mebibytes * _MEBIBYTE,
-            )
+        own = _kernel_model(phrases, model)
+        if own is not None:
+            return own
         incremental = model.incremental
         assert incremental is not None  # what the task demands
         return _native.python_search_model(phrases, incremental)
+
+
+def _kernel_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.SearchModel | None:
+    """Return a model that the kernel reads itself, or None if it cannot."""
+    from treelm.models.hhmm.model import HhmmModel
+    from treelm.models.mixture.model import InterpolatedModel
+    from treelm.models.ngram.model import NgramModel
+
+    if type(model) is NgramModel:
+        return _native.ngram_search_model(
+            phrases,
+            model.table.native,
+            model.vocabulary.encoder,
+            start=model.word_ids.start,
+            end=model.word_ids.end,
+            oov_log_prob=model.config.oov_log_prob,
+        )
+    if type(model) is HhmmModel and not model.reads_spelling:
+        config = model.config
+        key, best = config.recombination
+        return _native.hhmm_search_model(
+            phrases,
+            model.tables.grammar,
+            model.vocabulary.encoder,
+            beam=config.beam_width or 0,
+            ratio=config.beam_ratio,
+            epsilon=config.robust_epsilon,
+            single=config.precision == "fast",
+            key=key,
+            best=best,
+            state_bytes=config.cache_mebibytes * _MEBIBYTE,
+        )
+    if type(model) is InterpolatedModel:
+        counting = [pair for pair in zip(model.parts, model.weights, strict=True) if pair[1] > 0]
+        parts = [_kernel_model(phrases, part) for part, _ in counting]
+        own = [part for part in parts if part is not None]
+        if len(own) == len(parts):
+            return _native.mixture_search_model(own, [weight for _, weight in counting])
+    return None
