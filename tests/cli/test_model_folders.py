@@ -58,6 +58,20 @@ def test_convert_there_and_back(tmp_path: Path, ngram_folder: Path) -> None:
         assert two.score(sentence).log_prob == pytest.approx(one.score(sentence).log_prob, abs=1e-4)
 
 
+def test_convert_to_a_compact_model(tmp_path: Path, ngram_folder: Path) -> None:
+    compact = tmp_path / "compact"
+    assert_fine(treelm("convert", ngram_folder, compact, "--layout", "compact"))
+    model, again = load(ngram_folder), load(compact)
+    assert again.layout == "compact"
+    assert again.score("the dog").log_prob == model.score("the dog").log_prob
+    refused = ("convert", ngram_folder, tmp_path / "other")
+    assert_refused(treelm(*refused, "--bits", "6"), 2, "layout compact")
+    assert_refused(treelm(*refused, "--layout", "hashed"), 2, "nothing")
+    assert_refused(treelm(*refused, "--layout", "tiny"), 2, "tiny")
+    measured = (*refused, "--layout", "compact", "--measure", "text.txt")
+    assert_refused(treelm(*measured), 2, "--bits")
+
+
 def test_convert_wants_one_folder_and_one_file(tmp_path: Path, ngram_folder: Path) -> None:
     target = tmp_path / "out"
     assert_refused(treelm("convert", ngram_folder, target), 2, ".arpa")

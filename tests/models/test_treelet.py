@@ -356,6 +356,13 @@ def test_saved_pickled_and_quantised_models_agree(model: TreeletModel, tmp_path:
     again = load(tmp_path / "small")
     assert isinstance(again, TreeletModel)
     assert (again.tree_log_probs(trees) == small.tree_log_probs(trees)).all()
+    for full in (model, small):
+        full.compacted().save(tmp_path / "compact")
+        compact = load(tmp_path / "compact")
+        assert isinstance(compact, TreeletModel)
+        assert compact.layout == "compact"
+        assert (compact.tree_log_probs(trees) == full.tree_log_probs(trees)).all()
+        assert all(drawn.words for drawn in compact.sample(3, seed=1) if drawn.complete)
 
 
 def test_samples_are_scored_and_depend_on_their_number_alone(model: TreeletModel) -> None:

@@ -55,6 +55,7 @@ class Compactor {
       : table_(table), progress_(progress), shape_(table.shape()), slots_(folder) {
     shape_.compact = true;
     if (shape_.coded()) shape_.value_bits = code_bits;
+    slots_.reserve(table.layout().slot_bytes);  // more than enough, and what is not used is never touched
     for (const auto* sizes : {&shape_.entries, &shape_.contexts})
       for (const RegionSize& size : *sizes) all_rows_ += size.rows;
   }
