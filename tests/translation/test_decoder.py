@@ -461,7 +461,7 @@ def test_decoder_copies_unknown_words() -> None:
 
 def test_decoder_reads_compact_tables_as_it_reads_others() -> None:
     # Without <unk>, an unknown word costs the weights of its context and a fixed number.
-    words = [{word: 0.2 for word in ("<s>", "</s>", "the", "house", "that")}]
+    words = [dict.fromkeys(("<s>", "</s>", "the", "house", "that"), 0.2)]
     weights = {"<s> the": 0.5, "the house": 0.5, "house that": 0.25}
     made = arpa([*words, weights, {"<s> the house": 0.5, "the house that": 0.3}])
     text = made.data.replace(b"\t0", b"\t-0.25")
