@@ -13,7 +13,7 @@ from treelm.models.interface.model import LanguageModel
 from treelm.tasks.evaluate.translation import Translations, evaluate_translations
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
-from treelm.tasks.tune import TuneOptions, decoding, starting_weights, tune
+from treelm.tasks.tune import Method, TuneOptions, decoding, starting_weights, tune
 from treelm.translation.decoder import Decoder, DecoderConfig
 from treelm.translation.phrase_table import PhraseTable
 from treelm.translation.weights import Weights
@@ -60,21 +60,28 @@ class System:
 
 
 def tune_system(
-    system: System, table: PhraseTable, dev: Sentences, folder: Path, *, seed: int, threads: int
+    system: System,
+    table: PhraseTable,
+    dev: Sentences,
+    folder: Path,
+    *,
+    options: TuneOptions,
+    threads: int,
 ) -> Weights:
     """Return tuned weights, found now or before; an interrupted tuning resumes."""
-    path = folder / f"{system.file_name}.seed{seed}.json"
+    path = folder / f"{system.file_name}.seed{options.seed}.json"
     if path.exists():
         return Weights.read(path)
     decoder = system.decoder(table)
     start = starting_weights(tuple(decoder.features.items()))
-    key = json.dumps([system.name, seed, len(dev.source), asdict(system.config)])
+    told_by = [system.name, asdict(options), len(dev.source), asdict(system.config)]
+    key = json.dumps(told_by, default=sorted)
     began = time.perf_counter()
     found = tune(
         decoding(decoder, dev.source, n_best=100, threads=threads),
         [dev.reference],
         start,
-        TuneOptions(seed=seed),
+        options,
         checkpoint=(path.with_suffix(".training"), key),
         resume=True,
     )
@@ -108,6 +115,7 @@ def report_systems(
     folder: Path,
     *,
     seeds: int,
+    method: Method,
     threads: int,
 ) -> None:
     """Tune every system with every seed, translate the test set, and report what came of it."""
@@ -117,7 +125,8 @@ def report_systems(
     made, rows = [], []
     for system in systems:
         for seed in range(1, seeds + 1):
-            weights = tune_system(system, table, dev, folder, seed=seed, threads=threads)
+            options = TuneOptions(seed=seed, method=method)
+            weights = tune_system(system, table, dev, folder, options=options, threads=threads)
             path = folder / f"{system.file_name}.seed{seed}.txt"
             made.append(translate(system, table, weights, test.source, path=path, threads=threads))
             found = json.loads((folder / f"{system.file_name}.seed{seed}.log").read_text())

@@ -27,7 +27,6 @@ from treelm.tasks.report.report import Report
 from treelm.translation.weights import Weights
 
 PARTS = ("tuning", "times", "reranking")
-CUBE = replace(PAPER, search="cube")
 
 
 def options() -> argparse.ArgumentParser:
@@ -35,6 +34,8 @@ def options() -> argparse.ArgumentParser:
     parser = recipe_options(__doc__, seed="seed of the reranking")
     parser.add_argument("--seeds", type=int, default=5, help="seeds of tuning")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--method", choices=("mert", "mira"), default="mert")
+    parser.add_argument("--pops", type=int, default=100, help="pop limit with an HHMM")
     parser.add_argument("--beam", type=int, default=50, help="beam of the HHMM while tuning")
     parser.add_argument("--beams", type=int, nargs="+", default=(50, 2000), help="beams timed")
     parser.add_argument("--timed", type=int, default=20, help="sentences timed per length")
@@ -59,9 +60,11 @@ def run(arguments: argparse.Namespace) -> Path:
         arguments.data, work / "models", cycles=arguments.cycles, threads=arguments.threads
     )
     pair = (models.ngram, models.hhmm.with_search(beam_width=arguments.beam))
+    plain = replace(PAPER, search="cube")
+    narrow = replace(plain, pop_limit=arguments.pops)
     systems = [
-        System("n-gram", pair[:1], CUBE),
-        System(f"n-gram, HHMM beam {arguments.beam}", pair, CUBE),
+        System("n-gram", pair[:1], plain),
+        System(f"n-gram, HHMM beam {arguments.beam}", pair, narrow),
     ]
     if "tuning" in arguments.parts:
         report_systems(
@@ -70,6 +73,7 @@ def run(arguments: argparse.Namespace) -> Path:
             arguments.data,
             work / "tuned",
             seeds=arguments.seeds,
+            method=arguments.method,
             threads=arguments.threads,
         )
     if "times" in arguments.parts:
@@ -82,7 +86,7 @@ def run(arguments: argparse.Namespace) -> Path:
                 config,
             )
             for beam in arguments.beams
-            for config in (replace(PAPER, early_discard=True), CUBE)
+            for config in (replace(PAPER, early_discard=True), narrow)
         ]
         report_times(report, timed, weights, arguments.data, arguments.timed)
     if "reranking" in arguments.parts:
