@@ -112,7 +112,7 @@ def test_what_a_compact_table_cannot_be() -> None:
     assert code_of(lambda: make_compact(compact)) == "E_ARGUMENT"
     assert code_of(lambda: quantize(compact, 8)) == "E_ARGUMENT"
     assert code_of(lambda: make_compact(quantize(table, 8).table, 4)) == "E_ARGUMENT"
-    with pytest.raises(ValueError, match="need layout compact"):
+    with pytest.raises(ValueError, match=r"layout.* compact"):
         check_layout(5, "hashed")
     check_layout(5, "compact")
     check_layout(8, "hashed")

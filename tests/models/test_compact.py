@@ -88,7 +88,7 @@ def test_converting_to_compact_models(model: NgramModel, tmp_path: Path) -> None
     assert len(done.costs()) == 1
     with pytest.raises(UsageError, match="already compact"):
         quantize_model(tmp_path / "compact", tmp_path / "again", 8, layout="compact")
-    with pytest.raises(UsageError, match="need layout compact"):
+    with pytest.raises(UsageError, match=r"layout.* compact"):
         quantize_model(source, tmp_path / "again", 6)
     with pytest.raises(UsageError, match="nothing is to be done"):
         quantize_model(source, tmp_path / "again", None)
@@ -115,6 +115,6 @@ def test_what_cannot_be_compact(model: NgramModel) -> None:
         model.compacted().quantized(8)
     with pytest.raises(UnsupportedTask, match="ngram, treelet"):
         ToyModel.of().compacted()
-    with pytest.raises(ValueError, match="need layout compact"):
+    with pytest.raises(ValueError, match=r"layout.* compact"):
         NgramConfig(bits=7)
     assert NgramConfig(bits=7, layout="compact").bits == 7

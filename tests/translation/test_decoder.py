@@ -17,7 +17,7 @@ import treelm
 from treelm.corpus.files import Content
 from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import moses_lines, read_moses
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Task
 from treelm.models.ngram.arpa import read_arpa
@@ -465,7 +465,8 @@ def test_decoder_reads_compact_tables_as_it_reads_others() -> None:
     weights = {"<s> the": 0.5, "the house": 0.5, "house that": 0.25}
     made = arpa([*words, weights, {"<s> the house": 0.5, "the house that": 0.3}])
     text = made.data.replace(b"\t0", b"\t-0.25")
-    hashed = read_arpa(Content("lm.arpa", text))
+    with pytest.warns(TreelmWarning, match="has no <unk>"):
+        hashed = read_arpa(Content("lm.arpa", text))
     table = PhraseTable.read(Content("table", DAS_HAUS.encode()))
     sentences = ["das haus neu", "das haus das neu neu", "neu das haus"]
     found = [

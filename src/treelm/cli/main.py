@@ -130,12 +130,12 @@ COMMANDS = {
     "rerank": _Command(
         "treelm.cli.rerank:rerank",
         "Add the scores of models to n-best lists, and sort these.",
-        "treelm rerank -m model --weights weights.json < lists.nbest > sorted.nbest",
+        "treelm rerank -m model --weights w.json < lists > sorted",
     ),
     "tune": _Command(
         "treelm.cli.tune:tune",
         "Find the weights of translation features.",
-        "treelm tune --n-best-lists dev.nbest --references dev.en --seed 1 -o weights.json",
+        "treelm tune --n-best-lists L --references R --seed 1 -o W",
     ),
     "compare": _Command(
         "treelm.cli.compare:compare",

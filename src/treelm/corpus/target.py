@@ -8,7 +8,6 @@ from pathlib import Path
 
 from treelm.characters import visible
 from treelm.corpus.files import Source
-from treelm.corpus.temporary import temporary_file
 from treelm.errors import OutputFileError
 
 #: Whatever is written needs more than this.
@@ -79,6 +78,8 @@ def check_place(target: Source, *, added: int = 0) -> None:
             f"{shown}: cannot be written, because the whole path is too long. Choose a folder that "
             "is nested less deeply."
         )
+    from treelm.corpus.temporary import temporary_file
+
     try:
         with temporary_file(folder):  # one that the next run removes if this one is killed
             system = os.statvfs(folder)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from treelm import _native
+from treelm.errors import option
 from treelm.estimation.backoff_table import BackoffTable
 from treelm.estimation.quantize import SMALL_CODES, CodeBits
 from treelm.kernel_errors import kernel_errors
@@ -62,5 +63,6 @@ def check_layout(bits: CodeBits | None, layout: Layout) -> None:
     """
     if bits in SMALL_CODES and layout != "compact":
         raise ValueError(
-            f"codes of {bits} bits need layout compact; layout hashed stores 8 or 16 bits"
+            f"{option('bits')} {bits} needs {option('layout')} compact; tables that are hashed "
+            "store 8 or 16 bits"
         )
