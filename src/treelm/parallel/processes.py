@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import secrets
 import signal
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -95,9 +94,11 @@ class ProcessExecutor:
 
     def map(self, function: Callable[[S], R], shards: Iterable[S]) -> Iterator[R]:
         """Yield ``function(shard)`` in shard order; the first failing shard's error is raised."""
+        from treelm.corpus.temporary import temporary_folder
+
         key = secrets.token_hex(8)
-        with tempfile.TemporaryDirectory(prefix="treelm-") as folder:
-            place = Path(folder) / "function"
+        with temporary_folder() as folder:
+            place = folder / "function"
             place.write_bytes(packed(function))
 
             def submit(shard: object) -> tuple[ProcessPoolExecutor, Future[Outcome[Any]]]:
