@@ -221,6 +221,8 @@ def test_workers_of_another_build_are_refused(monkeypatch: pytest.MonkeyPatch) -
         ({"engine": "processes", "address": "auto"}, "address names a Ray cluster"),
         ({"engine": "serial", "address": "auto"}, "address names a Ray cluster"),
         ({"engine": "processes", "workers": 0}, "workers 0: give 1 to"),
+        ({"engine": "ray", "address": "ray://host:10001"}, "give HOST:PORT, or auto"),
+        ({"engine": "ray", "address": "host"}, "give HOST:PORT, or auto"),
     ],
 )
 def test_executor_refuses_options_that_do_not_go_together(

@@ -30,7 +30,7 @@ class EngineOptions:
     address: Annotated[
         str | None, Parameter(metavar="ADDRESS", show_default="start one on this machine")
     ] = None
-    """Ray cluster to join; auto is the one that runs on this machine."""
+    """Ray cluster to join: HOST:PORT, or auto for the one that runs on this machine."""
 
     @property
     def is_given(self) -> bool:

@@ -7,6 +7,7 @@ results come back in shard order.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
@@ -100,8 +101,8 @@ def executor(
         engine: ``serial`` is this process, ``processes`` are others on this machine, ``ray`` is a
             Ray cluster.
         workers: Number of workers; by default the cores of this machine, or of the cluster.
-        address: The Ray cluster to join, ``auto`` for the one that runs on this machine; by default
-            one is started, and ended afterwards.
+        address: The Ray cluster to join: ``HOST:PORT``, or ``auto`` for the one that runs on this
+            machine; by default one is started, and ended afterwards.
         threads: Number of threads that each worker uses.
 
     Raises:
@@ -121,6 +122,11 @@ def executor(
         raise UsageError(
             f"{option('address')} names a Ray cluster and is used with {option('engine', 'ray')} "
             "only."
+        )
+    if address is not None and not re.fullmatch(r"auto|[^\s/]+:\d{1,5}", address):
+        raise UsageError(
+            f"{option('address')} {address}: give HOST:PORT, or auto for the Ray cluster that runs "
+            "on this machine."
         )
     if engine == "serial":
         if workers is not None:

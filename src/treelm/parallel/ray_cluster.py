@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import secrets
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -21,6 +22,9 @@ R = TypeVar("R")
 
 #: Versions of Ray that were tested: from the first one to below the second, as in pyproject.toml.
 TESTED = ((2, 50), (3, 0))
+
+#: Seconds within which a cluster takes a connection.
+_ANSWER_SECONDS = 30.0
 
 
 class _Task(NamedTuple):
@@ -39,9 +43,9 @@ class RayExecutor:
 
     Args:
         workers: Number of shards worked on at a time; None for as many as the cluster has room for.
-        address: The cluster to join, ``auto`` for the one that runs on this machine; None starts
-            one of this machine alone and ends it afterwards. A program that has called
-            ``ray.init`` itself keeps its cluster.
+        address: The cluster to join: ``HOST:PORT``, or ``auto`` for the one that runs on this
+            machine; None starts one of this machine alone and ends it afterwards. A program that
+            has called ``ray.init`` itself keeps its cluster.
         threads: Number of threads that a shard uses.
     """
 
@@ -118,13 +122,16 @@ class RayExecutor:
         quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
         try:
             if self.address is not None:
+                host, _, port = self.address.rpartition(":")
+                if host:  # Ray would wait for minutes where nobody answers
+                    socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
                 ray.init(address=self.address, **quiet)
                 return
             workers = self.workers or max(1, available_cores() // self.threads)
             ray.init(
                 address="local", num_cpus=workers * self.threads, include_dashboard=False, **quiet
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, OverflowError, ValueError, RuntimeError) as error:
             raise EngineError(
                 f"{option('address')} {self.address}: there is no Ray cluster to join "
                 f"({_first_line(error)}). Start one with `ray start --head`."
