@@ -17,6 +17,8 @@ from treelm.corpus.brackets import read_trees
 from treelm.testing.model_folders import different_files, folder_contents
 
 pytest.importorskip("ray")
+#: Ray leaves files and processes to the end of the program.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
 @pytest.fixture(scope="module")

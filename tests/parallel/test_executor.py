@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +30,9 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.parallel.ray_cluster import RayExecutor, check_version
 from treelm.testing.contracts import check_contract
 
+#: Ray leaves files and processes to the end of the program.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
 CASES: list[list[int]] = [[], [1], [1, 2], [2, 1, 3, 4], list(range(100))]
 
 
@@ -40,10 +42,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Executor]:
     name: Engine = request.param
     if name == "ray":
         pytest.importorskip("ray")
-    with (
-        warnings.catch_warnings(),
-        executor(name, workers=None if name == "serial" else 2) as made,
-    ):
+    with executor(name, workers=None if name == "serial" else 2) as made:
         yield made
 
 
