@@ -15,7 +15,7 @@ TRIES ?= 2000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
+.PHONY: help install wheel demo check test test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,11 @@ check: lint ## The fast lane: lint and the quick tests, about two minutes
 
 test: install test-native ## Run the whole test suite, native tests included
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# treelm is there already, so pip installs what the extra adds.
+test-cluster: install ## Run the tests of many workers with Ray, which is installed for them
+	$(PIP) install "treelm[cluster]"
+	$(BIN)/python -m pytest tests/parallel tests/cli/test_engines.py tests/cli/test_ray.py
 
 test-native: install ## Run the C++ unit tests
 	build/release/native/tests/treelm_tests

@@ -15,6 +15,7 @@ EXTRAS = {
     "nltk": "nltk",
     "eflomal": "align",
     "sacrebleu": "translation",
+    "ray": "cluster",
 }
 
 

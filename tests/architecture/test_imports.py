@@ -53,6 +53,8 @@ EXCEPTIONS = {
     ("treelm.trees.tree", "treelm.view.svg"),
     # Whatever reads trees reads files of parses too; the import stands inside the function.
     ("treelm.corpus.brackets", "treelm.grammar.forest_file"),
+    # What a killed run left is removed by the next one; the import stands inside the method.
+    ("treelm.parallel.processes", "treelm.corpus.temporary"),
 }
 
 PACKAGE = Path(importlib.util.find_spec("treelm").submodule_search_locations[0])  # type: ignore

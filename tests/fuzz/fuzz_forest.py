@@ -14,7 +14,7 @@ from tests.grammar.small_grammars import make_grammar, make_lexicon
 
 from treelm.grammar.chart import ChartParser
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.forest_format import ForestHeader, end_frame, pack_frame
+from treelm.grammar.forest_format import ForestHeader, end_frame, pack_batch
 from treelm.grammar.k_best import KBestParser, text_of
 from treelm.grammar.k_best_arrays import joined_k_best
 from treelm.grammar.packed_forest import parse_forests
@@ -50,7 +50,7 @@ CONTENTS = contents()
 
 def file_of(header: ForestHeader, arrays: Arrays) -> bytes:
     """Return a file of one batch."""
-    frame = pack_frame(SENTENCES, arrays, b"")
+    frame = pack_batch(SENTENCES, arrays).to_bytes(b"")
     return header.to_bytes() + frame + end_frame(b"\0" * 16)
 
 

@@ -18,7 +18,7 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import CorpusFormatError, InputFileError, TreelmWarning, UsageError
 from treelm.grammar import forest_writer
 from treelm.grammar.forest_file import ForestFile
-from treelm.grammar.forest_format import ForestHeader, pack_frame
+from treelm.grammar.forest_format import ForestHeader, pack_batch
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.k_best import KBest, text_of
 from treelm.models.interface.cached_parser import CachedParser
@@ -123,7 +123,7 @@ def test_forests_can_be_kept(tmp_path: Path, model: PcfgModel, sentences: Senten
         ("log_prob", good["log_prob"][1:]),
         ("more", good["nodes"]),
     ):
-        bad.write_bytes(header.to_bytes() + pack_frame(whole, {**good, name: array}, b""))
+        bad.write_bytes(header.to_bytes() + pack_batch(whole, {**good, name: array}).to_bytes(b""))
         with pytest.raises(CorpusFormatError) as caught, ForestFile(bad) as file:
             file.verify()
         assert caught.value.code == "E_FOREST_FILE"
@@ -236,7 +236,7 @@ def test_forged_arrays_are_refused(path: Path, tmp_path: Path) -> None:
         ("log_prob", good["log_prob"].reshape(-1, 1)),
         ("more", good["score"]),
     ):
-        frame = pack_frame(sentences, {**good, name: array}, b"")
+        frame = pack_batch(sentences, {**good, name: array}).to_bytes(b"")
         forged.write_bytes(HEADER.to_bytes() + frame)
         with pytest.raises(CorpusFormatError) as caught, ForestFile(forged) as file:
             file.verify()

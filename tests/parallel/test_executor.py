@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
-import pytest
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
-from treelm.parallel.executor import SERIAL, Executor, SerialExecutor
+import pytest
+from tests.parallel import shard_functions
+from tests.parallel.shard_functions import Counting
+
+from treelm.errors import (
+    CorpusFormatError,
+    EngineError,
+    MissingExtra,
+    TreelmWarning,
+    UsageError,
+    on_command_line,
+)
+from treelm.parallel import worker
+from treelm.parallel.executor import SERIAL, Engine, Executor, SerialExecutor, executor
+from treelm.parallel.processes import ProcessExecutor
 from treelm.parallel.progress import SILENT, Progress
+from treelm.parallel.ray_cluster import RayExecutor, check_version
 from treelm.testing.contracts import check_contract
 
+#: Ray leaves files and processes to the end of the program.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
-def test_serial_executor_keeps_its_contract() -> None:
-    check_contract("executor", SERIAL, [[], [1], [1, 2], [2, 1, 3, 4], list(range(100))])
+CASES: list[list[int]] = [[], [1], [1, 2], [2, 1, 3, 4], list(range(100))]
+
+
+@pytest.fixture(scope="module", params=["serial", "processes", "ray"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    """Every engine; Ray where it is installed."""
+    name: Engine = request.param
+    if name == "ray":
+        pytest.importorskip("ray")
+    with executor(name, workers=None if name == "serial" else 2) as made:
+        yield made
+
+
+def test_executors_keep_their_contract(engine: Executor) -> None:
+    assert isinstance(engine, Executor)
+    check_contract("executor", engine, CASES)
 
 
 def test_contract_catches_an_executor_out_of_order() -> None:
@@ -29,8 +67,185 @@ def test_serial_executor_works_shard_by_shard() -> None:
     assert seen == [1]
 
 
+def test_executors_read_only_so_many_shards_ahead(engine: Executor) -> None:
+    taken: list[int] = []
+
+    def shards() -> Iterator[int]:
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    results = engine.map(shard_functions.double, shards())
+    assert [next(results), next(results)] == [0, 2]
+    assert len(taken) <= 2 + 4
+    assert list(results) == [2 * number for number in range(2, 100)]
+
+
+def test_executors_raise_the_error_of_the_first_shard_that_fails(engine: Executor) -> None:
+    done = []
+    with on_command_line(), pytest.raises(CorpusFormatError) as caught:
+        for result in engine.map(shard_functions.fail_with_a_place, range(8)):
+            done.append(result)  # noqa: PERF402 (what came before the error counts)
+    assert done == [0, 1, 2]
+    # The error has all it had, and speaks to whoever asked.
+    assert (str(caught.value), caught.value.code) == ("a.txt:3: see --max-words.", "E_TEST")
+    assert caught.value.line == 3
+    # The workers are still there.
+    assert list(engine.map(shard_functions.double, [4])) == [8]
+
+
+def test_executors_raise_an_error_of_reading_after_the_results_before_it(engine: Executor) -> None:
+    def shards() -> Iterator[int]:
+        yield from (1, 2)
+        raise OSError("the disk is gone")
+
+    results = engine.map(shard_functions.double, shards())
+    assert [next(results), next(results)] == [2, 4]
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(results)
+
+
+def test_executors_hand_on_warnings(engine: Executor) -> None:
+    with pytest.warns(TreelmWarning) as heard:
+        assert list(engine.map(shard_functions.warn, [1, 2])) == [1, 2]
+    assert [str(each.message) for each in heard] == ["beware of 1", "beware of 2"]
+
+
+def test_workers_keep_a_function_while_it_is_mapped(engine: Executor, tmp_path: Path) -> None:
+    assert list(engine.map(Counting(tmp_path), range(30))) == list(range(30))
+    marks = [mark.name.partition("-")[0] for mark in tmp_path.iterdir()]
+    assert 1 <= len(marks) == len(set(marks)) <= 2
+    assert (str(os.getpid()) in marks) == (engine.name == "serial")
+
+
 def test_defaults_fit_their_protocols() -> None:
     assert isinstance(SERIAL, Executor)
     assert isinstance(SILENT, Progress)
     with SILENT.step("counting", total=3, unit="trees") as step:
         assert step.advance(3, note="done") is None
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def processes() -> Iterator[ProcessExecutor]:
+    with ProcessExecutor(2) as made:
+        yield made
+
+
+def test_processes_do_not_send_what_cannot_be_made_again(processes: ProcessExecutor) -> None:
+    with pytest.raises(EngineError, match="Unportable: this and that") as caught:
+        list(processes.map(shard_functions.fail_unportably, [1]))
+    assert "fail_unportably" in "".join(caught.value.__notes__)
+
+
+def test_processes_do_the_work_of_one_that_was_killed_again(
+    processes: ProcessExecutor, tmp_path: Path
+) -> None:
+    marker = tmp_path / "marker"
+
+    def kill() -> None:
+        while not marker.exists():
+            time.sleep(0.01)
+        os.kill(int(marker.read_text()), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.warns(TreelmWarning, match="a worker died; its work is done again"):
+        found = list(
+            processes.map(
+                shard_functions.wait_to_be_killed_once, [None, None, marker, *[None] * 20]
+            )
+        )
+    killer.join()
+    assert found == [*["unharmed"] * 2, "done again", *["unharmed"] * 20]
+
+
+@pytest.mark.slow
+def test_processes_give_up_on_a_shard_that_kills_its_workers(processes: ProcessExecutor) -> None:
+    results = processes.map(shard_functions.die, [1, 2, 3])
+    with (
+        pytest.warns(TreelmWarning, match="a worker died"),
+        pytest.raises(EngineError, match="workers died 4 times") as caught,
+    ):
+        list(results)
+    assert caught.value.code == "E_WORKER_DIED"
+    assert list(processes.map(shard_functions.die, [1])) == [1]
+
+
+def test_processes_end_with_their_executor() -> None:
+    with ProcessExecutor(2) as made:
+        found = set(made.map(shard_functions.process_of, range(8)))
+        assert os.getpid() not in found
+    for process in found:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def test_processes_end_at_once_after_an_error(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with pytest.raises(KeyboardInterrupt), ProcessExecutor(1) as made:
+        results = made.map(shard_functions.wait_to_be_killed_once, [None, marker])
+        assert next(results) == "unharmed"
+        while not marker.exists():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(marker.read_text()), 0)
+
+
+def test_workers_of_another_build_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = worker.packed(shard_functions.double)
+    monkeypatch.setattr(worker, "_held", [])
+    assert worker.settled(worker.perform("1", lambda: sent, 3)) == 6
+    own = worker.own_build()
+    for other in (own._replace(version="0.0.1"), own._replace(native="0" * 64)):
+        monkeypatch.setattr(worker, "own_build", lambda other=other: other)
+        with pytest.raises(EngineError, match="Install the same build") as caught:
+            worker.settled(worker.perform(str(other), lambda: sent, 3))
+        assert caught.value.code == "E_OTHER_BUILD"
+        assert str(own) in str(caught.value)
+        assert str(other) in str(caught.value)
+
+
+# -- options --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "threads"}, "engine threads: choose one of serial, processes, ray"),
+        ({"engine": "serial", "workers": 2}, "workers is used with"),
+        ({"engine": "processes", "address": "auto"}, "address names a Ray cluster"),
+        ({"engine": "serial", "address": "auto"}, "address names a Ray cluster"),
+        ({"engine": "processes", "workers": 0}, "workers 0: give 1 to"),
+        ({"engine": "ray", "address": "ray://host:10001"}, "give HOST:PORT, or auto"),
+        ({"engine": "ray", "address": "host"}, "give HOST:PORT, or auto"),
+    ],
+)
+def test_executor_refuses_options_that_do_not_go_together(
+    options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        executor(**options)  # type: ignore[arg-type]
+
+
+def test_ray_executor_says_how_to_install_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r'pip install "treelm\[cluster\]"'):
+        RayExecutor(1).__enter__()
+
+
+@pytest.mark.parametrize("version", ["1.13.0", "2.9.3", "3.0.0.dev0", "10.1"])
+def test_ray_executor_refuses_versions_that_were_not_tested(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(__version__=version))
+    with pytest.raises(MissingExtra, match=f"Ray {version} is installed"):
+        RayExecutor(1).__enter__()
+
+
+def test_versions_of_ray_in_range_are_taken() -> None:
+    for version in ("2.50.0", "2.60.1", "2.99"):
+        check_version(version)

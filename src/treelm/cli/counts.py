@@ -9,6 +9,7 @@ from cyclopts import Group, Parameter
 
 from treelm.cli.apps import command_group, example_line
 from treelm.cli.corpus_options import corpus_of, settler
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -105,12 +106,18 @@ def build(
     treelets: TreeletOptions = TreeletOptions(),
     memory: MemoryOptions = MemoryOptions(),
     reading: TreeOptions = TreeOptions(),
+    engine: EngineOptions = EngineOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Count the n-grams of a text, or the treelets of trees.
 
     Parts of a text can be counted on different machines and merged. `treelm train ngram --counts`
     and `treelm train treelet --counts` make models of the counts.
+
+    With --engine, other processes or machines count pieces of a text, and their counts are merged:
+    the result is the same. Counts of pieces are kept beside the output meanwhile, or in the folder
+    that --temporary names, which all machines must see. Without --vocabulary the text is read
+    twice, the first time for its words.
 
     Args:
         text: Files of tokenized text, one sentence per line.
@@ -122,19 +129,25 @@ def build(
             raise UsageError(
                 "--without, --untransformed, --temporal and --mark-tags go with --treelets."
             )
-        made = build_counts(
-            corpus_of(text, trees, reading, common),
-            output,
-            _ORDER if order is None else order,
-            vocabulary=vocabulary,
-            threads=reading.thread_count,
-            memory=memory.limit(output),
-            progress=common.progress,
-        )
+        if trees is not None and engine.is_given:
+            raise UsageError("--engine counts --text; trees are counted by one process.")
+        with engine.executor(reading) as workers:
+            made = build_counts(
+                corpus_of(text, trees, reading, common),
+                output,
+                _ORDER if order is None else order,
+                vocabulary=vocabulary,
+                threads=engine.threads(reading),
+                memory=memory.limit(output),
+                executor=workers,
+                progress=common.progress,
+            )
         write_record(counts_summary(made), as_json=json)
         return
-    if text is not None or trees is None or order is not None:
-        raise UsageError("--treelets needs --trees and cannot be combined with --text or --order.")
+    if text is not None or trees is None or order is not None or engine.is_given:
+        raise UsageError(
+            "--treelets needs --trees and cannot be combined with --text, --order or --engine."
+        )
 
     counted = build_treelet_counts(
         reading.corpus(trees),

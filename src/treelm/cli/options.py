@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.limits import LARGEST_SEED
+from treelm.parallel.executor import available_cores
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
@@ -162,13 +162,6 @@ VocabularyFile = Annotated[
 ]
 
 
-def available_threads() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def memory_limit(memory: str | None, temporary: str | None, output: str) -> MemoryLimit | None:
     """Return the limit asked for, with temporary files beside the output unless told otherwise."""
     if memory is None:
@@ -218,7 +211,7 @@ class ThreadOptions:
     @property
     def thread_count(self) -> int:
         """Threads asked for, or the cores available."""
-        return available_threads() if self.threads is None else self.threads
+        return available_cores() if self.threads is None else self.threads
 
 
 @Parameter(name="*", group=Group("Memory options", sort_key=70))

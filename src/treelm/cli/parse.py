@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import (
     LengthOptions,
     NumberOfTrees,
@@ -32,9 +33,11 @@ from treelm.grammar.k_best import text_of
 from treelm.grammar.parser_options import SCORES_OF_TREES, Long, ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, has_ability
+from treelm.models.interface.model import Task
 from treelm.models.registry import load
-from treelm.tasks.parse import LongSentences, ParsedBatch, parse_batches, parser_options
+from treelm.tasks.parse import LongSentences, lines_at_once, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
+from treelm.tasks.parse_shards import ParsedText, TextParsing, text_shards
 from treelm.tasks.text_check import TextCheck
 
 #: How the name of a file of parses ends.
@@ -105,6 +108,7 @@ def parse(
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
+    engine: EngineOptions = EngineOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Write the best tree of each sentence, one per line; or k-best lists; or a file of parses.
@@ -120,6 +124,9 @@ def parse(
     time. If the program is interrupted, the same command resumes where it stopped. `--from
     FILE.forest` writes such a file as text.
 
+    With --engine, other processes or machines parse batches of sentences. What is written is the
+    same, and a run that was begun by one engine can be resumed by another.
+
     Args:
         k: Number of trees for each sentence; with more than one, scores are written too.
         long: Sentences of more words than --max-words, 200 for grammars: split parses pieces, cut
@@ -131,15 +138,18 @@ def parse(
     is_forest = output.endswith(FOREST)
     if forest.parsed is not None:
         how_to_parse = chosen != "default" or search.given or long != "split" or length.max_words
-        if model is not None or files or is_forest or how_to_parse:
+        if model is not None or files or is_forest or how_to_parse or engine.is_given:
             raise UsageError(
-                "--from cannot be combined with a model, text, or -o FILE.forest: it writes a file "
-                "of parses as text."
+                "--from cannot be combined with a model, text, --engine or -o FILE.forest: it "
+                "writes a file of parses as text."
             )
         _write_parsed(forest.parsed, k, output, text, common)
         return
     if model is None:
         raise UsageError("name the model that parses, with -m FOLDER.")
+    if line_buffered and engine.is_given:
+        raise UsageError("--line-buffered cannot be combined with --engine: one process answers.")
+    workers = engine.executor(text)  # refuses options before anything is read
     loaded = length.apply(search.apply(load(model)))
     if chosen != "default" and not has_ability(loaded, GivesForests):
         raise UsageError(
@@ -150,42 +160,39 @@ def parse(
     check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     sources = ((file, check.watch(lines)) for file, lines in text.first_lines(files or ["-"]))
     if is_forest:
-        done = parse_into_file(
-            loaded,
-            sources,
-            output,
-            fingerprint=parser_fingerprint(Path(model), search.given),
-            k=k,
-            forests=forest.forests,
-            options=options,
-            threads=text.thread_count,
-            restart=forest.restart,
-            progress=common.progress,
-        )
+        with workers:
+            done = parse_into_file(
+                loaded,
+                sources,
+                output,
+                fingerprint=parser_fingerprint(Path(model), search.given),
+                k=k,
+                forests=forest.forests,
+                options=options,
+                threads=engine.threads(text),
+                restart=forest.restart,
+                executor=workers,
+                progress=common.progress,
+            )
         _note_done(done, source_name(output), common)
         _note_long(done.long, options, common)
         note_unknown_words(check, common)
         return
+    loaded.require(Task.PARSE)  # asked before the first line is read
     if k > 1:
         common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
+    size = 1 if flush and not engine.is_given else lines_at_once(k)
+    shards = (shard for file, lines in sources for shard in text_shards(file, lines, size))
+    parsing = TextParsing(model=loaded, k=k, options=options, threads=engine.threads(text))
     counted = LongSentences()
-    with write_atomically(output) as out:
+    with workers, write_atomically(output) as out:
         notes = _Fallbacks(counted, common)
-        for file, lines in sources:
-            for batch in parse_batches(
-                loaded,
-                lines,
-                k,
-                options=options,
-                threads=text.thread_count,
-                line_buffered=flush,
-                source=file,
-            ):
-                notes.add(batch, file)
-                out.write(text_of(batch.k_best, scores=k > 1))
-                if flush:
-                    out.flush()
+        for parsed in workers.map(parsing, shards):
+            notes.add(parsed)
+            out.write(parsed.text)
+            if flush:
+                out.flush()
         notes.finish()
     _note_long(counted, options, common)
     note_unknown_words(check, common)
@@ -207,14 +214,15 @@ class _Fallbacks:
         self._common = common
         self._found = 0
 
-    def add(self, batch: ParsedBatch, file: str) -> None:
+    def add(self, parsed: ParsedText) -> None:
         """Look at some more sentences."""
-        for line, status in batch.statuses:
+        for line, status in parsed.statuses:
             self._counted.count(status)
             if status == ParseStatus.FAILED or (self._common.verbose and status in _REASONS):
                 self._found += 1
                 if self._common.verbose or self._found <= SHOWN_PROBLEMS:
-                    self._common.note(f"warning: {source_name(file)}:{line}: {_REASONS[status]}")
+                    place = f"{source_name(parsed.source)}:{line}"
+                    self._common.note(f"warning: {place}: {_REASONS[status]}")
 
     def finish(self) -> None:
         """Say how many were not named."""

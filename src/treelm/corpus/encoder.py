@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -265,6 +265,80 @@ def open_batches(
         yield encoder.take()
 
 
+class TextPiece(NamedTuple):
+    """Some lines of a text file."""
+
+    source: Source
+    """The file."""
+    lines_before: int
+    """Number of lines of the file before the first of these."""
+    data: bytes
+    """The lines, up to the end of the last one."""
+
+
+def text_pieces(
+    paths: Iterable[Source], size: int, digest: hashlib._Hash | None = None
+) -> Iterator[TextPiece]:
+    """Yield text files in pieces, cut between lines.
+
+    Args:
+        paths: The files.
+        size: Bytes of a piece; a longer line is a piece of its own.
+        digest: Hashes what is read, as fingerprints of text do.
+
+    Raises:
+        CorpusFormatError: ``E_WRONG_KIND`` for what is no text.
+        InputFileError: for a file that cannot be read.
+    """
+    for path in paths:
+        lines, rest = 0, b""
+        for block in hashed_blocks(path, digest, Wanted.TEXT):
+            rest += block
+            start = 0
+            while len(rest) - start >= size:
+                # The last end of a line in reach, or else the next one.
+                end = rest.rfind(b"\n", start, start + size) + 1
+                end = end or rest.find(b"\n", start + size) + 1
+                if not end:
+                    break
+                yield TextPiece(path, lines, rest[start:end])
+                lines += rest.count(b"\n", start, end)
+                start = end
+            rest = rest[start:]
+        if rest:
+            yield TextPiece(path, lines, rest)
+
+
+def encode_piece(
+    piece: TextPiece,
+    vocabulary: Vocabulary | None = None,
+    *,
+    training: bool = False,
+    first_sentence: int = 1,
+) -> tuple[EncodedText, _native.TextEncoder]:
+    """Return a piece of a text as ids, and the kernel that read it.
+
+    Args:
+        piece: The piece.
+        vocabulary: Which words are known; None gives ids by first occurrence.
+        training: As for `encode_text`.
+        first_sentence: Number of the first sentence in the whole text, counted from 1.
+
+    Raises:
+        CorpusFormatError: ``E_ENCODING`` or ``E_RESERVED_SYMBOL`` with file, line and column.
+    """
+    closed = None if vocabulary is None else vocabulary.encoder
+    encoder = _native.TextEncoder(closed, training=training, first_sentence=first_sentence)
+    # Only a file may begin with a byte order mark; a blank line before the others says that they
+    # do not begin one.
+    ahead = b"\n" if piece.lines_before else b""
+    with _text_errors(piece.source, piece.lines_before - len(ahead)):
+        encoder.feed(ahead)
+        encoder.feed(piece.data)
+        encoder.finish()
+    return _joined([encoder.take()], encoder), encoder
+
+
 def no_words() -> VocabularyError:
     """Return the error for a corpus without words."""
     return VocabularyError(
@@ -305,12 +379,13 @@ def _read(
 
 
 @contextmanager
-def _text_errors(path: Source | None) -> Iterator[None]:
+def _text_errors(path: Source | None, lines_before: int = 0) -> Iterator[None]:
     """Turn errors of the kernel into those of reading text, with the name of the file."""
     try:
         yield
     except _native.KernelError as error:
         code, message, line, column = error.args
+        line += lines_before
         if code == "E_ENCODING" and path is not None:
             raise encoding_error(path, line, column) from error
         if code not in ("E_RESERVED_SYMBOL", "E_TOO_LARGE"):

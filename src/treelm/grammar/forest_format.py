@@ -154,35 +154,55 @@ def key_of(words: Sequence[str]) -> int:
 
 def digest_after(before: bytes, sentences: Iterable[Sequence[str]]) -> bytes:
     """Return the digest of the words of all sentences, given that of those before."""
+    return _digest_of(before, _text_of(sentences))
+
+
+def _text_of(sentences: Iterable[Sequence[str]]) -> bytes:
+    return "".join(" ".join(words) + "\n" for words in sentences).encode()
+
+
+def _digest_of(before: bytes, text: bytes) -> bytes:
     digest = hashlib.blake2b(before, digest_size=DIGEST_BYTES)
-    digest.update("".join(" ".join(words) + "\n" for words in sentences).encode())
+    digest.update(text)
     return digest.digest()
 
 
-def pack_frame(sentences: Sequence[Sequence[str]], arrays: Arrays, before: bytes) -> bytes:
-    """Return a frame with keys and content.
+class PackedBatch(NamedTuple):
+    """A batch as it is stored, but for its place in the file; it can be made anywhere."""
 
-    Args:
-        sentences: The sentences.
-        arrays: Their arrays.
-        before: Digest of the frame before.
-    """
-    text = "".join(" ".join(words) + "\n" for words in sentences).encode()
+    sentences: int
+    text: bytes
+    """The words, one sentence per line."""
+    keys: bytes
+    stored: bytes
+    """Compressed content."""
+    raw: int
+    """Bytes of the content."""
+
+    def digest(self, before: bytes) -> bytes:
+        """Return the digest after this batch, given that of those before."""
+        return _digest_of(before, self.text)
+
+    def to_bytes(self, before: bytes) -> bytes:
+        """Return a frame with keys and content, given the digest of the batches before."""
+        frame = Frame(
+            is_end=False,
+            sentences=self.sentences,
+            stored=len(self.stored),
+            raw=self.raw,
+            crc=zlib.crc32(self.stored, zlib.crc32(self.keys)),
+            digest=self.digest(before),
+        )
+        return frame.to_bytes() + self.keys + self.stored
+
+
+def pack_batch(sentences: Sequence[Sequence[str]], arrays: Arrays) -> PackedBatch:
+    """Return some sentences and their arrays as they are stored."""
+    text = _text_of(sentences)
     whole = {"words": np.frombuffer(text, dtype=np.uint8), **arrays}
     raw = safetensors.numpy.save({name: np.ascontiguousarray(whole[name]) for name in whole})
     keys = np.array([key_of(words) for words in sentences], dtype="<u8").tobytes()
-    stored = zlib.compress(raw, _LEVEL)
-    crc = zlib.crc32(stored, zlib.crc32(keys))
-    digest = digest_after(before, sentences)
-    frame = Frame(
-        is_end=False,
-        sentences=len(sentences),
-        stored=len(stored),
-        raw=len(raw),
-        crc=crc,
-        digest=digest,
-    )
-    return frame.to_bytes() + keys + stored
+    return PackedBatch(len(sentences), text, keys, zlib.compress(raw, _LEVEL), len(raw))
 
 
 def end_frame(digest: bytes) -> bytes:

@@ -19,9 +19,10 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.forest_format import (
     Arrays,
     ForestHeader,
+    PackedBatch,
     digest_after,
     end_frame,
-    pack_frame,
+    pack_batch,
 )
 from treelm.grammar.k_best import KBest
 from treelm.grammar.k_best_arrays import joined_k_best, k_best_of_trees
@@ -33,6 +34,44 @@ from treelm.grammar.stored_forests import joined_forests
 _SECONDS_AT_RISK = 10.0
 #: Bytes that are looked at together in a file that holds no batch.
 _SCAN_BYTES = 1 << 20
+
+
+def packed_k_best(
+    sentences: Sequence[Sequence[str]],
+    k_best: Sequence[KBest | None] | Sequence[Sequence[ScoredTree]],
+) -> PackedBatch:
+    """Return the trees of some sentences as they are stored.
+
+    Raises:
+        UsageError: for words with white space, and trees whose words differ from the sentence.
+    """
+    given = [
+        None
+        if not words
+        else found
+        if isinstance(found, KBest)
+        else k_best_of_trees(words, found or ())
+        for words, found in zip(sentences, k_best, strict=True)
+    ]
+    return _packed(sentences, joined_k_best(given))
+
+
+def packed_forests(
+    sentences: Sequence[Sequence[str]], forests: Sequence[PackedForest | None]
+) -> PackedBatch:
+    """Return the forests of some sentences as they are stored.
+
+    Raises:
+        UsageError: for words with white space.
+    """
+    return _packed(sentences, joined_forests(forests))
+
+
+def _packed(sentences: Sequence[Sequence[str]], arrays: Arrays) -> PackedBatch:
+    for words in sentences:
+        if split_words(" ".join(words)) != tuple(words):
+            raise UsageError(f"{words!r}: a word is empty or contains white space.")
+    return pack_batch(sentences, arrays)
 
 
 class ForestWriter:
@@ -81,30 +120,19 @@ class ForestWriter:
             OutputFileError: if they cannot be written.
             UsageError: for words with white space, and trees whose words differ from the sentence.
         """
-        given = [
-            None
-            if not words
-            else found
-            if isinstance(found, KBest)
-            else k_best_of_trees(words, found or ())
-            for words, found in zip(sentences, k_best, strict=True)
-        ]
-        self.add_arrays(sentences, joined_k_best(given))
+        self.add_batch(packed_k_best(sentences, k_best))
 
     def add_forests(
         self, sentences: Sequence[Sequence[str]], forests: Sequence[PackedForest | None]
     ) -> None:
         """Add the forests of some sentences."""
-        self.add_arrays(sentences, joined_forests(forests))
+        self.add_batch(packed_forests(sentences, forests))
 
-    def add_arrays(self, sentences: Sequence[Sequence[str]], arrays: Arrays) -> None:
-        """Add some sentences and their arrays."""
-        for words in sentences:
-            if split_words(" ".join(words)) != tuple(words):
-                raise UsageError(f"{words!r}: a word is empty or contains white space.")
-        self._write(pack_frame(sentences, arrays, self._digest))
-        self._digest = digest_after(self._digest, sentences)
-        self.sentences += len(sentences)
+    def add_batch(self, batch: PackedBatch) -> None:
+        """Add sentences that were packed somewhere else."""
+        self._write(batch.to_bytes(self._digest))
+        self._digest = batch.digest(self._digest)
+        self.sentences += batch.sentences
 
     def begin(self, header: ForestHeader) -> None:
         """Write what a file begins with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import Source
@@ -10,8 +11,10 @@ from treelm.corpus.vocabulary_file import load_vocabulary
 from treelm.errors import UsageError, option
 from treelm.estimation.chain import ChainCounts
 from treelm.models.ngram.config import LARGEST_ORDER
+from treelm.models.ngram.count_shards import count_in_pieces
 from treelm.models.ngram.counts import NgramCounts, merge_ngram_counts
 from treelm.models.ngram.events import ngram_chain
+from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.tasks.train import check_target, check_texts
@@ -25,6 +28,7 @@ def build_counts(
     vocabulary: Source | None = None,
     threads: int = 1,
     memory: MemoryLimit | None = None,
+    executor: Executor = SERIAL,
     progress: Progress = SILENT,
 ) -> NgramCounts:
     """Count the n-grams of a text and save them as a folder.
@@ -34,12 +38,16 @@ def build_counts(
         target: Folder to write; checked before the work begins.
         order: Length of the n-grams.
         vocabulary: Vocabulary file; by default all words of the text are known.
-        threads: Number of threads.
+        threads: Number of threads of every worker.
         memory: Memory limit.
+        executor: Counts pieces of the text; the counts are the same whoever does. Unless it is this
+            process, temporary files are made in the folder of the memory limit, or beside the
+            target, and all workers must see them.
         progress: Progress callback.
 
     Raises:
-        UsageError: for an impossible order, or a text that can be read only once.
+        UsageError: for an impossible order, a text that can be read only once, or trees and other
+            workers.
     """
     if not 1 <= order <= LARGEST_ORDER:
         raise UsageError(
@@ -47,14 +55,27 @@ def build_counts(
         )
     check_target(target)
     check_texts(corpus.paths)
-    counts = NgramCounts.count(
-        corpus,
-        order,
-        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    known = None if vocabulary is None else load_vocabulary(vocabulary)
+    if executor.name == "serial":
+        counts = NgramCounts.count(
+            corpus, order, vocabulary=known, threads=threads, memory=memory, progress=progress
+        )
+    elif isinstance(corpus, TreeCorpus):
+        raise UsageError(
+            f"{option('engine', executor.name)} counts text; the words of trees are counted by one "
+            "process."
+        )
+    else:
+        counts = count_in_pieces(
+            corpus,
+            order,
+            executor,
+            memory.folder if memory is not None else Path(target).absolute().parent,
+            vocabulary=known,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
     counts.save(target)
     return counts
 

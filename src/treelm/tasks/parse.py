@@ -18,6 +18,8 @@ from treelm.models.interface.sentence_batches import worked_batches
 
 #: Number of lines parsed together, unless line-buffered, and of trees then kept.
 LINES_AT_ONCE, TREES_AT_ONCE = 512, 65_536
+#: The same where forests are kept.
+FORESTS_AT_ONCE = 64
 
 
 class ParsedBatch(NamedTuple):
@@ -68,6 +70,16 @@ class LongSentences:
         self.split += status == ParseStatus.SPLIT
         self.flat += status == ParseStatus.TOO_LONG
 
+    def add(self, others: LongSentences) -> None:
+        """Count those that somebody else counted."""
+        self.split += others.split
+        self.flat += others.flat
+
+
+def lines_at_once(k: int, *, forests: bool = False) -> int:
+    """Return the number of lines parsed together, with `k` trees of each or forests."""
+    return FORESTS_AT_ONCE if forests else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
+
 
 def parse_batches(
     model: LanguageModel,
@@ -101,7 +113,7 @@ def parse_batches(
     def work(batch: Sequence[tuple[str, ...]]) -> TreeLists:
         return model.k_best_many(batch, k, options=options, threads=threads)
 
-    size = 1 if line_buffered else max(16, min(LINES_AT_ONCE, TREES_AT_ONCE // k))
+    size = 1 if line_buffered else lines_at_once(k)
     for first, batch, k_best in worked_batches(
         model.vocabulary, lines, size, work, source, first_line
     ):
@@ -136,5 +148,7 @@ def forest_batches(
     def work(batch: Sequence[tuple[str, ...]]) -> list[PackedForest | None]:
         return grammar.forests_many(batch, options=options, threads=threads)
 
-    for _, batch, forests in worked_batches(model.vocabulary, lines, 64, work, source, first_line):
+    for _, batch, forests in worked_batches(
+        model.vocabulary, lines, FORESTS_AT_ONCE, work, source, first_line
+    ):
         yield batch, forests

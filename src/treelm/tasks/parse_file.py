@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -17,12 +17,13 @@ from treelm.corpus.words import split_words
 from treelm.grammar.forest_format import ForestHeader
 from treelm.grammar.forest_writer import open_forest
 from treelm.grammar.parser_options import ParserOptions
-from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, ask_for
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import ModelFolder, open_folder
-from treelm.tasks.parse import LongSentences, forest_batches, parse_batches
+from treelm.tasks.parse import LongSentences, lines_at_once
+from treelm.tasks.parse_shards import ForestParsing, TextShard, TreeParsing, text_shards
 
 
 class FileParsed(NamedTuple):
@@ -36,13 +37,6 @@ class FileParsed(NamedTuple):
     """Number of new ones that got a flat tree for lack of a parse."""
     long: LongSentences
     """What became of new ones that are too long to be parsed as a whole."""
-
-
-class _How(TypedDict):
-    options: ParserOptions | None
-    threads: int
-    source: Source
-    first_line: int
 
 
 class _Counted(Iterator[str]):
@@ -87,6 +81,7 @@ def parse_into_file(
     options: ParserOptions | None = None,
     threads: int = 1,
     restart: bool = False,
+    executor: Executor = SERIAL,
     progress: Progress = SILENT,
 ) -> FileParsed:
     """Parse text into a parse file; resume a file that was begun.
@@ -99,8 +94,9 @@ def parse_into_file(
         k: Number of trees per sentence.
         forests: Keep pruned forests instead, from which up to `k` trees are listed on reading.
         options: Parser options.
-        threads: Number of threads.
+        threads: Number of threads of every worker.
         restart: Start over, whatever the file contains.
+        executor: Parses batches of sentences; the file is the same whoever does.
         progress: Progress callback.
 
     Raises:
@@ -120,6 +116,14 @@ def parse_into_file(
     content: Literal["trees", "forests"] = "forests" if forests else "trees"
     header = ForestHeader(content=content, k=k, parser=fingerprint, options=chosen)
     texts = [(source, _Counted(lines)) for source, lines in sources]
+    size = lines_at_once(k, forests=forests)
+    kind = ForestParsing if forests else TreeParsing
+    parsing = kind(model=model, k=k, options=options, threads=threads)
+
+    def shards() -> Iterator[TextShard]:
+        for source, lines in texts:
+            yield from text_shards(source, lines, size, lines.taken + 1)
+
     fallbacks, long = 0, LongSentences()
     with (
         open_forest(path, header, restart=restart) as writer,
@@ -128,27 +132,11 @@ def parse_into_file(
         before = writer.sentences
         writer.skip(map(split_words, chain.from_iterable(lines for _, lines in texts)))
         step.advance(before)
-        for source, lines in texts:
-            how: _How = {
-                "options": options,
-                "threads": threads,
-                "source": source,
-                "first_line": lines.taken + 1,
-            }
-            if forests:
-                for sentences, found in forest_batches(model, lines, **how):
-                    writer.add_forests(sentences, found)
-                    for own in found:
-                        if own is not None and not len(own.node_symbol):
-                            fallbacks += own.status != ParseStatus.TOO_LONG
-                            long.count(own.status)
-                    step.advance(len(sentences))
-                continue
-            for batch in parse_batches(model, lines, k, **how):
-                writer.add(batch.sentences, batch.k_best)
-                for _, status in batch.statuses:
-                    fallbacks += status == ParseStatus.FAILED
-                    long.count(status)
-                step.advance(len(batch.sentences))
+        for parsed in executor.map(parsing, shards()):
+            for batch in parsed.batches:
+                writer.add_batch(batch)
+                step.advance(batch.sentences)
+            fallbacks += parsed.fallbacks
+            long.add(parsed.long)
         writer.finish()
         return FileParsed(before, writer.sentences, fallbacks, long)

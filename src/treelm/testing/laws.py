@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import islice
+from typing import get_args
 
 from treelm.corpus.sample_treebank import sample_treebank
-from treelm.parallel.executor import Executor
+from treelm.parallel.executor import Engine, Executor
 from treelm.testing import incremental, models  # noqa: F401  (they register their laws)
 from treelm.testing.contracts import law
 from treelm.transforms.transform import Transform, transform_from_config
@@ -90,5 +91,5 @@ def _errors(executor: Executor, shards: list[int]) -> None:
 @law("executor", "name")
 def _name(executor: Executor, shards: list[int]) -> None:
     """An executor has the name that the command line uses for it."""
-    assert executor.name in {"serial", "processes"}
+    assert executor.name in get_args(Engine)
     assert isinstance(shards, list)

@@ -79,10 +79,9 @@ class NgramCounts:
             EstimationError: ``E_NO_DATA`` for an empty text.
         """
         vocabulary, text = encode_corpus(corpus, vocabulary, threads=threads, progress=progress)
-        space = WordSpace.of(vocabulary)
-        events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
-        unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
-        unigrams[space.end] = len(text)
+        events, unigrams = count_encoded(
+            text, order, vocabulary, threads=threads, memory=memory, progress=progress
+        )
         return cls(order, vocabulary, events, unigrams, (corpus_record(corpus, text.fingerprint),))
 
     @classmethod
@@ -140,9 +139,30 @@ class NgramCounts:
             space = WordSpace.of(vocabulary)
             tables = opened.tables()
             found = read_tensors(tables, (UNIGRAM_COUNTS,), words=space.words)
-            largest = [space.end, *[space.start] * (order - 1)]
-            events = EventCounts.from_tensors(tables, EVENTS, largest=largest)
+            events = EventCounts.from_tensors(tables, EVENTS, largest=largest_ids(order, space))
         return cls(order, vocabulary, events, found[UNIGRAM_COUNTS.name], opened.manifest.corpora)
+
+
+def count_encoded(
+    text: EncodedText,
+    order: int,
+    vocabulary: Vocabulary,
+    *,
+    threads: int = 1,
+    memory: MemoryLimit | None = None,
+    progress: Progress = SILENT,
+) -> tuple[EventCounts, Places]:
+    """Return the n-grams of a text, and the count of each word, then the number of sentences."""
+    space = WordSpace.of(vocabulary)
+    events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
+    unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+    unigrams[space.end] = len(text)
+    return events, unigrams
+
+
+def largest_ids(order: int, space: WordSpace) -> list[int]:
+    """Return the largest id of every column of n-grams: only a context has the start in it."""
+    return [space.end, *[space.start] * (order - 1)]
 
 
 def merge_ngram_counts(

@@ -1,0 +1,171 @@
+"""N-grams counted in pieces by many workers: the same bytes as by one process."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.ngram_models import sample_sentences
+
+from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.encoder import TextPiece, text_pieces
+from treelm.corpus.files import Content
+from treelm.corpus.vocabulary import Vocabulary
+from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.errors import CorpusFormatError, EngineError, InputFileError, TreelmError
+from treelm.models.ngram import count_shards
+from treelm.models.ngram.count_shards import count_in_pieces
+from treelm.models.ngram.counts import NgramCounts
+from treelm.parallel.executor import SERIAL, SerialExecutor
+from treelm.parallel.processes import ProcessExecutor
+from treelm.testing.model_folders import different_files, folder_contents
+
+#: Everything that may matter where a text is cut.
+TEXT = (
+    "\ufeffa b c\r\n\nb <unk> a\n  \n\ufeffc d\n\ufeff\nlong-" + "er" * 30 + " é a b\n\nf a b"
+).encode()
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> TextCorpus:
+    plain, packed = tmp_path / "plain.txt", tmp_path / "packed.txt.gz"
+    plain.write_bytes(TEXT)
+    packed.write_bytes(gzip.compress(TEXT + b"\n"))
+    return TextCorpus((plain, packed, plain))
+
+
+def saved(counts: NgramCounts, folder: Path) -> dict[str, object]:
+    counts.save(folder)
+    return folder_contents(folder)
+
+
+def assert_same(one: NgramCounts, other: NgramCounts, place: Path) -> None:
+    assert not different_files(saved(one, place / "one"), saved(other, place / "other"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 7, 16, 64, 1 << 20])
+@pytest.mark.parametrize("order", [1, 3])
+def test_counts_do_not_depend_on_pieces(
+    texts: TextCorpus, size: int, order: int, tmp_path: Path
+) -> None:
+    found = count_in_pieces(texts, order, SERIAL, tmp_path, piece_bytes=size)
+    assert_same(found, NgramCounts.count(texts, order), tmp_path)
+    assert "\ufeffc" in found.vocabulary
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "plain.txt",
+        "packed.txt.gz",
+        "one",
+        "other",
+    }
+
+
+@pytest.mark.parametrize("size", [1, 20, 1 << 20])
+def test_counts_with_a_vocabulary_do_not_depend_on_pieces(
+    texts: TextCorpus, size: int, tmp_path: Path
+) -> None:
+    known = Vocabulary.from_counts({"a": 3, "b": 2, "d": 1})
+    found = count_in_pieces(texts, 3, SERIAL, tmp_path, vocabulary=known, piece_bytes=size)
+    assert_same(found, NgramCounts.count(texts, 3, vocabulary=known), tmp_path)
+
+
+@pytest.mark.parametrize("size", [100, 5000, 1 << 20])
+@pytest.mark.parametrize("is_its_text", [True, False])
+def test_counts_with_words_that_enter_late_do_not_depend_on_pieces(
+    size: int, is_its_text: bool, tmp_path: Path
+) -> None:
+    sentences = list(sample_sentences())
+    known = build_vocabulary(
+        TextCorpus.of_sentences(sentences), VocabularyRule(name="stream", seed=1)
+    )
+    assert any(item.entry is not None for item in known.entries)
+    text = TextCorpus.of_sentences(sentences if is_its_text else sentences[:200])
+    found = count_in_pieces(text, 2, SERIAL, tmp_path, vocabulary=known, piece_bytes=size)
+    assert_same(found, NgramCounts.count(text, 2, vocabulary=known), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_counts_do_not_depend_on_workers(workers: int, texts: TextCorpus, tmp_path: Path) -> None:
+    with ProcessExecutor(workers) as engine:
+        found = count_in_pieces(texts, 3, engine, tmp_path, piece_bytes=30)
+    assert_same(found, NgramCounts.count(texts, 3), tmp_path)
+
+
+@given(text=st.binary(max_size=60), size=st.integers(1, 40))
+def test_pieces_are_the_text_cut_between_lines(text: bytes, size: int) -> None:
+    # What is no text is refused by name of its kind.
+    try:
+        pieces = list(text_pieces([Content("text", text)], size))
+    except TreelmError:
+        return
+    assert b"".join(piece.data for piece in pieces) == text
+    lines = 0
+    for piece in pieces:
+        assert piece.lines_before == lines
+        lines += piece.data.count(b"\n")
+        assert len(piece.data) <= size or b"\n" not in piece.data[:-1]
+    assert all(piece.data.endswith(b"\n") for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"</s>"])
+@pytest.mark.parametrize("size", [1, 9, 1 << 20])
+def test_counts_name_the_line_of_what_is_wrong(bad: bytes, size: int, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"\xef\xbb\xbfa b\n\nc\r\na b " + bad + b" c\nd e\n")
+    corpus = TextCorpus(path)
+    with pytest.raises(CorpusFormatError) as expected:
+        NgramCounts.count(corpus, 2)
+    with pytest.raises(CorpusFormatError) as found:
+        count_in_pieces(corpus, 2, SERIAL, tmp_path, piece_bytes=size)
+    assert str(found.value) == str(expected.value)
+    assert (found.value.line, found.value.column) == (4, expected.value.column)
+
+
+@pytest.mark.parametrize("text", [b"", b"\n\n \n"])
+@pytest.mark.parametrize("known", [None, Vocabulary.from_counts({"a": 1})])
+def test_counts_refuse_a_text_without_words_as_one_process_does(
+    text: bytes, known: Vocabulary | None, tmp_path: Path
+) -> None:
+    corpus = TextCorpus((Content("text", text),))
+    with pytest.raises(TreelmError) as expected:
+        NgramCounts.count(corpus, 2, vocabulary=known)
+    with pytest.raises(type(expected.value)) as found:
+        count_in_pieces(corpus, 2, SERIAL, tmp_path, vocabulary=known)
+    assert (str(found.value), found.value.code) == (str(expected.value), expected.value.code)
+
+
+def test_counts_refuse_a_text_that_changes_between_the_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("a b\n" * 10)
+    times = 0
+
+    def growing(*arguments: object, **options: object) -> Iterator[TextPiece]:
+        nonlocal times
+        times += 1
+        yield from text_pieces(*arguments, **options)  # type: ignore[arg-type]
+        path.write_text("a b c\n" * 20)
+
+    monkeypatch.setattr(count_shards, "text_pieces", growing)
+    with pytest.raises(InputFileError, match=r"text\.txt: the text changed") as caught:
+        count_in_pieces(TextCorpus(path), 2, SERIAL, tmp_path, piece_bytes=8)
+    assert (caught.value.code, times) == ("E_TEXT_CHANGED", 2)
+
+
+def test_counts_refuse_a_folder_that_workers_do_not_see(texts: TextCorpus, tmp_path: Path) -> None:
+    class Elsewhere(SerialExecutor):
+        """Workers with a file system of their own, where what they write is lost."""
+
+        def map(self, function, shards):  # type: ignore[no-untyped-def]
+            for result in super().map(function, shards):
+                if hasattr(result, "file"):
+                    result.file.unlink()
+                yield result
+
+    with pytest.raises(EngineError, match="not all machines see the same folder"):
+        count_in_pieces(texts, 2, Elsewhere(), tmp_path)

@@ -1,0 +1,81 @@
+"""What workers are asked to do in tests; they import it from here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from treelm.errors import CorpusFormatError, TreelmWarning, option
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def process_of(_: object) -> int:
+    return os.getpid()
+
+
+def fail_with_a_place(number: int) -> int:
+    if number >= 3:
+        raise CorpusFormatError(
+            f"a.txt:{number}: see {option('max_words')}.", code="E_TEST", line=number
+        )
+    time.sleep(0.05 * (3 - number))  # later shards are ready first
+    return number
+
+
+class Unportable(Exception):
+    """An error that cannot be made again from its arguments."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def fail_unportably(_: object) -> None:
+    raise Unportable("this", "that")
+
+
+def warn(number: int) -> int:
+    warnings.warn(f"beware of {number}", TreelmWarning, stacklevel=1)
+    return number
+
+
+def wait_to_be_killed_once(marker: Path | None) -> str:
+    """Say who works here, and wait; whoever finds that somebody did returns."""
+    if marker is None:
+        return "unharmed"
+    if marker.exists():
+        return "done again"
+    coming = marker.with_suffix(".coming")
+    coming.write_text(str(os.getpid()))
+    coming.rename(marker)
+    while True:
+        time.sleep(60)
+
+
+def die(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Knows how often it was called where it lives, and how often it was unpacked."""
+
+    folder: Path
+
+    @cached_property
+    def _large(self) -> bool:
+        (self.folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        return True
+
+    def __call__(self, shard: int) -> int:
+        assert self._large
+        return shard
