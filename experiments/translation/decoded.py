@@ -66,14 +66,28 @@ def tune_system(
     folder: Path,
     *,
     options: TuneOptions,
+    given: Weights | None = None,
     threads: int,
 ) -> Weights:
-    """Return tuned weights, found now or before; an interrupted tuning resumes."""
+    """Return tuned weights, found now or before; an interrupted tuning resumes.
+
+    Args:
+        system: What is tuned.
+        table: The phrases.
+        dev: What it is tuned on.
+        folder: Where weights are kept.
+        options: How.
+        given: Weights to start from; a language model that they do not know starts at 0.
+        threads: Number of threads.
+    """
     path = folder / f"{system.file_name}.seed{options.seed}.json"
     if path.exists():
         return Weights.read(path)
     decoder = system.decoder(table)
-    start = starting_weights(tuple(decoder.features.items()))
+    layout = tuple(decoder.features.items())
+    if given is not None:
+        given = given.replaced({name: (0.0,) for name, _ in layout if name not in given})
+    start = starting_weights(layout, given)
     told_by = [system.name, asdict(options), len(dev.source), asdict(system.config)]
     key = json.dumps(told_by, default=sorted)
     began = time.perf_counter()
@@ -123,10 +137,20 @@ def report_systems(
     table = PhraseTable.read(data / "mt/multi30k/phrase-table.gz")
     dev, test = (Sentences.read(data, name) for name in ("val", "test_2016_flickr"))
     made, rows = [], []
+    first: dict[int, Weights] = {}  # of the first system, by seed: where the others start
     for system in systems:
         for seed in range(1, seeds + 1):
             options = TuneOptions(seed=seed, method=method)
-            weights = tune_system(system, table, dev, folder, options=options, threads=threads)
+            weights = tune_system(
+                system,
+                table,
+                dev,
+                folder,
+                options=options,
+                given=first.get(seed),
+                threads=threads,
+            )
+            first.setdefault(seed, weights)
             path = folder / f"{system.file_name}.seed{seed}.txt"
             made.append(translate(system, table, weights, test.source, path=path, threads=threads))
             found = json.loads((folder / f"{system.file_name}.seed{seed}.log").read_text())
@@ -151,7 +175,7 @@ def report_systems(
                     data="Multi30k 2016",
                     value=score.mean,
                     n=scores.sentences,
-                    p=None if difference is None else difference.p,
+                    p=None if difference is None else difference.p_value,
                     baseline=None if difference is None else systems[0].name,
                 )
             )

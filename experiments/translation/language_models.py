@@ -51,7 +51,7 @@ class LanguageModels:
         path = self.folder / "parser"
         if not path.exists():
             trees = TreeCorpus(tuple(map(str, files)), on_error="skip")
-            model = train("pcfg-la", trees, cycles=self._cycles, threads=self.threads)
+            model = train("pcfg-la", trees, cycles=self._cycles, seed=1, threads=self.threads)
             model.save(path)
         return cast("GrammarModel", load(path))  # type: ignore[type-arg]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.models.reading import write_reading_data
 
 import treelm
 from treelm.corpus.corpus import TreeCorpus
+from treelm.models.ngram.arpa import write_arpa
 from treelm.models.registry import train
 
 RECIPES = Path(__file__).resolve().parents[2] / "experiments"
@@ -98,3 +100,33 @@ def lsvm_options(data: Path, folder: Path) -> tuple[str, ...]:
     grammar = str(train_parser(data, folder))
     work = ("--work", str(folder / "work"), "--parser", grammar, "--vertical-order", "1")
     return (*work, "--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
+
+
+def write_parallel_data(data: Path) -> None:
+    """Write what the recipe of translation reads: each word of a sentence is another one's."""
+    folder = data / "mt/multi30k"
+    folder.mkdir(parents=True, exist_ok=True)
+    short = [each for each in SENTENCES if len(each.split()) <= 8][:36]
+    (folder / "train.en").write_text("\n".join(short) + "\n")
+    for name, part in {"val": short[:24], "test_2016_flickr": short[24:]}.items():
+        source = [" ".join(f"{word}en" for word in each.split()) for each in part]
+        (folder / f"{name}.en").write_text("\n".join(part) + "\n")
+        (folder / f"{name}.de").write_text("\n".join(source) + "\n")
+        values = "Distortion0= 0 WordPenalty0= {} LM0= {} TranslationModel0= 0 0 0 0"
+        with lzma.open(folder / f"{name}.nbest.xz", "wt", encoding="utf-8") as lists:
+            for number, each in enumerate(part):
+                words = each.split()
+                for place, text in enumerate((each, " ".join(words[::-1]), words[0])):
+                    size = len(text.split())
+                    features = values.format(-size, -size - place)
+                    lists.write(f"{number} ||| {text} ||| {features} ||| {-place}\n")
+    words = sorted({word for each in short for word in each.split()})
+    lines = [f"{word}en ||| {word} ||| 0.5 0.5 0.5 0.5 ||| 0-0" for word in words]
+    with gzip.open(folder / "phrase-table.gz", "wt", encoding="utf-8") as table:
+        table.write("\n".join(lines) + "\n")
+    write_arpa(small_ngram(order=2), folder / "lm5.arpa.gz")
+    names = ("LM0", "Distortion0", "WordPenalty0")
+    lines = [f"{name}= 0.2" for name in names]
+    (folder / "weights.ini").write_text(
+        "\n".join([*lines, "TranslationModel0= 0.1 0.1 0.1 0.1", ""])
+    )

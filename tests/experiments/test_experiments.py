@@ -18,6 +18,7 @@ from tests.experiments.small_data import (
     lsvm_options,
     treelet_options,
     write_data,
+    write_parallel_data,
 )
 
 
@@ -215,3 +216,25 @@ def test_lsvm(data: Path, tmp_path: Path, every_stop: bool) -> None:
         # The references stand first in all lists, so nothing is better than the translator.
         assert "| baseline | - | 100.00 | 100.00 | 26.21 |" in tables
         assert "| + LSVM-MLE | 0 | 100.00 | 100.00 | 26.30 |" in tables
+
+
+@pytest.mark.skipif(find_spec("sacrebleu") is None, reason="BLEU is sacreBLEU's")
+def test_translation(data: Path, tmp_path: Path) -> None:
+    write_parallel_data(data)
+    options = ("--seeds", "1", "--beam", "5", "--beams", "5", "--timed", "1", "--cycles", "1")
+    report = tmp_path / "report"
+    results, tables = run(
+        "translation", data, report, *options, "--reranked", "val", "--method", "mira"
+    )
+    translated = values(results, "Translation of sentences of 1 to 20 words")
+    # Every word has one translation, and nothing has to move.
+    for system in ("n-gram", "n-gram, HHMM beam 5"):
+        assert translated[system, "BLEU"] == pytest.approx(100)
+    assert ("n-gram", "up to 10 words") in values(
+        results, "Seconds per sentence, by the words of the source"
+    )
+    reranked = values(results, "Reranked 1000-best lists, ten folds")
+    assert reranked["oracle", "mean BLEU of folds"] == pytest.approx(100)
+    assert "Growth with length" in tables
+    again, _ = run("translation", data, report, *options, "--reranked", "val", "--method", "mira")
+    assert values(again, "Translation of sentences of 1 to 20 words") == translated
