@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from treelm.corpus import target
+from treelm.corpus import temporary
 from treelm.corpus.target import ADDED_TO_NAME, LEAST_SPACE, check_file_target, check_place
 from treelm.corpus.temporary import remove_leftovers
 from treelm.errors import OutputFileError
@@ -82,7 +82,7 @@ def test_check_place_refuses_a_folder_that_takes_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(target, "temporary_file", refuse)
+    monkeypatch.setattr(temporary, "temporary_file", refuse)
     assert os.strerror(errno.EROFS) in refusal(check_place, tmp_path / "x")
 
 

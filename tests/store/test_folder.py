@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -522,3 +523,22 @@ def test_folder_is_immutable(tmp_path: Path) -> None:
     assert isinstance(model, ModelFolder)
     with pytest.raises(AttributeError):
         model.path = tmp_path  # type: ignore[misc]
+
+
+def test_folder_place_that_another_save_takes_for_a_leftover_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def make(**options: str) -> str:
+        made.append(mkdtemp(**options))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    mkdtemp = tempfile.mkdtemp
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    save(tmp_path / "model", 3)
+    assert number_in(tmp_path / "model") == 3
+    assert len(made) == 2
+    assert names(tmp_path) == ["model"]

@@ -64,7 +64,10 @@ def temporary_folder(place: Path | None = None) -> Iterator[Path]:
     while True:
         path = around / f".treelm-folder-{os.urandom(4).hex()}"
         path.mkdir(mode=0o700)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:  # taken for a leftover before it was opened
+            continue
         if _is_locked(path, descriptor):
             break
         os.close(descriptor)

@@ -134,7 +134,7 @@ class RayExecutor:
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
             raise EngineError(
                 f"{option('address')} {self.address}: there is no Ray cluster to join "
-                f"({_first_line(error)}). Start one with `ray start --head`."
+                f"({_first_line(error)}). Start one with the program `ray`."
                 if self.address is not None
                 else f"Ray cannot be started here: {_first_line(error)}"
             ) from error

@@ -85,12 +85,15 @@ def staged(target: Path) -> Iterator[Staging]:
 def _locked_container(target: Path) -> tuple[Path, int]:
     while True:
         path = tempfile.mkdtemp(prefix=f".{target.name}{_MARK}", dir=target.parent)
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:  # taken for a leftover before it was opened
+            continue
         with contextlib.suppress(OSError):  # some file systems know no locks
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.lexists(path):
             return Path(path), lock
-        os.close(lock)  # taken for a leftover before it was locked
+        os.close(lock)  # or before it was locked
 
 
 def leftovers(target: Path) -> list[Path]:
