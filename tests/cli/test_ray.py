@@ -120,7 +120,9 @@ def test_ray_refuses_what_the_cluster_does_not_have(folder: Path, cluster: Any) 
     command = ("parse", "-m", folder, "--engine", "ray")
     for address in ("127.0.0.1:1", "127.0.0.1:99999", "no-such-host.invalid:6379"):
         done = treelm(*command, "--address", address, stdin=b"a\n")
-        assert_refused(done, 1, f"--address {address}: there is no Ray cluster", "the program `ray`")
+        assert_refused(
+            done, 1, f"--address {address}: there is no Ray cluster", "the program `ray`"
+        )
     done = treelm(*command, "--address", cluster.address, "--threads", "64", stdin=b"a\n")
     assert_refused(
         done, 1, "no machine of the Ray cluster has the 64 cores", "the largest offers 1"
