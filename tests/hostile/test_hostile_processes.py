@@ -358,3 +358,30 @@ def test_hostile_processes_folder_that_is_gone(tmp_path: Path) -> None:
     )
     assert done.stdout == READ
     assert done.returncode == 0
+
+
+def test_hostile_processes_late_signals_are_not_complained_about() -> None:
+    """Python may learn of a signal in one thread and find it ignored in another."""
+    script = """
+import atexit
+from treelm.cli.process import run_process
+
+class Late:
+    def __init__(self, error):
+        self.error = error
+    def __del__(self):
+        raise self.error
+
+def end():
+    Late(OSError("Signal 2 ignored due to race condition"))
+    Late(ValueError("something else"))
+
+atexit.register(end)
+run_process(lambda: 3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment(None), capture_output=True, check=False
+    )
+    assert done.returncode == 3
+    assert b"race condition" not in done.stderr
+    assert b"something else" in done.stderr

@@ -31,6 +31,11 @@ class Terminated(BaseException):
     """Raised by SIGTERM, so that what is half-written is removed on the way out."""
 
 
+def _show_all_but_late_signals(found: sys.UnraisableHookArgs) -> None:
+    if not (isinstance(found.exc_value, OSError) and "race condition" in str(found.exc_value)):
+        sys.__unraisablehook__(found)
+
+
 class _Signals:
     """Turns SIGINT and SIGTERM into exceptions, one for all that arrive together."""
 
@@ -54,8 +59,10 @@ class _Signals:
     def ignore(self) -> None:
         """Let nothing change the exit status any more: only the interpreter has still to end."""
         self._next = float("inf")
-        # Python complains about a signal that it was told of by one handler and answers by none.
+        # Python complains about a signal that it was told of by one handler and answers by none:
+        # one that came to this thread, which is prevented, or to another one, which cannot be.
         signal.pthread_sigmask(signal.SIG_BLOCK, self._caught)
+        sys.unraisablehook = _show_all_but_late_signals
         for number in self._caught:
             signal.signal(number, signal.SIG_IGN)
 
