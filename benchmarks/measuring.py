@@ -39,14 +39,19 @@ class Spread:
 
 
 def run_program(
-    command: Sequence[str | Path], *, cores: str, stdin: Path | None = None, log: Path | None = None
+    command: Sequence[str | Path],
+    *,
+    cores: str | None = None,
+    stdin: Path | None = None,
+    log: Path | None = None,
 ) -> Use:
-    """Run a program on the given cores and return what it took.
+    """Run a program on the given cores, or where this process may run; return what it took.
 
     Raises:
         CalledProcessError: if it fails.
     """
-    line = ["taskset", "-c", cores, *map(str, command)]
+    pinned = [] if cores is None else ["taskset", "-c", cores]
+    line = [*pinned, *map(str, command)]
     with (
         Path(stdin or os.devnull).open("rb") as source,
         Path(log or os.devnull).open("ab") as written,

@@ -17,14 +17,14 @@ import argparse
 import functools
 import json
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+
+from measuring import run_program
 
 from treelm.corpus.brackets import EVALUATION_OPTIONS, read_trees
 from treelm.corpus.corpus import TreeCorpus
@@ -44,15 +44,6 @@ SHIFTS = (2.5, 2.0, 1.5, 1.0, 0.5, 0.0, -1.0, -2.0, -4.0)
 BILLION = 1_000_000_000
 
 
-def processor_seconds(command: Sequence[str | Path], log: Path) -> float:
-    """Run a program on one core and return its processor time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with log.open("ab") as file:
-        subprocess.run(list(map(str, command)), stdout=file, stderr=file, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def train_ours(train: Path, work: Path, cycles: int) -> float | None:
     """Train with treelm and return processor seconds; None if the model exists."""
     if (work / "treelm").exists():
@@ -68,7 +59,7 @@ def train_ours(train: Path, work: Path, cycles: int) -> float | None:
         str(cycles),
     ]
     command += ["--seed", "1", "--threads", "1", "--quiet", "-o", work / "treelm"]
-    return processor_seconds(command, work / "log")
+    return run_program(command, log=work / "log").seconds
 
 
 def java(jar: Path, name: str) -> list[str]:
@@ -89,7 +80,7 @@ def train_berkeley(jar: Path, train: Path, work: Path, cycles: int) -> float | N
         train,
     ]
     command += ["-out", work / "berkeley.gr", "-SMcycles", str(cycles)]
-    return processor_seconds(command, work / "log")
+    return run_program(command, log=work / "log").seconds
 
 
 def accuracy(gold: Path, guess: Path) -> float:
@@ -124,7 +115,7 @@ def parse_berkeley(jar: Path, work: Path, sentences: list[tuple[str, ...]], out:
         text.write_text(lines * times, encoding="utf-8")
         command: list[str | Path] = [*java(jar, "BerkeleyParser"), "-gr", work / "berkeley.gr"]
         command += ["-inputFile", text, "-outputFile", parsed]
-        seconds.append(processor_seconds(command, work / "log"))
+        seconds.append(run_program(command, log=work / "log").seconds)
     out.write_bytes((work / "parsed1.mrg").read_bytes())
     return 2 * len(sentences) / (seconds[1] - seconds[0])
 

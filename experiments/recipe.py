@@ -6,8 +6,9 @@ A recipe finds this module after ``sys.path.append(str(Path(__file__).resolve().
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,23 @@ def recipe_options(
     parser.add_argument("--threads", type=int, default=threads)
     parser.add_argument("--seed", type=int, default=1, help=seed)
     return parser
+
+
+def check_kept_options(folder: Path, options: Mapping[str, object]) -> None:
+    """Refuse a folder of kept results that were made with other options; make it if it is new.
+
+    Raises:
+        SystemExit: naming what to do.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "options.json"
+    if not path.exists():
+        path.write_text(json.dumps(options, indent=1) + "\n", encoding="utf-8")
+    elif json.loads(path.read_text(encoding="utf-8")) != options:
+        raise SystemExit(
+            f"{path}: what is kept there was made with different options or trees; choose another "
+            "--output, or remove the folder"
+        )
 
 
 def print_report(run: Callable[[argparse.Namespace], Path], arguments: argparse.Namespace) -> None:

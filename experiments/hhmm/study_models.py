@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from corpora import TEXTS, split_text, trees_of
+from recipe import check_kept_options
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.vocabulary import Vocabulary
@@ -53,24 +53,15 @@ class StudyModels:
     ) -> None:
         self.data, self.folder, self.threads = data, folder, threads
         self._depth, self._beam, self._every = depth, beam_width, held_out_every
-        folder.mkdir(parents=True, exist_ok=True)
-        self._check_options()
-
-    def _check_options(self) -> None:
-        options = {
-            "depth": self._depth,
-            "beam_width": self._beam,
-            "held_out_every": self._every or TEXTS,
-            "training_trees": self.training_trees.fingerprint.sha256,
-        }
-        path = self.folder / "options.json"
-        if not path.exists():
-            path.write_text(json.dumps(options, indent=1) + "\n", encoding="utf-8")
-        elif json.loads(path.read_text(encoding="utf-8")) != options:
-            raise SystemExit(
-                f"{path}: the models there were made with different options or trees; choose "
-                "another --output, or remove the folder"
-            )
+        check_kept_options(
+            folder,
+            {
+                "depth": depth,
+                "beam_width": beam_width,
+                "held_out_every": held_out_every or TEXTS,
+                "training_trees": self.training_trees.fingerprint.sha256,
+            },
+        )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -6,17 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.models.hhmm.model import HhmmModel
-from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load, train
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
-NGRAM, HHMM, TREELET = "5-gram", "HHMM", "treelet"
 
 
 class LanguageModels:
@@ -66,22 +63,10 @@ class LanguageModels:
     @cached_property
     def hhmm(self) -> HhmmModel:
         """The HHMM of the parsed captions."""
-        return cast("HhmmModel", self._kept("hhmm", "hhmm"))
-
-    @cached_property
-    def treelet(self) -> LanguageModel:
-        """The treelet model of the parsed captions; it scores the best trees of the parser."""
-        return self._kept("treelet", "treelet")
-
-    def _kept(self, name: str, system: str) -> LanguageModel:
-        path = self.folder / name
+        path = self.folder / "hhmm"
         if not path.exists():
-            train(system, self.trees, threads=self.threads).save(path)
-        return cast("LanguageModel", load(path))
-
-    def caption_count(self) -> int:
-        """Return how many captions have a tree."""
-        return sum(1 for _ in read_trees(self.folder / "captions.mrg"))
+            train("hhmm", self.trees, threads=self.threads).save(path)
+        return cast("HhmmModel", load(path))
 
 
 def parse_captions(

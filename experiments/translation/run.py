@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from dataclasses import replace
 
 from decoded import PAPER, System, report_systems
-from language_models import HHMM, NGRAM, LanguageModels
-from recipe import print_report, recipe_options
+from language_models import LanguageModels
+from recipe import check_kept_options, print_report, recipe_options
 from reranked import report_reranking
 from times import report_times
 
@@ -56,6 +56,9 @@ def run(arguments: argparse.Namespace) -> Path:
         recipe=__doc__,
     )
     work = arguments.output.with_name(f"{arguments.output.name}.work")
+    check_kept_options(
+        work, {"cycles": arguments.cycles, "method": arguments.method, "pops": arguments.pops}
+    )
     models = LanguageModels(
         arguments.data, work / "models", cycles=arguments.cycles, threads=arguments.threads
     )
@@ -90,14 +93,11 @@ def run(arguments: argparse.Namespace) -> Path:
         ]
         report_times(report, timed, weights, arguments.data, arguments.timed)
     if "reranking" in arguments.parts:
-        parts = {NGRAM: models.ngram, HHMM: models.hhmm.with_search(beam_width=500)}
+        hhmm = models.hhmm.with_search(beam_width=500)
         report_reranking(
             report,
             arguments.data,
-            {
-                "features as they are": {},
-                f"+ {HHMM}": {"HHMM0": parts[HHMM]},
-            },
+            {"features as they are": {}, "+ HHMM": {"HHMM0": hhmm}},
             part=arguments.reranked,
             seeds=range(arguments.seed, arguments.seed + 3),
             threads=arguments.threads,

@@ -14,7 +14,7 @@ from treelm.grammar.k_best import text_of
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.model import LanguageModel
-from treelm.tasks.parse import LongSentences, forest_batches, parse_batches
+from treelm.tasks.parse import LongSentences, ParsedBatch, forest_batches, parse_batches
 
 
 class TextShard(NamedTuple):
@@ -64,6 +64,18 @@ class _Parsing:
     options: ParserOptions | None = None
     threads: int = 1
 
+    def batches(self, shard: TextShard) -> Iterator[ParsedBatch]:
+        """Yield the best trees of a shard."""
+        return parse_batches(
+            self.model,
+            shard.lines,
+            self.k,
+            options=self.options,
+            threads=self.threads,
+            source=shard.source,
+            first_line=shard.first_line,
+        )
+
 
 class ParsedText(NamedTuple):
     """The trees of a shard as text."""
@@ -81,15 +93,7 @@ class TextParsing(_Parsing):
         """Parse a shard."""
         statuses: list[tuple[int, ParseStatus]] = []
         texts = []
-        for batch in parse_batches(
-            self.model,
-            shard.lines,
-            self.k,
-            options=self.options,
-            threads=self.threads,
-            source=shard.source,
-            first_line=shard.first_line,
-        ):
+        for batch in self.batches(shard):
             statuses += batch.statuses
             texts.append(text_of(batch.k_best, scores=self.k > 1))
         return ParsedText(shard.source, statuses, b"".join(texts))
@@ -112,15 +116,7 @@ class TreeParsing(_Parsing):
     def __call__(self, shard: TextShard) -> ParsedBatches:
         """Parse a shard."""
         parsed = ParsedBatches()
-        for batch in parse_batches(
-            self.model,
-            shard.lines,
-            self.k,
-            options=self.options,
-            threads=self.threads,
-            source=shard.source,
-            first_line=shard.first_line,
-        ):
+        for batch in self.batches(shard):
             parsed.batches.append(packed_k_best(batch.sentences, batch.k_best))
             for _, status in batch.statuses:
                 parsed.fallbacks += status == ParseStatus.FAILED
