@@ -287,7 +287,7 @@ def run_campaign(
         mutants: How many of each.
         seed: Of all changes.
         processes: How many run at once.
-        seconds: When to begin no more; None for never.
+        seconds: When to begin no more after the first; None for never.
         report: Is given the tallies whenever a process has ended.
     """
     # In turn, so that all systems are tried alike when time is short.
@@ -304,7 +304,7 @@ def run_campaign(
     with scratch_folder() as folder:
         try:
             for turn in range(1 << 62):
-                late = ends is not None and time.monotonic() > ends
+                late = ends is not None and turn > 0 and time.monotonic() > ends
                 while jobs and len(running) < processes and not late:
                     job = jobs.popleft()
                     work = folder / f"{turn}-{job.system}-{job.start}"

@@ -110,6 +110,41 @@ def test_hostile_processes_closed_standard_error(tmp_path: Path) -> None:
     assert done.stdout == READ
 
 
+@pytest.mark.parametrize("kind", ["full", "reader has left"])
+def test_hostile_processes_work_goes_on_when_nobody_takes_its_messages(
+    tmp_path: Path, kind: str
+) -> None:
+    """A disk filled by messages, or a reader of them that ended, must not cost the results."""
+    file, model = tmp_path / "text.txt", tmp_path / "model"
+    file.write_text("It rained .\nIt rained in the harbour .\n" * 5)
+    assert_fine(treelm("train", "ngram", "--text", file, "--order", "2", "-q", "-o", model))
+    file.write_text("Strange words everywhere , unknown ones .\n" * 3)
+    expected = treelm("score", "-m", model, file)
+    assert b"unknown" in expected.stderr
+    if kind == "full":
+        messages = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reading, messages = os.pipe()
+        os.close(reading)
+    done = finish(start_treelm("score", "-m", model, file, stderr=messages))
+    os.close(messages)
+    assert (done.returncode, done.stdout) == (0, expected.stdout)
+
+
+@pytest.mark.parametrize("columns", ["9" * 30, "1", "x", "\u0663\u0663\u0663", ""])
+def test_hostile_processes_help_in_odd_columns(columns: str) -> None:
+    assert b"Usage" in assert_fine(finish(start_treelm("--help", env={"COLUMNS": columns})))
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need more stack")
+def test_hostile_processes_little_stack(tmp_path: Path, sample_file: Path) -> None:
+    """Solvers of matrices would overflow it in every thread, and the process would die."""
+    limits = {resource.RLIMIT_STACK: 1 << 18}
+    arguments = ("train", "hhmm", "--trees", sample_file, "-q", "-o", tmp_path / "model")
+    assert_fine(finish(start_treelm(*arguments, limits=limits)))
+    assert (tmp_path / "model" / "manifest.json").is_file()
+
+
 def feed_some(process: subprocess.Popen[bytes], megabytes: int = 8, content: bytes = GOOD) -> None:
     """Write until the program has surely begun to read."""
     assert process.stdin is not None

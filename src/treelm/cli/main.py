@@ -17,7 +17,7 @@ from cyclopts.exceptions import CoercionError, UnknownCommandError, ValidationEr
 
 from treelm.characters import printable
 from treelm.cli.apps import DEFAULTS, example_line
-from treelm.cli.process import let_stdout_go
+from treelm.cli.process import Messages, has_whole_stack, let_go
 from treelm.cli.ranges import OutOfRange
 from treelm.errors import TreelmError, TreelmWarning, on_command_line
 
@@ -237,8 +237,9 @@ def _prepare_packages(arguments: Sequence[str]) -> None:
     """Keep packages from doing at start-up what this process has no use for."""
     # Plugins of pydantic watch validation; looking for them reads the records of all packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    if arguments and arguments[0] in WITHOUT_LINEAR_ALGEBRA:
-        # Numpy would start a thread for each core, which would wait until the end.
+    if not has_whole_stack() or (arguments and arguments[0] in WITHOUT_LINEAR_ALGEBRA):
+        # Numpy would start a thread for each core, which would wait until the end; and its threads
+        # need more stack than one alone.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -246,11 +247,13 @@ def _prepare_streams() -> None:
     """Make the streams fit for any text: results are UTF-8, whatever the terminal says."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (until the end)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    elif isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr = Messages(sys.stderr)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     columns = os.environ.get("COLUMNS", "80")
-    if not columns.isdecimal() or int(columns[:6]) < NARROWEST_HELP:
+    # Digits of other scripts count as well, and so many of them that no number holds them.
+    if not re.fullmatch("[0-9]{1,4}", columns) or int(columns) < NARROWEST_HELP:
         os.environ["COLUMNS"] = "80"  # tables cannot be wrapped to so few
 
 
@@ -278,7 +281,7 @@ def _run(arguments: Sequence[str]) -> int:
     except CycloptsError as error:
         return _fail(_usage_message(error, arguments, given), 2)
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        let_stdout_go()
+        let_go(sys.stdout)
     except TreelmError as error:
         if "--traceback" in arguments:
             raise

@@ -1,4 +1,4 @@
-"""The process around a command: its signals, its last flush and its exit status.
+"""The process around a command: its signals, its streams, its limits and its exit status.
 
 Left alone, Python raises `KeyboardInterrupt` again for every Ctrl-C, also while the first one is
 being answered, and hands SIGINT back to the system before it has ended, so that a second Ctrl-C
@@ -7,13 +7,15 @@ cuts cleaning up short, prints a traceback, or kills the process with another ex
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import NoReturn
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import IO, NoReturn
 
 #: Exit statuses of a command that was stopped, as shells count them.
 INTERRUPTED = 128 + signal.SIGINT
@@ -22,6 +24,9 @@ TERMINATED = 128 + signal.SIGTERM
 #: New objects after which Python looks for cycles among them: loading makes many, and hardly any
 #: cycle that is not needed.
 _OBJECTS_BEFORE_CYCLES = 50_000
+
+#: Bytes of stack that a process has if nobody limits it.
+USUAL_STACK = 8 << 20
 
 #: Seconds for which further signals let cleaning up go on; should it hang, later ones interrupt it.
 UNDISTURBED_SECONDS = 5.0
@@ -95,7 +100,7 @@ def _stop_writing(signals: _Signals) -> None:
     try:
         _flush_stdout()
     except (KeyboardInterrupt, Terminated):
-        let_stdout_go()
+        let_go(sys.stdout)
     signals.ignore()
 
 
@@ -106,13 +111,62 @@ def _flush_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:  # a reader that has left, or a full disk, which the command has told already
-        let_stdout_go()
+        let_go(sys.stdout)
 
 
-def let_stdout_go() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
-    if sys.stdout is None:
+def let_go(stream: IO[str] | None) -> None:
+    """Point a stream at nothing, so that the interpreter's last flush does not complain."""
+    if stream is None:
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+class Messages(TextIOWrapper):
+    """Standard error whose reader may leave and whose disk may fill up: the work goes on.
+
+    Args:
+        stream: Standard error as Python opened it.
+    """
+
+    def __init__(self, stream: TextIOWrapper) -> None:
+        super().__init__(
+            BufferedWriter(FileIO(stream.fileno(), "w", closefd=False)),
+            encoding="utf-8",
+            errors="backslashreplace",
+            line_buffering=True,
+        )
+
+    def write(self, text: str, /) -> int:
+        """Write a text, or lose it."""
+        try:
+            return super().write(text)
+        except OSError:
+            let_go(self)
+            return len(text)
+
+    def flush(self) -> None:
+        """Write what is left of a line, or lose it."""
+        try:
+            super().flush()
+        except OSError:
+            let_go(self)
+
+
+def has_whole_stack() -> bool:
+    """Ask for the stack that systems usually give, and return whether it is granted.
+
+    Numpy's solvers put tables of megabytes on the stack, one for each thread, and check nothing.
+    """
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return True
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    unlimited = resource.RLIM_INFINITY
+    if soft != unlimited and soft < USUAL_STACK:
+        soft = USUAL_STACK if hard == unlimited else min(USUAL_STACK, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    return soft == unlimited or soft >= USUAL_STACK
