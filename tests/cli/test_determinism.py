@@ -38,6 +38,14 @@ READINGS = {
     for task, command in _COMMANDS.items()
     if task in find_system(name).model_class.tasks and not (task == "score" and _judges(name))
 }
+READINGS["decode stack"] = (
+    "decode dev.txt --phrase-table table.txt --weights weights.ini -m ngram -m plsa --stack-size 20"
+    " --distortion-limit 2"
+)
+READINGS["decode cube"] = (
+    "decode dev.txt --phrase-table table.txt --weights weights.ini -m ngram -m hhmm --search cube"
+    " --pop-limit 20 --distortion-limit 2"
+)
 _WITHOUT_THREADS = frozenset({"sample"})
 _WITHOUT_OUTPUT = frozenset({"perplexity"})
 #: Trains and reads everything in one process, which is quicker.
@@ -56,6 +64,20 @@ for line, output in json.load(sys.stdin):
 """
 
 
+def write_table(folder: Path) -> None:
+    """Write a phrase table that translates words by themselves or others, and weights."""
+    words = sorted(set((folder / "dev.txt").read_text("utf-8").split()))
+    lines = (
+        f"{word} ||| {target} ||| {probability} ||| 0-0\n"
+        for word, other in zip(words, words[1:] + words[:1], strict=True)
+        for target, probability in ((word, 0.5), (other, 0.5))
+    )
+    (folder / "table.txt").write_text("".join(lines), "utf-8")
+    names = ("TranslationModel0", "LM0", "LM1", "Distortion0", "WordPenalty0", "PhrasePenalty0")
+    weights = "".join(f"{name}= 0.5\n" for name in (*names, "UnknownWordPenalty0"))
+    (folder / "weights.ini").write_text(f"[weight]\n{weights}", "utf-8")
+
+
 def results(folder: Path, threads: int, env: dict[str, str], cwd: Path) -> dict[str, str]:
     """Return the checksums of all models and results that one process makes.
 
@@ -67,6 +89,7 @@ def results(folder: Path, threads: int, env: dict[str, str], cwd: Path) -> dict[
     """
     folder.mkdir()
     write_data(folder)
+    write_table(folder)
     place = os.path.relpath(folder, cwd)
     known = {*TRAININGS, "words", *(path.name for path in folder.iterdir())}
     many = ["--threads", str(threads)]
