@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from cyclopts import Group, Parameter
 
 from treelm.cli.corpus_options import settler
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -79,6 +80,7 @@ def command_of(system: System) -> Command:
         *_hashes_option(system),
         _option("json", AsJson, None, default=False),
         *([_group("memory_options", MemoryOptions)] if system.takes_memory else []),
+        *([_group("engine_options", EngineOptions)] if system.takes_workers else []),
         _group("running", TreeOptions if reading else ThreadOptions),
         _group("common", CommonOptions),
     ]
@@ -86,9 +88,12 @@ def command_of(system: System) -> Command:
     def command(**given: Any) -> None:
         common: CommonOptions = given.pop("common", CommonOptions())
         running = given.pop("running", TreeOptions() if reading else ThreadOptions())
+        engine: EngineOptions = given.pop("engine_options", EngineOptions())
         output, as_json = given.pop("output"), given.pop("json", False)
+        workers = engine.executor(running)
         run = Run(
             threads=running.thread_count,
+            executor=workers,
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
             resume=given.pop("resume", False),
@@ -102,14 +107,15 @@ def command_of(system: System) -> Command:
         elif "without" in given:
             chosen["transforms"] = transforms_without(given.pop("without"))
         sources = {name: _source(wanted, given, running, run) for name, wanted in inputs.items()}
-        trained = train_and_save(
-            system,
-            {name: value for name, value in sources.items() if value is not None},
-            output,
-            chosen,
-            run=run,
-            settle=settler(common),
-        )
+        with workers:
+            trained = train_and_save(
+                system,
+                {name: value for name, value in sources.items() if value is not None},
+                output,
+                chosen,
+                run=run,
+                settle=settler(common),
+            )
         for note in trained.model.notes():
             common.note(note)
         write_record(trained.record(), as_json=as_json)

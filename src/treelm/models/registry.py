@@ -49,6 +49,7 @@ class System:
         is_stored: Whether model folders carry its name; if not, its models are those of another
             system, trained in a way of its own.
         has_rounds: Whether the record of a training lists its rounds.
+        takes_workers: Whether training can be done by many workers.
     """
 
     name: str
@@ -61,6 +62,7 @@ class System:
     is_resumable: bool = False
     is_stored: bool = True
     has_rounds: bool = False
+    takes_workers: bool = False
 
     @property
     def model_class(self) -> type[LanguageModel]:
@@ -149,6 +151,7 @@ SYSTEMS: dict[str, System] = {
             is_resumable=True,
             is_stored=False,
             has_rounds=True,
+            takes_workers=True,
         ),
         System(
             name="composite",
@@ -159,6 +162,7 @@ SYSTEMS: dict[str, System] = {
             example="--trees train.mrg --held-out dev.mrg --order 3 --heads 2 --topics 200",
             is_resumable=True,
             has_rounds=True,
+            takes_workers=True,
         ),
         System(
             name="plsa",
@@ -421,6 +425,7 @@ def train_system(
         ("memory", run.memory is not None, "takes_memory"),
         ("resume", run.resume, "is_resumable"),
         ("checkpoint", run.checkpoint is not None, "is_resumable"),
+        ("executor", run.executor.threads is not None, "takes_workers"),
     ):
         if given and not getattr(system, ability):
             able = ", ".join(each.name for each in systems().values() if getattr(each, ability))

@@ -37,7 +37,7 @@ class Run:
     """How a training is run. Nothing in here changes what the model says, to the last bit.
 
     Args:
-        threads: Number of threads.
+        threads: Number of threads of this process.
         memory: Limit of the memory used; what does not fit is sorted in temporary files.
         progress: Progress callback.
         executor: Does work that is cut into shards.
@@ -65,6 +65,11 @@ class Run:
     sentence_hashes: bool = True
     note: Callable[[str], None] = _ignore
     event: Callable[[Event], None] = _ignore
+
+    @property
+    def worker_threads(self) -> int:
+        """Number of threads of whoever does shards."""
+        return self.executor.threads or self.threads
 
 
 #: One thread, nothing kept, nobody told.

@@ -40,6 +40,11 @@ class Executor(Protocol):
 
     name: str
 
+    @property
+    def threads(self) -> int | None:
+        """Threads that each worker uses; None where this process does the work, with its own."""
+        ...
+
     def map(self, function: Callable[[S], R], shards: Iterable[S]) -> Iterator[R]:
         """Yield ``function(shard)`` in shard order; the first failing shard's error is raised."""
         ...
@@ -63,6 +68,7 @@ class SerialExecutor:
     """
 
     name = "serial"
+    threads = None
 
     def map(self, function: Callable[[S], R], shards: Iterable[S]) -> Iterator[R]:
         """Yield ``function(shard)`` in shard order."""
@@ -139,7 +145,8 @@ def executor(
     if engine == "processes":
         from treelm.parallel.processes import ProcessExecutor
 
-        return ProcessExecutor(max(1, available_cores() // threads) if workers is None else workers)
+        count = max(1, available_cores() // threads) if workers is None else workers
+        return ProcessExecutor(count, threads=threads)
     from treelm.parallel.ray_cluster import RayExecutor
 
     return RayExecutor(workers, address=address, threads=threads)

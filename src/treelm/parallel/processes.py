@@ -78,6 +78,7 @@ class ProcessExecutor:
 
     Args:
         workers: Number of processes.
+        threads: Number of threads that each uses.
 
     Examples:
         >>> with ProcessExecutor(2) as engine:
@@ -87,8 +88,9 @@ class ProcessExecutor:
 
     name = "processes"
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, threads: int = 1) -> None:
         self.workers = workers
+        self.threads = threads
         self._context: _Workers | None = None
         self._pool: ProcessPoolExecutor | None = None
 

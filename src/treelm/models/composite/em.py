@@ -6,8 +6,9 @@ Counts are whole multiples of 2^-30 and sums are exact, so the result does not d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,15 +17,22 @@ from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
     NO_TOPICS,
+    SENTENCES_AT_ONCE,
     CompositeParts,
     CompositeShape,
     Counts,
     Mixtures,
+    Rows,
     check_events,
+    joined_rows,
     pieces,
     weighted,
 )
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import Progress, shared_step
+
+#: Number of sentences that a worker searches at a time: some seconds of its work.
+SENTENCES_A_SHARD = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,10 @@ class Data:
     text: ParsedText
     mixtures: Mixtures = NO_TOPICS
     word_shares: Floats | None = None
+
+    def part(self, first: int, last: int) -> Data:
+        """Return some of the sentences, for a search."""
+        return Data(self.text.part(first, last), self.mixtures.part(first, last))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +171,92 @@ def part_of_lists(lists: ParseLists, first: int, last: int) -> ParseLists:
     )
 
 
+def joined_lists(parts: Iterable[ParseLists]) -> ParseLists:
+    """Return the lists of texts one after the other."""
+    lists = list(parts)
+    sizes = [np.diff(each.sentence_starts) for each in lists]
+    lengths = [np.diff(each.action_starts) for each in lists]
+    return ParseLists(
+        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.uint64),
+        np.concatenate([each.actions for each in lists]),
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.uint64),
+        np.concatenate([each.log_probs for each in lists]),
+    )
+
+
+class _Expected(NamedTuple):
+    """What the E-step has found in some sentences."""
+
+    lists: ParseLists
+    log_likelihoods: Floats
+    rows: dict[str, Rows]
+    topic_counts: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step of N-best EM over some sentences.
+
+    Args:
+        parts: The lattices that search.
+        threads: Number of threads.
+        progress: Progress callback.
+    """
+
+    parts: CompositeParts
+    threads: int
+    progress: Progress
+
+    def __call__(self, shard: tuple[Data, ParseLists | None]) -> _Expected:
+        data, before = shard
+        parts, text, mixtures = self.parts, data.text, data.mixtures
+        lists = parts.best_parses(
+            text,
+            mixtures,
+            count=parts.shape.config.n_best,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        if before is not None:
+            again = parts.score_parses(text, before, mixtures, threads=self.threads)
+            lists = better_lists(lists, replace(before, log_probs=again))
+        weights, log_likelihoods = posteriors(lists)
+        rows, topics = parts.events(text, lists, weights, mixtures, threads=self.threads)
+        return _Expected(lists, log_likelihoods, rows, topics)
+
+
+def expectations(
+    parts: CompositeParts, data: Data, before: ParseLists | None, *, run: Run
+) -> Iterator[_Expected]:
+    """Yield what the E-step finds in the sentences, piece by piece.
+
+    Args:
+        parts: The lattices that search.
+        data: The sentences.
+        before: Parses of the round before, if there are any.
+        run: Who does it.
+    """
+    size = SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
+    shards = (
+        (data.part(first, last), None if before is None else part_of_lists(before, first, last))
+        for first, last in pieces(data.text, size)
+    )
+    with shared_step(
+        run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
+    ) as (within, finished):
+        work = _Expect(parts, run.worker_threads, within)
+        for found in run.executor.map(work, shards):
+            finished(len(found.log_likelihoods))
+            yield found
+
+
 def n_best_step(
     parts: CompositeParts,
     train: Data,
     held_out: Data | None,
     before: ParseLists | None,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
     fit: Callable[..., dict[str, LatticeModel]] = weighted,
 ) -> Estimate:
     """Return the result of one round of N-best EM.
@@ -176,45 +266,27 @@ def n_best_step(
         train: Sentences.
         held_out: Sentences on which weights are found; None for equal weights.
         before: Parses of the round before; a list is kept where it is more likely than the new one.
-        threads: Number of threads.
-        progress: Progress callback.
+        run: How the training is run.
         fit: Finds the weights of tables; tests use others.
     """
-    shape, count = parts.shape, parts.shape.config.n_best
-    lists = parts.best_parses(
-        train.text, train.mixtures, count=count, threads=threads, progress=progress
-    )
-    if before is not None:
-        again = parts.score_parses(train.text, before, train.mixtures, threads=threads)
-        lists = better_lists(lists, replace(before, log_probs=again))
-    weights, log_likelihoods = posteriors(lists)
-    collectors = shape.collectors(threads)
-    topic_counts = []
-    for first, last in pieces(train.text):
-        chosen = part_of_lists(lists, first, last)
-        own = slice(int(lists.sentence_starts[first]), int(lists.sentence_starts[last]))
-        rows, topics = parts.events(
-            train.text.part(first, last),
-            chosen,
-            weights[own],
-            train.mixtures.part(first, last),
-            threads=threads,
-        )
-        topic_counts.append(topics)
+    shape = parts.shape
+    collectors = shape.collectors(run.threads)
+    lists, log_likelihoods, topic_counts = [], [], []
+    for found in expectations(parts, train, before, run=run):
+        lists.append(found.lists)
+        log_likelihoods.append(found.log_likelihoods)
+        topic_counts.append(found.topic_counts)
         for name, collector in collectors.items():
-            collector.add(*rows[name])
+            collector.add(*found.rows[name])
     tables = {part: tables_of(shape, part, each) for part, each in collectors.items()}
     check = None
     if held_out is not None:
-        found = parts.best_parses(held_out.text, held_out.mixtures, count=count, threads=threads)
-        rows, _ = parts.events(
-            held_out.text, found, posteriors(found)[0], held_out.mixtures, threads=threads
-        )
-        check = check_events(rows)
-    models = fit(tables, check, threads=threads)
+        searched = [found.rows for found in expectations(parts, held_out, None, run=run)]
+        check = check_events(joined_rows(searched))
+    models = fit(tables, check, threads=run.threads)
     return Estimate(
         CompositeParts(shape, models),
-        math.fsum(log_likelihoods.tolist()),
-        lists,
+        math.fsum(np.concatenate(log_likelihoods).tolist()),
+        joined_lists(lists),
         np.concatenate(topic_counts),
     )

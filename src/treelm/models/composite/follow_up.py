@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, LatticeEvents, fixed_point
+from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
-from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
-from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, Rows, pieces
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_step
 
 #: Rounds in which the weights of the predictor and the shares of partial parses are alternated.
 _CHECK_ROUNDS = 3
@@ -41,10 +44,52 @@ class Frontiers:
     sentence: np.ndarray
 
 
-def frontiers(
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Finds the contexts of some sentences."""
+
+    parts: CompositeParts
+    threads: int
+    progress: Progress
+
+    def __call__(self, data: Data) -> Frontiers:
+        return _frontiers(self.parts, data, threads=self.threads, progress=self.progress)
+
+
+def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
+    """Return all contexts of the predictor in sentences, weighted by the partial parses."""
+    text = data.text
+    places = list(pieces(text, SENTENCES_AT_ONCE))
+    shards = (data.part(first, last) for first, last in places)
+    with shared_step(
+        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
+    ) as (within, finished):
+        found = []
+        work = _Search(parts, run.worker_threads, within)
+        for seen, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
+            finished(last - first)
+            found.append(seen)
+    return _joined(found)
+
+
+def _joined(found: Sequence[Frontiers]) -> Frontiers:
+    """Return the contexts of pieces of a text one after the other."""
+    sizes = np.concatenate([np.diff(seen.starts) for seen in found])
+    return Frontiers(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(found[0].starts.dtype),
+        np.concatenate([seen.columns for seen in found]),
+        np.concatenate([seen.outcomes for seen in found]),
+        np.concatenate([seen.shares for seen in found]),
+        np.concatenate(
+            [seen.sentence + place * SENTENCES_AT_ONCE for place, seen in enumerate(found)]
+        ),
+    )
+
+
+def _frontiers(
     parts: CompositeParts, data: Data, *, threads: int = 1, progress: Progress = SILENT
 ) -> Frontiers:
-    """Return all contexts of the predictor in sentences, weighted by the partial parses."""
+    """Return the contexts of sentences that are searched together."""
     text = data.text
     with (
         kernel_errors("searching partial parses"),
@@ -116,8 +161,7 @@ def follow_up_step(
     train: Data,
     check: tuple[Frontiers, Mixtures] | None,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> tuple[LatticeModel, float, Counts]:
     """Return the predictor after one round of the follow-up EM, and the log-likelihood before it.
 
@@ -126,33 +170,64 @@ def follow_up_step(
         model: The predictor now.
         train: Sentences.
         check: Contexts of held-out sentences for finding weights; None keeps the weights.
+        run: How the training is run.
+    """
+    shape, text = frozen.shape, train.text
+    collector = shape.collectors(run.threads)["predictor"]
+    topic_counts = []
+    log_likelihood = []
+    # The pieces are part of the result: the likelihood is the sum of theirs.
+    places = list(pieces(text, SENTENCES_AT_ONCE))
+    shards = (train.part(first, last) for first, last in places)
+    with shared_step(
+        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
+    ) as (within, finished):
+        work = _Expect(frozen, model, run.worker_threads, within)
+        for found, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
+            finished(last - first)
+            collector.add(*found.rows)
+            topic_counts.append(found.topic_counts)
+            log_likelihood.append(found.log_likelihood)
+            del found  # as large as the tables that come next
+    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
+    if check is not None:
+        made = fit_predictor(made, *check, threads=run.threads)
+    return made, math.fsum(log_likelihood), np.concatenate(topic_counts)
+
+
+class _Expected(NamedTuple):
+    """What the E-step has found in some sentences."""
+
+    rows: Rows
+    topic_counts: Counts
+    log_likelihood: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step of the follow-up over some sentences.
+
+    Args:
+        frozen: The parts that determine the partial parses.
+        model: The predictor now.
         threads: Number of threads.
         progress: Progress callback.
     """
-    shape = frozen.shape
-    collector = shape.collectors(threads)["predictor"]
-    topic_counts = np.zeros(len(train.mixtures.topics), np.int64)
-    log_likelihood = []
-    for first, last in pieces(train.text, SENTENCES_AT_ONCE):
-        data = Data(train.text.part(first, last), train.mixtures.part(first, last))
-        seen = frontiers(frozen, data, threads=threads, progress=progress)
-        places, counts, likelihood = _count_frontiers(model, seen, data.mixtures, collector)
-        log_likelihood.append(likelihood)
+
+    frozen: CompositeParts
+    model: LatticeModel
+    threads: int
+    progress: Progress
+
+    def __call__(self, data: Data) -> _Expected:
+        seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
+        columns, outcomes, weights, likelihood, places = frontier_weights(
+            self.model, seen, data.mixtures
+        )
+        counts = fixed_point(weights)
+        topic_counts = np.zeros(len(data.mixtures.topics), np.int64)
         if len(places):
-            np.add.at(topic_counts, places + int(train.mixtures.starts[first]), counts)
-        del seen, places, counts  # as large as the tables that come next
-    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
-    if check is not None:
-        made = fit_predictor(made, *check, threads=threads)
-    return made, math.fsum(log_likelihood), topic_counts
-
-
-def _count_frontiers(
-    model: LatticeModel, seen: Frontiers, mixtures: Mixtures, collector: LatticeEvents
-) -> tuple[np.ndarray, Counts, float]:
-    """Collect contexts by their posterior weights; return topic places, counts, log-likelihood."""
-    columns, outcomes, weights, likelihood, places = frontier_weights(model, seen, mixtures)
-    counts = fixed_point(weights)
-    kept = counts > 0
-    collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
-    return places, counts, likelihood
+            np.add.at(topic_counts, places, counts)
+        kept = counts > 0
+        rows = np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept]
+        return _Expected(rows, topic_counts, likelihood)

@@ -180,8 +180,7 @@ class _Training:
                 self.train_data(state),
                 self.check_data(state.parts, prior),
                 state.lists,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
             )
             step = self._seen(state, found.log_likelihood)
             if step.fell:
@@ -201,7 +200,7 @@ class _Training:
         check = self.check_data(frozen, state.held_out_prior)
         seen = None
         if check is not None:
-            seen = frontiers(frozen, check, threads=self.run.threads), check.mixtures
+            seen = frontiers(frozen, check, run=self.run), check.mixtures
             if not state.rounds:
                 model = fit_predictor(frozen.models["predictor"], *seen, threads=self.run.threads)
                 state = replace(state, parts=frozen.with_model("predictor", model))
@@ -215,8 +214,7 @@ class _Training:
                 state.parts.models["predictor"],
                 self.train_data(state),
                 seen,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
             )
             step = self._seen(state, log_likelihood)
             if step.fell:

@@ -1,0 +1,144 @@
+"""Training by many workers: the bytes of one process, whoever does the work and whoever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.recipes import make_data, quietly
+from tests.parallel.sending_executor import SendingExecutor
+
+import treelm.models.composite.em as n_best
+from treelm.errors import UsageError
+from treelm.models.composite import follow_up
+from treelm.models.registry import SYSTEMS, train
+from treelm.parallel.executor import SERIAL, Executor, executor
+from treelm.testing.model_folders import different_files, folder_contents
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+#: Trainings by name: the system, what it is trained on, and its options.
+TRAININGS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "composite": (
+        "composite",
+        "few.mrg",
+        {
+            "held_out": "fewer.mrg",
+            "order": 2,
+            "heads": 1,
+            "topics": 4,
+            "keep_topics": 2,
+            "iterations": 2,
+            "follow_up": 2,
+            "n_best": 3,
+            "tolerance": 0.0,
+        },
+    ),
+    "slm": (
+        "slm",
+        "few.mrg",
+        {"held_out": "fewer.mrg", "iterations": 2, "follow_up": 1, "n_best": 3},
+    ),
+    "n-gram without heads": ("composite", "few.mrg", {"heads": 0, "order": 2}),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    """Cut small data into many shards, and let files be named as recipes name them."""
+    monkeypatch.setattr(n_best, "SENTENCES_A_SHARD", 7)
+    monkeypatch.setattr(follow_up, "SENTENCES_AT_ONCE", 7)
+    monkeypatch.chdir(data)
+
+
+def contents(name: str, folder: Path, **how: Any) -> dict[str, object]:
+    """Return the files of a model that is trained as `how` says."""
+    system, source, options = TRAININGS[name]
+    with quietly():
+        train(system, source, **options, **how).save(folder)
+    return folder_contents(folder)
+
+
+@pytest.fixture(scope="module")
+def serially(
+    data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, object]]:
+    """What one process makes of a training, made once."""
+    made: dict[str, dict[str, object]] = {}
+
+    def serial(name: str) -> dict[str, object]:
+        if name not in made:
+            made[name] = contents(name, tmp_path_factory.mktemp("serial") / "model")
+        return made[name]
+
+    return serial
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_training_is_the_same_where_everything_is_sent(
+    name: str, serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    workers = SendingExecutor()
+    found = contents(name, tmp_path / "model", executor=workers)
+    assert not different_files(found, serially(name))
+    assert workers.shards > 2 * len(workers.maps) or name == "n-gram without heads"
+
+
+@pytest.fixture(scope="module", params=["1 process", "2 processes", "7 processes", "2 ray"])
+def many(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    """Some workers; those of Ray where it is installed."""
+    number, kind = request.param.split()
+    if kind == "ray":
+        pytest.importorskip("ray")
+    engine = "ray" if kind == "ray" else "processes"
+    with executor(engine, workers=int(number)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", [name for name in TRAININGS if name != "n-gram without heads"])
+def test_training_is_the_same_by_any_number_of_workers(
+    many: Executor, name: str, serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    found = contents(name, tmp_path / "model", executor=many)
+    assert not different_files(found, serially(name))
+
+
+class Killed(BaseException):
+    """The death of the process that gives the work."""
+
+
+def test_training_is_resumed_wherever_it_was_killed(
+    serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    """By another engine, too: a checkpoint does not know who did the work."""
+    whole = SendingExecutor()
+    contents("composite", tmp_path / "whole", executor=whole)
+    for place in range(1, whole.shards + 1, 5):
+
+        def die(shard: int, place: int = place) -> None:
+            if shard == place:
+                raise Killed
+
+        kept = tmp_path / f"{place}.training"
+        with pytest.raises(Killed):
+            contents("composite", tmp_path / "no", executor=SendingExecutor(die), checkpoint=kept)
+        again = SERIAL if place % 2 else SendingExecutor()
+        found = contents(
+            "composite", tmp_path / f"{place}", executor=again, checkpoint=kept, resume=True
+        )
+        assert not different_files(found, serially("composite"))
+
+
+def test_systems_say_that_they_take_no_workers(data: Path) -> None:
+    assert not SYSTEMS["trigram_svm"].takes_workers
+    with pytest.raises(UsageError, match="pcfg: its training has no option executor"):
+        train("pcfg", "few.mrg", executor=SendingExecutor())
