@@ -11,8 +11,10 @@ from tests.contract.recipes import make_data, quietly
 from tests.parallel.sending_executor import SendingExecutor
 
 import treelm.models.composite.em as n_best
+import treelm.models.plsa.em as topics
 from treelm.errors import UsageError
 from treelm.models.composite import follow_up
+from treelm.models.plsa import trainer as topic_trainer
 from treelm.models.registry import SYSTEMS, train
 from treelm.parallel.executor import SERIAL, Executor, executor
 from treelm.testing.model_folders import different_files, folder_contents
@@ -41,6 +43,22 @@ TRAININGS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "few.mrg",
         {"held_out": "fewer.mrg", "iterations": 2, "follow_up": 1, "n_best": 3},
     ),
+    "plsa": (
+        "plsa",
+        "documents.txt",
+        {"topics": 3, "plsa_iterations": 4, "tolerance": 0.0},
+    ),
+    "n-gram/PLSA": (
+        "plsa",
+        "documents.txt",
+        {"topics": 3, "order": 2, "keep_topics": 2, "iterations": 3, "plsa_iterations": 3}
+        | {"tolerance": 0.0},
+    ),
+    "n-gram/PLSA with a cut-off": (
+        "plsa",
+        "documents.txt",
+        {"topics": 3, "order": 2, "keep_topics": 2, "iterations": 2, "cutoff": 0.01},
+    ),
     "n-gram without heads": ("composite", "few.mrg", {"heads": 0, "order": 2}),
 }
 
@@ -49,6 +67,10 @@ TRAININGS: dict[str, tuple[str, str, dict[str, Any]]] = {
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     make_data(folder)
+    lines = (folder / "train.txt").read_text().splitlines()
+    # More documents than one block has.
+    documents = [f"{line}\n{other}\n" for line in lines[:20] for other in lines[20:50]]
+    (folder / "documents.txt").write_text("\n".join(documents))
     return folder
 
 
@@ -56,7 +78,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_shards(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """Cut small data into many shards, and let files be named as recipes name them."""
     monkeypatch.setattr(n_best, "SENTENCES_A_SHARD", 7)
-    monkeypatch.setattr(follow_up, "SENTENCES_AT_ONCE", 7)
+    monkeypatch.setattr(follow_up, "SENTENCES_AT_ONCE", 14)
+    monkeypatch.setattr(follow_up, "SENTENCES_A_SHARD", 7)
+    monkeypatch.setattr(topics, "WORDS_A_SHARD", 0)  # blocks of documents
+    monkeypatch.setattr(topic_trainer, "EVENTS_A_SHARD", 500)
+    monkeypatch.setattr(topic_trainer, "TYPES_AN_EVENT", 1 << 20)
     monkeypatch.chdir(data)
 
 

@@ -172,6 +172,7 @@ SYSTEMS: dict[str, System] = {
             summary="Train a topic model (PLSA), or with --order 2 and more an n-gram/PLSA model.",
             example="--text train.txt --topics 200 --order 3",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="treelet",

@@ -32,7 +32,7 @@ from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import Progress, shared_step
 
 #: Number of sentences that a worker searches at a time: some seconds of its work.
-SENTENCES_A_SHARD = 256
+SENTENCES_A_SHARD = 128
 
 
 @dataclass(frozen=True, eq=False)

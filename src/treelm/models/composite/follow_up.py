@@ -21,6 +21,8 @@ from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_ste
 _CHECK_ROUNDS = 3
 #: Number of sentences whose contexts are in memory at once: a word has dozens.
 SENTENCES_AT_ONCE = 1024
+#: Number of sentences that a worker searches at a time; a whole number of these are as many.
+SENTENCES_A_SHARD = 128
 #: Held-out contexts with a smaller share of their word do not affect weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
@@ -59,7 +61,7 @@ class _Search:
 def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
     """Return all contexts of the predictor in sentences, weighted by the partial parses."""
     text = data.text
-    places = list(pieces(text, SENTENCES_AT_ONCE))
+    places = list(pieces(text, _sentences_a_shard(run)))
     shards = (data.part(first, last) for first, last in places)
     with shared_step(
         run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
@@ -69,20 +71,28 @@ def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontie
         for seen, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
             finished(last - first)
             found.append(seen)
-    return _joined(found)
+    return _joined(found, [first for first, _ in places])
 
 
-def _joined(found: Sequence[Frontiers]) -> Frontiers:
-    """Return the contexts of pieces of a text one after the other."""
+def _sentences_a_shard(run: Run) -> int:
+    """Return how many sentences are searched at a time."""
+    return SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
+
+
+def _joined(found: Sequence[Frontiers], firsts: Sequence[int]) -> Frontiers:
+    """Return the contexts of pieces of a text one after the other.
+
+    Args:
+        found: The contexts of each.
+        firsts: The number of the first sentence of each.
+    """
     sizes = np.concatenate([np.diff(seen.starts) for seen in found])
     return Frontiers(
         np.concatenate([[0], np.cumsum(sizes)]).astype(found[0].starts.dtype),
         np.concatenate([seen.columns for seen in found]),
         np.concatenate([seen.outcomes for seen in found]),
         np.concatenate([seen.shares for seen in found]),
-        np.concatenate(
-            [seen.sentence + place * SENTENCES_AT_ONCE for place, seen in enumerate(found)]
-        ),
+        np.concatenate([seen.sentence + first for seen, first in zip(found, firsts, strict=True)]),
     )
 
 
@@ -114,8 +124,8 @@ def _frontiers(
 
 def frontier_weights(
     model: LatticeModel, seen: Frontiers, mixtures: Mixtures
-) -> tuple[np.ndarray, np.ndarray, Floats, float, np.ndarray]:
-    """Return columns, outcomes and posterior weights of predictor events, and the log-likelihood.
+) -> tuple[np.ndarray, np.ndarray, Floats, Floats, np.ndarray]:
+    """Return columns, outcomes and posterior weights of predictor events, and ln P of positions.
 
     With topics every context becomes one row for each topic of its sentence; the last array says
     which topic of which mixture a row belongs to.
@@ -138,7 +148,7 @@ def frontier_weights(
     totals = np.add.reduceat(joint, starts)
     sizes = np.diff(np.append(starts, len(joint)))
     weights = joint / np.repeat(np.maximum(totals, 1e-300), sizes)
-    return columns, outcomes, weights, float(np.sum(np.log(totals))), place
+    return columns, outcomes, weights, np.log(totals), place
 
 
 def fit_predictor(
@@ -175,9 +185,8 @@ def follow_up_step(
     shape, text = frozen.shape, train.text
     collector = shape.collectors(run.threads)["predictor"]
     topic_counts = []
-    log_likelihood = []
-    # The pieces are part of the result: the likelihood is the sum of theirs.
-    places = list(pieces(text, SENTENCES_AT_ONCE))
+    log_probs, log_likelihood = [], []
+    places = list(pieces(text, _sentences_a_shard(run)))
     shards = (train.part(first, last) for first, last in places)
     with shared_step(
         run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
@@ -187,7 +196,11 @@ def follow_up_step(
             finished(last - first)
             collector.add(*found.rows)
             topic_counts.append(found.topic_counts)
-            log_likelihood.append(found.log_likelihood)
+            log_probs.append(found.log_probs)
+            # The pieces that are summed up are part of the result, whatever the shards are.
+            if last % SENTENCES_AT_ONCE == 0 or last == len(text):
+                log_likelihood.append(float(np.sum(np.concatenate(log_probs))))
+                log_probs = []
             del found  # as large as the tables that come next
     made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
     if check is not None:
@@ -200,7 +213,8 @@ class _Expected(NamedTuple):
 
     rows: Rows
     topic_counts: Counts
-    log_likelihood: float
+    log_probs: Floats
+    """Of every word and end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +235,7 @@ class _Expect:
 
     def __call__(self, data: Data) -> _Expected:
         seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
-        columns, outcomes, weights, likelihood, places = frontier_weights(
+        columns, outcomes, weights, log_probs, places = frontier_weights(
             self.model, seen, data.mixtures
         )
         counts = fixed_point(weights)
@@ -230,4 +244,4 @@ class _Expect:
             np.add.at(topic_counts, places, counts)
         kept = counts > 0
         rows = np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept]
-        return _Expected(rows, topic_counts, likelihood)
+        return _Expected(rows, topic_counts, log_probs)

@@ -130,8 +130,7 @@ class _Training:
                 self.text,
                 self.shape.words,
                 config,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
             )
             mixtures = topics.mixtures(self.text)
             train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
