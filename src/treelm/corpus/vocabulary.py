@@ -185,7 +185,9 @@ class Vocabulary(PickledFields):
             return state
         if not any(item.entry for item in self.entries):  # many times as quick as entry by entry
             counts = self.counts.tolist()
-            state["entries"] = PlainEntries(self.symbols, counts, list(self.signature_marks))
+            state["entries"] = PlainEntries(
+                self.symbols, counts, [bool(mark) for mark in self.signature_marks]
+            )
         return state
 
     def __contains__(self, word: object) -> bool:
