@@ -132,6 +132,7 @@ SYSTEMS: dict[str, System] = {
             summary="Learn the subcategories of a treebank grammar by splitting and merging.",
             example="--trees train.mrg --cycles 5 --seed 1",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="hhmm",
