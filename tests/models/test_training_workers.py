@@ -11,6 +11,7 @@ from tests.contract.recipes import make_data, quietly
 from tests.parallel.sending_executor import SendingExecutor
 
 import treelm.models.composite.em as n_best
+import treelm.models.lsvm.features as latent
 import treelm.models.plsa.em as topics
 from treelm.errors import UsageError
 from treelm.models.composite import follow_up
@@ -65,6 +66,11 @@ TRAININGS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         {"cycles": 2, "split_iterations": 2, "merge_iterations": 1, "smooth_iterations": 1}
         | {"seed": 1},
     ),
+    "lsvm": (
+        "lsvm",
+        ("good.txt", "bad.txt"),
+        {"tuning": ("dev-good.txt", "dev-bad.txt"), "trees": "few.mrg", "rounds": 2},
+    ),
     "n-gram without heads": ("composite", "few.mrg", {"heads": 0, "order": 2}),
 }
 
@@ -86,6 +92,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     monkeypatch.setattr(n_best, "SENTENCES_A_SHARD", 7)
     monkeypatch.setattr(follow_up, "SENTENCES_AT_ONCE", 14)
     monkeypatch.setattr(follow_up, "SENTENCES_A_SHARD", 7)
+    monkeypatch.setattr(latent, "SENTENCES_A_SHARD", 7)
     monkeypatch.setattr(topics, "WORDS_A_SHARD", 0)  # blocks of documents
     monkeypatch.setattr(topic_trainer, "EVENTS_A_SHARD", 500)
     monkeypatch.setattr(topic_trainer, "TYPES_AN_EVENT", 1 << 20)

@@ -201,6 +201,7 @@ SYSTEMS: dict[str, System] = {
             summary="Train a latent SVM over hidden trees (Cherry and Quirk 2008).",
             example="--good a.txt --bad b.txt --dev-good c.txt --dev-bad d.txt --trees train.mrg",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="trigram_svm",
