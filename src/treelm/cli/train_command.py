@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import Group, Parameter
@@ -30,6 +31,7 @@ from treelm.cli.ranges import Range, read_numbers
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.target import check_place
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
 from treelm.models.interface.config import Option, options_of
@@ -96,6 +98,7 @@ def command_of(system: System) -> Command:
             executor=workers,
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
+            checkpoint=_work_folder(given.pop("work", None)),
             resume=given.pop("resume", False),
             sentence_hashes=not given.pop("no_sentence_hashes", False),
             note=common.note,
@@ -201,7 +204,15 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
     if not system.is_resumable:
         return []
     text = "Resume an interrupted training after its last complete step."
-    return [_option("resume", bool, text, default=False, group=_RUNNING)]
+    work = (
+        "Folder that keeps the last complete step, and what each phase took, after the training "
+        "too; for `treelm em status` and `treelm em verify`. Default: OUTPUT.training, which goes "
+        "when the model is saved."
+    )
+    return [
+        _option("resume", bool, text, default=False, group=_RUNNING),
+        _option("work", str | None, work, default=None, group=_RUNNING, metavar="FOLDER"),
+    ]
 
 
 def _hashes_option(system: System) -> list[inspect.Parameter]:
@@ -294,6 +305,14 @@ def _corpus(wanted: Input, given: dict[str, Any], running: Any, run: Run) -> Any
         assert wanted.counts is not None  # else there is no such option
         return wanted.counts.from_folders(given["counts"], run)
     return running.corpus(given["trees"]) if own[0] == "trees" else TextCorpus(given["text"])
+
+
+def _work_folder(work: str | None) -> Path | None:
+    """Return the folder of a training's steps, which is made in a folder that exists."""
+    if work is None:
+        return None
+    check_place(work)
+    return Path(work)
 
 
 def _teller(common: CommonOptions) -> Callable[[Event], None]:

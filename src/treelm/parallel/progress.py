@@ -84,8 +84,17 @@ def shared_step(
     with progress.step(description, total=total, unit=unit) as step:
         if executor.threads is None:
             yield _PartOfStep(step), _ignore
-        else:
-            yield SILENT, step.advance
+            return
+        observer = executor.observer
+        if observer is not None:
+            observer.phase(description, unit)
+
+        def finished(amount: float) -> None:
+            step.advance(amount)
+            if observer is not None:
+                observer.advance(amount)
+
+        yield SILENT, finished
 
 
 def _ignore(_: float) -> None:

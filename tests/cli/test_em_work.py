@@ -1,0 +1,126 @@
+"""`treelm em status` and `treelm em verify`: the folder that a training leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.command_line import Argument, assert_fine, assert_refused, finish, start_treelm, treelm
+
+from treelm.parallel.metrics import METRICS
+from treelm.testing.model_folders import different_files, folder_contents
+
+OPTIONS = "--order 2 --heads 1 --iterations 2 --follow-up 1 --n-best 2 --tolerance 0 -q"
+TRAINING = OPTIONS.split()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, sample_file: Path) -> list[Argument]:
+    folder = tmp_path_factory.mktemp("trees")
+    lines = sample_file.read_text().splitlines()
+    (folder / "train.mrg").write_text("\n".join(lines[:240]))
+    (folder / "held-out.mrg").write_text("\n".join(lines[240:]))
+    return ["--trees", folder / "train.mrg", "--held-out", folder / "held-out.mrg"]
+
+
+@pytest.fixture(scope="module")
+def trained(files: list[Argument], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, and the work folder of two workers that trained it."""
+    folder = tmp_path_factory.mktemp("trained")
+    engine = ("--engine", "processes", "--workers", "2", "--work", folder / "work")
+    assert_fine(treelm("train", "composite", *files, *TRAINING, *engine, "-o", folder / "model"))
+    return folder
+
+
+def test_em_status_says_how_far_a_training_is(trained: Path) -> None:
+    found = json.loads(assert_fine(treelm("em", "status", trained / "work", "--json")))
+    files = {file["file"]: file for file in found["files"]}
+    assert set(files) == {"before.safetensors", "round.safetensors"}
+    assert files["round.safetensors"]["stage"] == "follow-up"
+    likelihoods = files["round.safetensors"]["log_likelihoods"]
+    assert len(likelihoods) == 3
+    assert likelihoods == sorted(likelihoods)
+    assert found["last_event"].startswith("follow-up 1: log likelihood")
+    assert found["deaths"] == 0
+    last = found["last_phase"]
+    assert (last["engine"], last["workers"], last["unit"]) == ("processes", 2, "sentences")
+    assert last["phase"] == "searching partial parses"
+    assert last["amount"] == 240
+    assert last["shards"] == 2
+    assert 0 < last["shard_seconds"]["min"] <= last["shard_seconds"]["max"] <= last["seconds"]
+    assert last["worker_peak_bytes"] > 1 << 20
+    text = assert_fine(treelm("em", "status", trained / "work")).decode()
+    assert f"log likelihood before 3\t{likelihoods[2]:.1f}\n" in text
+    assert "searching partial parses: processes, 2 workers, 2 shards" in text
+
+
+def test_em_status_takes_metrics_that_were_cut_off(trained: Path) -> None:
+    path = trained / "work" / METRICS
+    before = path.read_bytes()
+    path.write_bytes(before + b'{"phase": "search')
+    try:
+        assert_fine(treelm("em", "status", trained / "work"))
+    finally:
+        path.write_bytes(before)
+
+
+def test_em_verify_finds_a_file_that_was_changed(trained: Path) -> None:
+    work = trained / "work"
+    found = assert_fine(treelm("em", "verify", work)).decode()
+    assert [line.split("\t")[0::2] for line in found.splitlines()] == [
+        ["before.safetensors", "correct"],
+        ["round.safetensors", "correct"],
+    ]
+    path = work / "round.safetensors"
+    before = path.read_bytes()
+    place = len(before) - 9  # in the last table
+    path.write_bytes(before[:place] + bytes([before[place] ^ 1]) + before[place + 1 :])
+    try:
+        done = treelm("em", "verify", work)
+        assert_refused(done, 3, "round.safetensors: its tables are not those that were written")
+    finally:
+        path.write_bytes(before)
+
+
+def test_em_refuses_folders_without_a_training(tmp_path: Path) -> None:
+    for command in ("status", "verify"):
+        for folder in (tmp_path, tmp_path / "none"):
+            done = treelm("em", command, folder)
+            assert_refused(done, 3, "no training has left anything here")
+
+
+def test_a_training_without_a_work_folder_leaves_nothing(
+    trained: Path, files: list[Argument], tmp_path: Path
+) -> None:
+    engine = ("--engine", "processes", "--workers", "1")
+    assert_fine(treelm("train", "composite", *files, *TRAINING, *engine, "-o", tmp_path / "model"))
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    contents = [folder_contents(place / "model") for place in (trained, tmp_path)]
+    assert not different_files(*contents)
+
+
+@pytest.mark.parametrize("phase", [1, 4, 7])
+def test_a_training_whose_driver_is_killed_is_resumed(
+    trained: Path, files: list[Argument], tmp_path: Path, phase: int
+) -> None:
+    """After so many phases, which a folder of its own counts."""
+    command = ("train", "composite", *files, *TRAINING, "-o", tmp_path / "model")
+    work = ("--work", tmp_path / "work", "--engine", "processes", "--workers", "2")
+    running = start_treelm(*command, *work)
+    metrics = tmp_path / "work" / METRICS
+    while not (metrics.exists() and metrics.read_text().count('"phase"') >= phase):
+        if running.poll() is not None:  # it was quicker
+            break
+        time.sleep(0.002)
+    if running.poll() is None:
+        os.kill(running.pid, signal.SIGKILL)
+    finish(running)
+    resumed = treelm(*command, "--work", tmp_path / "work", "--resume")
+    assert_fine(resumed)
+    contents = [folder_contents(place / "model") for place in (trained, tmp_path)]
+    assert not different_files(*contents)
+    assert_fine(treelm("em", "verify", tmp_path / "work"))
