@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.contract.recipes import make_data, quietly
 from tests.parallel.sending_executor import SendingExecutor
 
 import treelm.models.composite.em as n_best
+import treelm.models.composite.train as training
 import treelm.models.lsvm.features as latent
 import treelm.models.plsa.em as topics
 from treelm.errors import UsageError
@@ -18,6 +20,7 @@ from treelm.models.composite import follow_up
 from treelm.models.plsa import trainer as topic_trainer
 from treelm.models.registry import SYSTEMS, train
 from treelm.parallel.executor import SERIAL, Executor, executor
+from treelm.parallel.key_shards import KeyShards, mix64
 from treelm.testing.model_folders import different_files, folder_contents
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -151,33 +154,130 @@ def test_training_is_the_same_by_any_number_of_workers(
     assert not different_files(found, serially(name))
 
 
+@pytest.mark.parametrize("shards", [1, 4, 7])
+@pytest.mark.parametrize("name", ["composite", "slm"])
+def test_training_is_the_same_with_any_number_of_shards(
+    name: str, shards: int, serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    workers = SendingExecutor()
+    kept = tmp_path / "training"
+    found = contents(name, tmp_path / "model", executor=workers, shards=shards, checkpoint=kept)
+    assert not different_files(found, serially(name))
+    assert workers.maps.count("_Merge") >= 2
+    assert not (kept / "round").exists()  # the last round is in the checkpoint
+
+
+def test_shards_of_one_process_are_the_same(
+    serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    found = contents("composite", tmp_path / "model", shards=3, checkpoint=tmp_path / "training")
+    assert not different_files(found, serially("composite"))
+
+
+class ByOutcome(KeyShards):
+    """Divides events by what they predict."""
+
+    def places(self, keys, outcomes):  # type: ignore[no-untyped-def]
+        return super().places(outcomes, keys)
+
+
+@pytest.mark.parametrize("heavy", [0, 5, 1000])
+@pytest.mark.parametrize("kind", [KeyShards, ByOutcome])
+def test_counts_do_not_depend_on_where_they_are_added_up(
+    kind: type[KeyShards],
+    heavy: int,
+    serially: Callable[[str], dict[str, object]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "KeyShards", lambda count: kind(count, heavy))
+    found = contents("slm", tmp_path / "model", shards=4, checkpoint=tmp_path / "training")
+    assert not different_files(found, serially("slm"))
+
+
+def test_shards_share_the_work_of_frequent_words() -> None:
+    """D7: with a word that is half of the text, no shard has twice as much as the median."""
+    generator = np.random.default_rng(1)
+    keys = np.where(generator.random(200_000) < 0.5, 3, generator.integers(0, 5000, 200_000))
+    outcomes = generator.integers(0, 5000, 200_000)
+    for heavy, is_even in ((0, False), (1000, True)):
+        loads = np.bincount(KeyShards(4, heavy).places(keys, outcomes), minlength=4)
+        assert (loads.max() <= 2 * np.median(loads)) == is_even
+
+
+def test_key_shards_place_keys_as_specified() -> None:
+    assert [int(number) for number in mix64([0, 1, 2])] == [
+        0xE220A8397B1DCDAF,
+        0x910A2DEC89025CC1,
+        0x975835DE1C9756CE,
+    ]
+    assert (mix64(np.arange(6)) % np.uint64(4)).tolist() == [3, 1, 2, 1, 2, 2]
+    split = mix64(mix64([2, 2]) ^ np.array([0, 1], np.uint64))
+    assert split.tolist() == [0x64684C4F0FD784B4, 0xE06DD043328BD285]
+    # a=0, b=1, <s>=2 in two shards.
+    assert KeyShards(2, heavy=0).places(np.arange(3), np.zeros(3, int)).tolist() == [1, 1, 0]
+
+
 class Killed(BaseException):
     """The death of the process that gives the work."""
 
 
+@pytest.mark.parametrize("shards", [None, 2])
 def test_training_is_resumed_wherever_it_was_killed(
-    serially: Callable[[str], dict[str, object]], tmp_path: Path
+    shards: int | None, serially: Callable[[str], dict[str, object]], tmp_path: Path
 ) -> None:
     """By another engine, too: a checkpoint does not know who did the work."""
     whole = SendingExecutor()
-    contents("composite", tmp_path / "whole", executor=whole)
-    for place in range(1, whole.shards + 1, 5):
+    checkpoint = None if shards is None else tmp_path / "whole.training"
+    contents("composite", tmp_path / "whole", executor=whole, shards=shards, checkpoint=checkpoint)
+    for place in range(1, whole.shards + 1, 9):
 
         def die(shard: int, place: int = place) -> None:
             if shard == place:
                 raise Killed
 
         kept = tmp_path / f"{place}.training"
+        how: dict[str, Any] = {"checkpoint": kept, "shards": shards}
         with pytest.raises(Killed):
-            contents("composite", tmp_path / "no", executor=SendingExecutor(die), checkpoint=kept)
+            contents("composite", tmp_path / "no", executor=SendingExecutor(die), **how)
         again = SERIAL if place % 2 else SendingExecutor()
-        found = contents(
-            "composite", tmp_path / f"{place}", executor=again, checkpoint=kept, resume=True
-        )
+        found = contents("composite", tmp_path / f"{place}", executor=again, resume=True, **how)
         assert not different_files(found, serially("composite"))
+
+
+def test_a_round_goes_on_where_it_was_killed(
+    serially: Callable[[str], dict[str, object]], tmp_path: Path
+) -> None:
+    """Pieces that were done are not done again, unless their file was damaged."""
+
+    def kill(shard: int) -> None:
+        if shard == 5:
+            raise Killed
+
+    kept = tmp_path / "training"
+    how: dict[str, Any] = {"shards": 2, "checkpoint": kept}
+    whole = SendingExecutor()
+    contents("slm", tmp_path / "whole", executor=whole, shards=2, checkpoint=tmp_path / "other")
+    with pytest.raises(Killed):
+        contents("slm", tmp_path / "no", executor=SendingExecutor(kill), **how)
+    pieces = sorted((kept / "round").iterdir())
+    assert [path.name for path in pieces] == [f"piece-{number}.safetensors" for number in range(4)]
+    damaged = bytearray(pieces[0].read_bytes())
+    damaged[-5] ^= 1
+    pieces[0].write_bytes(damaged)
+    rest = SendingExecutor()
+    found = contents("slm", tmp_path / "model", executor=rest, resume=True, **how)
+    assert not different_files(found, serially("slm"))
+    assert rest.shards == whole.shards - 3
 
 
 def test_systems_say_that_they_take_no_workers(data: Path) -> None:
     assert not SYSTEMS["trigram_svm"].takes_workers
     with pytest.raises(UsageError, match="pcfg: its training has no option executor"):
         train("pcfg", "few.mrg", executor=SendingExecutor())
+    with pytest.raises(UsageError, match="plsa: its training has no option shards"):
+        train("plsa", "documents.txt", shards=2, checkpoint="work")
+    with pytest.raises(UsageError, match="shards needs a checkpoint folder"):
+        train("slm", "few.mrg", shards=2)
+    with pytest.raises(UsageError, match="shards is 0"):
+        train("slm", "few.mrg", shards=0, checkpoint="work")

@@ -47,6 +47,9 @@ _NEGATIVES: dict[str, tuple[str, ...]] = {"adapt": ("--no-adapt", "--no-adaptati
 #: Values of options that models have which nobody trained.
 _NOT_TRAINED = {"smoothing": ("arpa",)}
 
+#: More shards than any training has use for.
+MAX_SHARDS = 10_000
+
 _OPTIONS = Group("Options of the model", sort_key=20)
 _RUNNING = Group("Options for running", sort_key=30)
 _TEXT = "Files of tokenized text, one sentence per line; a blank line ends a document."
@@ -83,6 +86,7 @@ def command_of(system: System) -> Command:
         _option("json", AsJson, None, default=False),
         *([_group("memory_options", MemoryOptions)] if system.takes_memory else []),
         *([_group("engine_options", EngineOptions)] if system.takes_workers else []),
+        *_shards_option(system),
         _group("running", TreeOptions if reading else ThreadOptions),
         _group("common", CommonOptions),
     ]
@@ -99,6 +103,7 @@ def command_of(system: System) -> Command:
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
             checkpoint=_work_folder(given.pop("work", None)),
+            shards=given.pop("shards", None),
             resume=given.pop("resume", False),
             sentence_hashes=not given.pop("no_sentence_hashes", False),
             note=common.note,
@@ -213,6 +218,19 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
         _option("resume", bool, text, default=False, group=_RUNNING),
         _option("work", str | None, work, default=None, group=_RUNNING, metavar="FOLDER"),
     ]
+
+
+def _shards_option(system: System) -> list[inspect.Parameter]:
+    if not system.takes_shards:
+        return []
+    text = (
+        "Number of shards in which workers add up the counts of EM. What is done of a round is "
+        "then kept in the work folder, which all machines must see, and --resume goes on from "
+        "there. "
+        "Results do not depend on it. Default: one process adds up."
+    )
+    how = {"group": _RUNNING, "validator": Range(least=1, most=MAX_SHARDS)}
+    return [_option("shards", int | None, text, default=None, **how)]
 
 
 def _hashes_option(system: System) -> list[inspect.Parameter]:

@@ -50,6 +50,7 @@ class System:
             system, trained in a way of its own.
         has_rounds: Whether the record of a training lists its rounds.
         takes_workers: Whether training can be done by many workers.
+        takes_shards: Whether workers can add up its counts in shards.
     """
 
     name: str
@@ -63,6 +64,7 @@ class System:
     is_stored: bool = True
     has_rounds: bool = False
     takes_workers: bool = False
+    takes_shards: bool = False
 
     @property
     def model_class(self) -> type[LanguageModel]:
@@ -153,6 +155,7 @@ SYSTEMS: dict[str, System] = {
             is_stored=False,
             has_rounds=True,
             takes_workers=True,
+            takes_shards=True,
         ),
         System(
             name="composite",
@@ -164,6 +167,7 @@ SYSTEMS: dict[str, System] = {
             is_resumable=True,
             has_rounds=True,
             takes_workers=True,
+            takes_shards=True,
         ),
         System(
             name="plsa",
@@ -400,6 +404,10 @@ def _run_of(given: dict[str, Any]) -> Run:
     run = Run(**given)
     if run.threads < 1:
         raise UsageError(f"threads is {run.threads}; at least one is needed.")
+    if run.shards is not None and run.shards < 1:
+        raise UsageError(f"shards is {run.shards}; at least one is needed.")
+    if run.shards is not None and run.checkpoint is None:
+        raise UsageError("shards needs a checkpoint folder, which keeps the pieces of a round.")
     if run.resume and run.checkpoint is None:
         raise UsageError("resume needs the checkpoint folder of the interrupted training.")
     return run
@@ -429,6 +437,7 @@ def train_system(
         ("resume", run.resume, "is_resumable"),
         ("checkpoint", run.checkpoint is not None, "is_resumable"),
         ("executor", run.executor.threads is not None, "takes_workers"),
+        ("shards", run.shards is not None, "takes_shards"),
     ):
         if given and not getattr(system, ability):
             able = ", ".join(each.name for each in systems().values() if getattr(each, ability))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from treelm.store.tables import Tables, open_tables, write_tables
 
 #: What a checkpoint says of the tables in it.
 DIGEST = "tables_sha256"
+#: Folder of what is done of a round, in the folder of a training.
+ROUND_FOLDER = "round"
 
 
 def tables_digest(tensors: Mapping[str, npt.NDArray[Any]]) -> str:
@@ -40,8 +43,14 @@ def training_folder(model: str | os.PathLike[str]) -> Path:
     return path.with_name(f"{path.name}.training")
 
 
+def remove_round(folder: Path) -> None:
+    """Remove the files of a round that is over, from the folder of a training."""
+    shutil.rmtree(folder / ROUND_FOLDER, ignore_errors=True)
+
+
 def remove_training_files(folder: Path) -> None:
     """Remove checkpoints, and their folder if nothing else is in it."""
+    remove_round(folder)
     with contextlib.suppress(OSError):
         for path in (*folder.glob("*.safetensors"), folder / METRICS):
             path.unlink(missing_ok=True)

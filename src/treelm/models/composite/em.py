@@ -6,13 +6,12 @@ Counts are whole multiples of 2^-30 and sums are exact, so the result does not d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, LatticeEvents, LatticeTables
+from treelm.estimation.lattice import Floats, Ids, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
@@ -24,10 +23,10 @@ from treelm.models.composite.parts import (
     Mixtures,
     Rows,
     check_events,
-    joined_rows,
     pieces,
     weighted,
 )
+from treelm.models.composite.round_files import Arrays, Collector, Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import Progress, shared_step
 
@@ -184,15 +183,6 @@ def joined_lists(parts: Iterable[ParseLists]) -> ParseLists:
     )
 
 
-class _Expected(NamedTuple):
-    """What the E-step has found in some sentences."""
-
-    lists: ParseLists
-    log_likelihoods: Floats
-    rows: dict[str, Rows]
-    topic_counts: Counts
-
-
 @dataclass(frozen=True, eq=False)
 class _Expect:
     """The E-step of N-best EM over some sentences.
@@ -207,7 +197,7 @@ class _Expect:
     threads: int
     progress: Progress
 
-    def __call__(self, shard: tuple[Data, ParseLists | None]) -> _Expected:
+    def __call__(self, shard: tuple[Data, ParseLists | None]) -> Found:
         data, before = shard
         parts, text, mixtures = self.parts, data.text, data.mixtures
         lists = parts.best_parses(
@@ -222,32 +212,66 @@ class _Expect:
             lists = better_lists(lists, replace(before, log_probs=again))
         weights, log_likelihoods = posteriors(lists)
         rows, topics = parts.events(text, lists, weights, mixtures, threads=self.threads)
-        return _Expected(lists, log_likelihoods, rows, topics)
+        return Found(
+            {part: rows[part] for part in parts.shape.lattices},
+            {**vars(lists), "log_likelihoods": log_likelihoods, "topic_counts": topics},
+        )
 
 
 def expectations(
-    parts: CompositeParts, data: Data, before: ParseLists | None, *, run: Run
-) -> Iterator[_Expected]:
-    """Yield what the E-step finds in the sentences, piece by piece.
+    parts: CompositeParts,
+    data: Data,
+    before: ParseLists | None,
+    collectors: Mapping[str, Collector],
+    *,
+    run: Run,
+    files: RoundFiles | None = None,
+) -> Iterator[Arrays]:
+    """Collect the events of sentences, and yield, piece by piece, what belongs to them.
 
     Args:
         parts: The lattices that search.
         data: The sentences.
         before: Parses of the round before, if there are any.
+        collectors: What collects the events of each part.
         run: Who does it.
+        files: Where pieces are kept; None to send them here.
     """
-    size = SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
-    shards = (
-        (data.part(first, last), None if before is None else part_of_lists(before, first, last))
-        for first, last in pieces(data.text, size)
-    )
+
+    def cut(first: int, last: int) -> tuple[Data, ParseLists | None]:
+        lists = None if before is None else part_of_lists(before, first, last)
+        return data.part(first, last), lists
+
+    is_small = files is not None or run.executor.threads is not None
+    size = SENTENCES_A_SHARD if is_small else SENTENCES_AT_ONCE
     with shared_step(
         run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
     ) as (within, finished):
-        work = _Expect(parts, run.worker_threads, within)
-        for found in run.executor.map(work, shards):
-            finished(len(found.log_likelihoods))
-            yield found
+        yield from collect(
+            _Expect(parts, run.worker_threads, within),
+            cut,
+            list(pieces(data.text, size)),
+            collectors,
+            run=run,
+            files=files,
+            finished=finished,
+        )
+
+
+class _AllRows:
+    """Collects events in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.rows: list[Rows] = []
+
+    def add(self, columns: Ids, outcomes: Ids, counts: Counts) -> None:
+        """Add events."""
+        self.rows.append((columns, outcomes, counts))
+
+    def joined(self) -> Rows:
+        """Return all events."""
+        columns, outcomes, counts = zip(*self.rows, strict=True)
+        return np.concatenate(columns), np.concatenate(outcomes), np.concatenate(counts)
 
 
 def n_best_step(
@@ -257,6 +281,7 @@ def n_best_step(
     before: ParseLists | None,
     *,
     run: Run = QUIET,
+    files: RoundFiles | None = None,
     fit: Callable[..., dict[str, LatticeModel]] = weighted,
 ) -> Estimate:
     """Return the result of one round of N-best EM.
@@ -267,26 +292,24 @@ def n_best_step(
         held_out: Sentences on which weights are found; None for equal weights.
         before: Parses of the round before; a list is kept where it is more likely than the new one.
         run: How the training is run.
+        files: Where pieces of the round are kept; None to keep none.
         fit: Finds the weights of tables; tests use others.
     """
     shape = parts.shape
     collectors = shape.collectors(run.threads)
-    lists, log_likelihoods, topic_counts = [], [], []
-    for found in expectations(parts, train, before, run=run):
-        lists.append(found.lists)
-        log_likelihoods.append(found.log_likelihoods)
-        topic_counts.append(found.topic_counts)
-        for name, collector in collectors.items():
-            collector.add(*found.rows[name])
+    found = list(expectations(parts, train, before, collectors, run=run, files=files))
     tables = {part: tables_of(shape, part, each) for part, each in collectors.items()}
     check = None
     if held_out is not None:
-        searched = [found.rows for found in expectations(parts, held_out, None, run=run)]
-        check = check_events(joined_rows(searched))
+        seen = {part: _AllRows() for part in collectors}
+        for _ in expectations(parts, held_out, None, seen, run=run):
+            pass  # the events are all that is wanted
+        check = check_events({part: each.joined() for part, each in seen.items()})
     models = fit(tables, check, threads=run.threads)
+    names = [item.name for item in fields(ParseLists)]
     return Estimate(
         CompositeParts(shape, models),
-        math.fsum(np.concatenate(log_likelihoods).tolist()),
-        joined_lists(lists),
-        np.concatenate(topic_counts),
+        math.fsum(np.concatenate([each["log_likelihoods"] for each in found]).tolist()),
+        joined_lists(ParseLists(*(each[name] for name in names)) for each in found),
+        np.concatenate([each["topic_counts"] for each in found]),
     )

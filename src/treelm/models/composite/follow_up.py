@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
-from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, Rows, pieces
+from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
+from treelm.models.composite.round_files import Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_step
 
@@ -172,6 +172,7 @@ def follow_up_step(
     check: tuple[Frontiers, Mixtures] | None,
     *,
     run: Run = QUIET,
+    files: RoundFiles | None = None,
 ) -> tuple[LatticeModel, float, Counts]:
     """Return the predictor after one round of the follow-up EM, and the log-likelihood before it.
 
@@ -181,40 +182,36 @@ def follow_up_step(
         train: Sentences.
         check: Contexts of held-out sentences for finding weights; None keeps the weights.
         run: How the training is run.
+        files: Where pieces of the round are kept; None to keep none.
     """
     shape, text = frozen.shape, train.text
-    collector = shape.collectors(run.threads)["predictor"]
-    topic_counts = []
-    log_probs, log_likelihood = [], []
-    places = list(pieces(text, _sentences_a_shard(run)))
-    shards = (train.part(first, last) for first, last in places)
+    collectors = {"predictor": shape.collectors(run.threads)["predictor"]}
+    topic_counts, log_probs, log_likelihood = [], [], []
+    size = SENTENCES_A_SHARD if files is not None else _sentences_a_shard(run)
+    places = list(pieces(text, size))
     with shared_step(
         run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
     ) as (within, finished):
-        work = _Expect(frozen, model, run.worker_threads, within)
-        for found, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
-            finished(last - first)
-            collector.add(*found.rows)
-            topic_counts.append(found.topic_counts)
-            log_probs.append(found.log_probs)
+        found = collect(
+            _Expect(frozen, model, run.worker_threads, within),
+            train.part,
+            places,
+            collectors,
+            run=run,
+            files=files,
+            finished=finished,
+        )
+        for others, (_, last) in zip(found, places, strict=True):
+            topic_counts.append(others["topic_counts"])
+            log_probs.append(others["log_probs"])
             # The pieces that are summed up are part of the result, whatever the shards are.
             if last % SENTENCES_AT_ONCE == 0 or last == len(text):
                 log_likelihood.append(float(np.sum(np.concatenate(log_probs))))
                 log_probs = []
-            del found  # as large as the tables that come next
-    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
+    made = LatticeModel(tables_of(shape, "predictor", collectors["predictor"]), model.weights)
     if check is not None:
         made = fit_predictor(made, *check, threads=run.threads)
     return made, math.fsum(log_likelihood), np.concatenate(topic_counts)
-
-
-class _Expected(NamedTuple):
-    """What the E-step has found in some sentences."""
-
-    rows: Rows
-    topic_counts: Counts
-    log_probs: Floats
-    """Of every word and end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +230,7 @@ class _Expect:
     threads: int
     progress: Progress
 
-    def __call__(self, data: Data) -> _Expected:
+    def __call__(self, data: Data) -> Found:
         seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
         columns, outcomes, weights, log_probs, places = frontier_weights(
             self.model, seen, data.mixtures
@@ -244,4 +241,4 @@ class _Expect:
             np.add.at(topic_counts, places, counts)
         kept = counts > 0
         rows = np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept]
-        return _Expected(rows, topic_counts, log_probs)
+        return Found({"predictor": rows}, {"topic_counts": topic_counts, "log_probs": log_probs})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -359,18 +359,6 @@ def check_events(rows: Mapping[str, Rows]) -> dict[str, CheckEvents]:
     return {
         part: CheckEvents(columns, outcomes, counts / float(1 << 30))
         for part, (columns, outcomes, counts) in rows.items()
-    }
-
-
-def joined_rows(found: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
-    """Return the events of texts one after the other."""
-    return {
-        part: (
-            np.concatenate([rows[part][0] for rows in found]),
-            np.concatenate([rows[part][1] for rows in found]),
-            np.concatenate([rows[part][2] for rows in found]),
-        )
-        for part in found[0]
     }
 
 

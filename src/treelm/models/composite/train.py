@@ -25,6 +25,7 @@ from treelm.models.composite.follow_up import fit_predictor, follow_up_step, fro
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Counts
+from treelm.models.composite.round_files import RoundFiles
 from treelm.models.composite.sentence_topics import (
     TrainingTopics,
     first_topics,
@@ -35,6 +36,8 @@ from treelm.models.composite.sentence_topics import (
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.plsa.check_text import check_overlap
 from treelm.models.run import QUIET, Event, Run
+from treelm.parallel.key_shards import KeyShards
+from treelm.store.checkpoint import ROUND_FOLDER, remove_round
 from treelm.store.manifest import TrainingCorpus
 
 
@@ -180,6 +183,7 @@ class _Training:
                 self.check_data(state.parts, prior),
                 state.lists,
                 run=self.run,
+                files=self._files(state),
             )
             step = self._seen(state, found.log_likelihood)
             if step.fell:
@@ -214,6 +218,7 @@ class _Training:
                 self.train_data(state),
                 seen,
                 run=self.run,
+                files=self._files(state),
             )
             step = self._seen(state, log_likelihood)
             if step.fell:
@@ -222,6 +227,14 @@ class _Training:
             parts = state.parts.with_model("predictor", made)
             state = self._kept(state.after(step, parts, None, self.counted(state, counts)))
         return state
+
+    def _files(self, state: TrainingState) -> RoundFiles | None:
+        """Return where the pieces of the next round are kept, if events are added up in shards."""
+        if self.run.shards is None or self.run.checkpoint is None:
+            return None
+        folder = (self.run.checkpoint / ROUND_FOLDER).absolute()
+        key = f"{self.key} {state.stage} {state.rounds + 1}"
+        return RoundFiles(folder, key, self.shape, KeyShards(self.run.shards))
 
     def _seen(self, state: TrainingState, log_likelihood: float) -> EmStep:
         """Return what the next round of a state has seen, and tell it."""
@@ -242,6 +255,7 @@ class _Training:
         """Return a state that training can go on from."""
         if self.checkpoint is not None:
             self.checkpoint.save(state, self.key)
+            remove_round(self.checkpoint.folder)
         return state
 
     def _before(self, state: TrainingState) -> TrainingState:
