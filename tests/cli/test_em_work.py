@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -124,3 +125,62 @@ def test_a_training_whose_driver_is_killed_is_resumed(
     contents = [folder_contents(place / "model") for place in (trained, tmp_path)]
     assert not different_files(*contents)
     assert_fine(treelm("em", "verify", tmp_path / "work"))
+
+
+def test_em_plan_knows_workers_and_shards(files: list[Argument], tmp_path: Path) -> None:
+    lines = Path(files[1]).read_text().splitlines()[:60]
+    (tmp_path / "train.mrg").write_text("\n".join(lines))
+    plan = 'system = "composite"\n[corpus]\ntrees = ["train.mrg"]\n[model]\norder = 2\nheads = 1\n'
+
+    def planned(resources: str) -> dict[str, float]:
+        (tmp_path / "em.toml").write_text(f"{plan}[resources]\n{resources}")
+        found = assert_fine(treelm("em", "plan", "--config", tmp_path / "em.toml", "--json"))
+        made: dict[str, float] = json.loads(found)
+        return made
+
+    one, many = planned("threads = 1"), planned("workers = 4\nshards = 3")
+    assert "worker_bytes" not in one
+    assert (many["workers"], many["shards"]) == (4, 3)
+    assert many["all_workers_bytes"] == 4 * many["worker_bytes"]
+    assert many["worker_bytes"] > one["table_bytes"]
+    assert 0 <= 3 * many["shard_bytes"] - planned("shards = 1")["shard_bytes"] <= 3
+    for bad in ("workers = 0", "shards = 0"):
+        (tmp_path / "em.toml").write_text(f"{plan}[resources]\n{bad}")
+        assert treelm("em", "plan", "--config", tmp_path / "em.toml").returncode == 2
+
+
+def test_a_training_whose_worker_is_killed_is_the_same(
+    trained: Path, files: list[Argument], tmp_path: Path
+) -> None:
+    """In every phase: whichever worker is at hand when the phase before has been written."""
+    command = ("train", "composite", *files, *TRAINING, "-o", tmp_path / "model")
+    work = tmp_path / "work"
+    engine = ("--work", work, "--shards", "3", "--engine", "processes", "--workers", "2")
+    running = start_treelm(*command, *engine)
+    killed, seen = 0, -1
+    while running.poll() is None:
+        metrics = work / METRICS
+        phases = metrics.read_text().count('"phase"') if metrics.exists() else 0
+        workers = workers_of(running.pid)
+        if phases > seen and workers and killed < 3:
+            seen = phases
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(workers[-1], signal.SIGKILL)
+                killed += 1
+        time.sleep(0.01)
+    done = finish(running)
+    assert done.returncode == 0, done.stderr
+    assert killed
+    contents = [folder_contents(place / "model") for place in (trained, tmp_path)]
+    assert not different_files(*contents)
+
+
+def workers_of(process: int) -> list[int]:
+    """Return the processes that a process has started and that do its work."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process and b"spawn_main" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+    return sorted(found)
