@@ -31,6 +31,7 @@ from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.em import PlsaState, document_words, fit_plsa, start_plsa
 from treelm.models.plsa.model import PlsaModel
 from treelm.models.plsa.trainer import PlsaReport, PlsaTrainer
+from treelm.models.run import Run
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
@@ -148,7 +149,7 @@ class Experiment:
         """Return a trained predictor, and its history."""
         text = self.corpus.part(size)
         words = len(self.corpus.vocabulary)
-        trainer = PlsaTrainer(text, self.corpus.held_out, config, words, self.threads)
+        trainer = PlsaTrainer(text, self.corpus.held_out, config, words, Run(threads=self.threads))
         if not config.topics:
             trainer.count(None)
             trainer.refit()
@@ -242,7 +243,7 @@ class Experiment:
             state,
             iterations=config.plsa_iterations,
             tolerance=config.tolerance,
-            threads=self.threads,
+            run=Run(threads=self.threads),
             after_step=save,
         )
         if state.iterations > before:

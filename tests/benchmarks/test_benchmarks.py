@@ -108,3 +108,18 @@ def test_decoder_benchmark_prints_every_figure(tmp_path: Path) -> None:
     printed = run_script(SCRIPT.with_name("decoder.py"), "--data", tmp_path)
     for figure in ("n-gram, stack", "n-gram, cube", "ms/sentence", "r^2 of a line", "peak memory"):
         assert figure in printed
+
+
+def test_scaling_benchmark_compares_many_workers_with_one_process(tmp_path: Path) -> None:
+    text, figures = tmp_path / "text.txt", tmp_path / "figures.jsonl"
+    text.write_text("the dog sees a cat\nrain falls\n" * 50)
+    options = ("--text", text, "--model", tmp_path, "--works", "counting", "--quick")
+    printed = run_script(SCRIPT.with_name("scaling.py"), *options, "--json", figures)
+    found = [json.loads(line) for line in figures.read_text().splitlines()]
+    assert [(each["engine"], each["workers"]) for each in found] == [
+        ("serial", 1),
+        ("processes", 1),
+        ("processes", 2),
+    ]
+    assert found[2]["efficiency"] == found[2]["speed_up"] / 2
+    assert printed.count("counting\t") == 3

@@ -145,3 +145,26 @@ def test_decode_refuses_options_that_do_not_go_together(files: Path) -> None:
     assert_refused(decode(files, "--n-best", "3", files / "nowhere" / "list"), 1, "nowhere")
     assert_refused(decode(files, "--beam-threshold", "1"), 2, "--beam-threshold")
     assert_refused(decode(files, "--stack-size", "0"), 2, "--stack-size")
+
+
+def test_decode_output_is_the_same_with_many_workers(files: Path) -> None:
+    source = b"".join([SOURCE] * 40)
+    written = []
+    for engine in ([], ["--engine", "processes", "--workers", "2"]):
+        lists, graph = files / "list", files / "graph"
+        done = decode(
+            *(files, "--n-best", "20", lists, "--search-graph", graph, *engine), stdin=source
+        )
+        assert done.returncode == 0, done.stderr
+        written.append((done.stdout, done.stderr, lists.read_bytes(), graph.read_bytes()))
+    assert written[0] == written[1]
+
+
+def test_decode_names_the_sentence_that_is_wrong_with_many_workers(files: Path) -> None:
+    source = b"".join([SOURCE] * 20) + b"das ||| haus\n"
+    alone = decode(files, stdin=source)
+    assert_refused(alone, 3, "|||")
+    found = decode(files, "--engine", "processes", "--workers", "2", stdin=source)
+    assert (found.returncode, found.stderr) == (alone.returncode, alone.stderr)
+    refused = decode(files, "--engine", "processes", "--line-buffered")
+    assert_refused(refused, 2, "--engine cannot be combined with --line-buffered")

@@ -236,3 +236,59 @@ def test_engines_are_refused_where_one_process_works(text: Path, sample_file: Pa
         (["--treelets", "full"], "cannot be combined with --text, --order or --engine"),
     ):
         assert_refused(treelm(*counting, *options), 2, message)
+
+
+# -- surprisal ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory, sample_file: Path) -> Path:
+    """Documents of different lengths, more sentences than a shard has."""
+    path = tmp_path_factory.mktemp("texts") / "documents"
+    lines = [" ".join(tree.words) for tree in read_trees(sample_file)]
+    path.write_text("\n".join([*lines[:200], "", *lines[200:210], "", *lines[210:]]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("training", "options"),
+    [
+        ("hhmm --trees {trees} --depth 2", ["--measures", "all", "--eos"]),
+        ("plsa --text {text} --topics 2 --plsa-iterations 2", []),
+        ("ngram --text {text} --order 2", ["--format", "jsonl", "--limit", "250"]),
+    ],
+)
+def test_surprisal_is_the_same_with_many_workers(
+    training: str, options: list[str], documents: Path, sample_file: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.mrg"
+    few.write_text("\n".join(sample_file.read_text().splitlines()[:60]))
+    text = tmp_path / "train.txt"  # of short documents, some of which are held out
+    lines = documents.read_text().splitlines()
+    text.write_text("\n".join(f"{line}\n" for line in lines if line))
+    words = [word.format(trees=few, text=text) for word in training.split()]
+    assert_fine(treelm("train", *words, "-o", tmp_path / "model", "-q"))
+    command = ("surprisal", "-m", tmp_path / "model", *options, documents)
+    serial = treelm(*command)
+    assert serial.returncode == 0, serial.stderr
+    found = treelm(*command, *with_engine())
+    assert (found.returncode, found.stdout, found.stderr) == (0, serial.stdout, serial.stderr)
+
+
+def test_surprisal_names_the_sentence_that_is_wrong_with_many_workers(
+    documents: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    assert_fine(treelm("train", "ngram", "--text", documents, "--order", "2", "-o", model, "-q"))
+    bad = tmp_path / "bad"
+    bad.write_text(documents.read_text() + "a <s> b\n")
+    serial = treelm("surprisal", "-m", model, bad)
+    assert_refused(serial, 3, "<s>")
+    found = treelm("surprisal", "-m", model, bad, *with_engine())
+    assert (found.returncode, found.stderr) == (serial.returncode, serial.stderr)
+
+
+def test_surprisal_refuses_engines_that_make_no_sense(documents: Path) -> None:
+    for option in (["--line-buffered"], ["--stimuli", documents]):
+        done = treelm("surprisal", "-m", "no-such-model", *option, *with_engine())
+        assert_refused(done, 2, "--engine cannot be combined with --line-buffered or --stimuli")

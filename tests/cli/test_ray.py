@@ -127,3 +127,28 @@ def test_ray_refuses_what_the_cluster_does_not_have(folder: Path, cluster: Any) 
     assert_refused(
         done, 1, "no machine of the Ray cluster has the 64 cores", "the largest offers 1"
     )
+
+
+def test_ray_trains_the_same_model_while_a_node_is_lost(
+    tmp_path: Path, sample_file: Path, cluster: Any
+) -> None:
+    lines = sample_file.read_text().splitlines()
+    (tmp_path / "train.mrg").write_text("\n".join(lines[:260] * 6))
+    (tmp_path / "held-out.mrg").write_text("\n".join(lines[260:]))
+    files = ("--trees", tmp_path / "train.mrg", "--held-out", tmp_path / "held-out.mrg")
+    options = ("--order", "2", "--heads", "2", "--iterations", "1", "--follow-up", "1", "-q")
+    command = ("train", "composite", *files, *options, "-o")
+    assert_fine(treelm(*command, tmp_path / "one"))
+    node = cluster.add_node(num_cpus=1)
+    work = tmp_path / "work"
+    engine = ("--engine", "ray", "--address", cluster.address, "--shards", "3", "--work", work)
+    running = start_treelm(*command, tmp_path / "two", *engine)
+    while not list(work.glob("round/piece-*.safetensors")):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.01)
+    cluster.remove_node(node, allow_graceful=False)
+    done = finish(running)
+    assert done.returncode == 0, done.stderr
+    contents = [folder_contents(tmp_path / name) for name in ("one", "two")]
+    assert not different_files(*contents)
+    assert_fine(treelm("em", "verify", work))

@@ -28,6 +28,7 @@ from treelm.models.plsa.em import (
 )
 from treelm.models.plsa.model import PlsaModel
 from treelm.models.plsa.trainer import PlsaTrainer
+from treelm.models.run import Run
 from treelm.tasks.inspect.topics import draw_topics, inspect_topics
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 
@@ -49,7 +50,7 @@ def test_plsa_never_loses_likelihood_and_ignores_threads(
     assert found.document_topics.sum(axis=1).tolist() == pytest.approx([1] * len(documents))
     sums = found.word_topics.sum(axis=0)
     assert np.all((np.abs(sums - 1) < 1e-9) | (sums == 0))
-    again = fit_plsa(counts, start, iterations=6, tolerance=0, threads=2)
+    again = fit_plsa(counts, start, iterations=6, tolerance=0, run=Run(threads=2))
     assert again.word_topics.tobytes() == found.word_topics.tobytes()
     assert again.document_topics.tobytes() == found.document_topics.tobytes()
     assert again.history == found.history

@@ -67,6 +67,17 @@ void add_events(LatticeEvents& self, const Rows& columns, const Ids& outcomes, c
   self.add(columns.data(), outcomes.data(), counts.data(), counts.size());
 }
 
+nb::tuple take_events(LatticeEvents& self) {
+  EventRows rows;
+  {
+    const Unlocked unlocked;
+    rows = self.take();
+  }
+  const std::size_t size = rows.outcomes.size();
+  return nb::make_tuple(give_rows(std::move(rows.columns), self.shape().columns(), size),
+                        give(std::move(rows.outcomes)), give(std::move(rows.counts)));
+}
+
 Tables tables_of(LatticeEvents& events, const std::optional<nb::callable>& progress, std::int64_t least) {
   const Unlocked unlocked;
   return std::make_shared<LatticeTables>(events, least, interruptible(progress));
@@ -177,6 +188,7 @@ void bind_shape(nb::module_& module) {
           },
           nb::arg("shape"), nb::arg("limits"), nb::kw_only(), nb::arg("threads"))
       .def("add", &add_events, nb::arg("columns"), nb::arg("outcomes"), nb::arg("counts"))
+      .def("take", &take_events)
       .def("tables", &tables_of, nb::arg("progress").none() = nb::none(), nb::kw_only(), nb::arg("least") = 0);
 }
 

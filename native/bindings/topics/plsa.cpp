@@ -1,6 +1,7 @@
 #include "topics/plsa.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include "bindings/bindings.h"
 #include "topics/em.h"
@@ -26,15 +27,40 @@ struct HeldText {
   TopicText text;
 };
 
-double step(const DocumentWords& self, const ChangedTable& word_topics, const ChangedTable& document_topics,
-            std::size_t threads, const Progress& progress) {
+// Expected counts by word and topic, and the log likelihood of every block.
+nb::tuple expect_words(const DocumentWords& self, const Table& word_topics, const ChangedTable& document_topics,
+                       std::size_t threads, const Progress& progress) {
   check_threads(threads);
-  if (word_topics.shape(1) != document_topics.shape(1))
+  const std::size_t topics = word_topics.shape(1);
+  if (topics != document_topics.shape(1))
     throw Error(ErrorCode::argument, "words and documents must have the same number of topics");
-  const Unlocked unlocked;
-  ThreadPool pool(threads);
-  return plsa_step(self, word_topics.shape(1), std::span(word_topics.data(), word_topics.size()),
-                   std::span(document_topics.data(), document_topics.size()), pool, interruptible(progress));
+  PlsaExpectation found;
+  {
+    const Unlocked unlocked;
+    ThreadPool pool(threads);
+    found = plsa_expect(self, topics, span_of(word_topics), std::span(document_topics.data(), document_topics.size()),
+                        pool, interruptible(progress));
+  }
+  return nb::make_tuple(give_rows(std::move(found.counts), topics, word_topics.shape(0)),
+                        give(std::move(found.log_likelihoods)));
+}
+
+using Places16 = Array<std::uint16_t>;
+using WordsState = std::tuple<std::size_t, Places, Ids, Ids, Places16>;
+
+WordsState words_state(const DocumentWords& self) {
+  return {self.documents, give(self.begin), give(self.words), give(self.counts), give(self.places)};
+}
+
+void set_words_state(DocumentWords& self, const WordsState& state) {
+  DocumentWords made;
+  made.documents = std::get<0>(state);
+  made.begin = copy(std::get<1>(state));
+  made.words = copy(std::get<2>(state));
+  made.counts = copy(std::get<3>(state));
+  made.places = copy(std::get<4>(state));
+  made.check();
+  new (&self) DocumentWords(std::move(made));
 }
 
 auto counts(const DocumentWords& self, const Table& word_topics, const Table& document_topics, std::size_t threads,
@@ -65,14 +91,18 @@ void add_events(const HeldText& text, const IdTable& topics, const ChangedTable&
   add_topic_events(text.text, kept, span_of(word_topics), word_topics.shape(1), events, interruptible(progress));
 }
 
-double expect(const LatticeModel& model, const LatticeTables& tables, const HeldText& text, const IdTable& topics,
-              const ChangedTable& shares, const ChangedCounts& counts, std::size_t threads, const Progress& progress) {
+Numbers expect(const LatticeModel& model, const LatticeTables& tables, const HeldText& text, const IdTable& topics,
+               const ChangedTable& shares, const ChangedCounts& counts, std::size_t threads, const Progress& progress) {
   check_threads(threads);
   const KeptTopics kept = kept_topics(topics, shares);
-  const Unlocked unlocked;
-  ThreadPool pool(threads);
-  return expect_topics(model, tables, text.text, kept, std::span(counts.data(), counts.size()), pool,
-                       interruptible(progress));
+  std::vector<double> log_likelihoods;
+  {
+    const Unlocked unlocked;
+    ThreadPool pool(threads);
+    log_likelihoods = expect_topics(model, tables, text.text, kept, std::span(counts.data(), counts.size()), pool,
+                                    interruptible(progress));
+  }
+  return give(std::move(log_likelihoods));
 }
 
 nb::tuple score(const LatticeModel& model, const HeldText& text, const Numbers& prior, double rate, std::size_t keep,
@@ -129,8 +159,13 @@ void bind_plsa(nb::module_& module) {
       .def_prop_ro("pairs", [](const DocumentWords& self) { return self.words.size(); })
       .def("counts", &counts, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(), nb::arg("threads"),
            nb::arg("progress").none() = nb::none())
-      .def("step", &step, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(), nb::arg("threads"),
-           nb::arg("progress").none() = nb::none());
+      .def("expect", &expect_words, nb::arg("word_topics"), nb::arg("document_topics"), nb::kw_only(),
+           nb::arg("threads"), nb::arg("progress").none() = nb::none())
+      .def_prop_ro("block_size", [](const DocumentWords&) { return DocumentWords::block_size; })
+      .def_prop_ro("blocks", &DocumentWords::blocks)
+      .def("part", &DocumentWords::part, nb::arg("first"), nb::arg("last"))
+      .def("__getstate__", &words_state)
+      .def("__setstate__", &set_words_state);
   module.def(
       "draw_word_topics",
       [](std::size_t words, std::size_t topics, std::uint64_t seed) {

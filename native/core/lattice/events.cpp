@@ -123,6 +123,27 @@ LargeVector<CountedKey<W>> KeyRuns<W>::finish() {
   return all;
 }
 
+template <std::size_t W>
+EventRows KeyRuns<W>::take() {
+  const LargeVector<CountedKey<W>> all = finish();
+  const std::vector<std::uint32_t>& order = shape_.stems()[shape_.top_stem()];
+  const std::size_t width = shape_.columns();
+  EventRows rows;
+  rows.columns.resize(all.size() * width);
+  rows.outcomes.reserve(all.size());
+  rows.counts.reserve(all.size());
+  std::vector<std::uint32_t> row(order.size() + 2, 0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    layout.unpack(all[i].key, row.data());
+    std::uint32_t* const to = rows.columns.data() + i * width;
+    for (std::size_t c = 0; c < order.size(); ++c) to[order[c]] = row[c];
+    if (shape_.topics()) to[width - 1] = row[order.size() + 1];
+    rows.outcomes.push_back(row[order.size()]);
+    rows.counts.push_back(all[i].count);
+  }
+  return rows;
+}
+
 LatticeEvents::LatticeEvents(LatticeShape shape, std::vector<std::uint32_t> limits, std::size_t threads)
     : shape_(std::move(shape)), limits_(std::move(limits)), pool_(std::make_unique<ThreadPool>(threads)) {
   if (limits_.size() != shape_.columns())
@@ -138,6 +159,8 @@ void LatticeEvents::add(const std::uint32_t* columns, const std::uint32_t* outco
                         std::size_t rows) {
   runs_->add(columns, outcomes, counts, rows);
 }
+
+EventRows LatticeEvents::take() { return runs_->take(); }
 
 template void sort_and_sum<1>(LargeVector<CountedKey<1>>&, unsigned, ThreadPool&);
 template void sort_and_sum<2>(LargeVector<CountedKey<2>>&, unsigned, ThreadPool&);

@@ -31,6 +31,12 @@ void sort_and_sum(LargeVector<CountedKey<W>>& rows, unsigned bits, ThreadPool& p
 // Rows (stem columns, outcome, topic): bits of each, from how many ids a column may hold.
 KeyLayout lattice_layout(const LatticeShape& shape, std::size_t stem, std::span<const std::uint32_t> limits);
 
+// Distinct rows in order of the top stem: the columns of all, their outcomes and their counts.
+struct EventRows {
+  std::vector<std::uint32_t> columns, outcomes;
+  std::vector<std::int64_t> counts;
+};
+
 class LatticeEvents {
  public:
   // `limits[c]`: ids of column c are below it.
@@ -43,6 +49,9 @@ class LatticeEvents {
   const LatticeShape& shape() const { return shape_; }
   const std::vector<std::uint32_t>& limits() const { return limits_; }
   ThreadPool& pool() { return *pool_; }
+
+  // The distinct rows; nothing is left then. Added to another collection, they give the same sums.
+  EventRows take();
 
   // The distinct rows in order of the top stem, as CountedKey<W>; nothing is left then.
   struct Runs;
@@ -59,6 +68,7 @@ struct LatticeEvents::Runs {
   virtual ~Runs() = default;
   virtual void add(const std::uint32_t* columns, const std::uint32_t* outcomes, const std::int64_t* counts,
                    std::size_t rows) = 0;
+  virtual EventRows take() = 0;
   KeyLayout layout;
 };
 
@@ -68,6 +78,7 @@ struct KeyRuns final : LatticeEvents::Runs {
   KeyRuns(const LatticeShape& shape, std::span<const std::uint32_t> limits, ThreadPool& pool);
   void add(const std::uint32_t* columns, const std::uint32_t* outcomes, const std::int64_t* counts,
            std::size_t rows) override;
+  EventRows take() override;
   LargeVector<CountedKey<W>> finish();
 
  private:

@@ -112,9 +112,9 @@ void add_topic_events(const TopicText& text, const KeptTopics& kept, std::span<c
   progress(text.events(), text.events());
 }
 
-double expect_topics(const LatticeModel& model, const LatticeTables& tables, const TopicText& text,
-                     const KeptTopics& kept, std::span<std::int64_t> counts, ThreadPool& pool,
-                     const ProgressCallback& progress) {
+std::vector<double> expect_topics(const LatticeModel& model, const LatticeTables& tables, const TopicText& text,
+                                  const KeptTopics& kept, std::span<std::int64_t> counts, ThreadPool& pool,
+                                  const ProgressCallback& progress) {
   const LatticeShape& shape = tables.shape();
   if (model.shape().columns() != shape.columns() || model.shape().stems() != shape.stems())
     throw Error(ErrorCode::argument, "the model and the tables belong to different lattices");
@@ -163,7 +163,7 @@ double expect_topics(const LatticeModel& model, const LatticeTables& tables, con
     if (all > 0)
       for (std::size_t i = 0; i < kept.width; ++i) mixture[i] = static_cast<double>(sums[i]) / all;
   });
-  return std::accumulate(likelihoods.begin(), likelihoods.end(), 0.0);
+  return likelihoods;
 }
 
 const std::vector<std::uint32_t>& TopicMixture::largest(std::size_t keep) {

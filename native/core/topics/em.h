@@ -51,10 +51,10 @@ void add_topic_events(const TopicText& text, const KeptTopics& kept, std::span<c
 
 // One E-step. Adds the expected count of every event to `counts`, in the order of the top stem of
 // `tables`, which hold all events of the text; those of the model may have lost some. The shares of
-// the topics are replaced. Returns the log likelihood before.
-double expect_topics(const LatticeModel& model, const LatticeTables& tables, const TopicText& text,
-                     const KeptTopics& kept, std::span<std::int64_t> counts, ThreadPool& pool,
-                     const ProgressCallback& progress);
+// the topics are replaced. Returns the log likelihood of every document before.
+std::vector<double> expect_topics(const LatticeModel& model, const LatticeTables& tables, const TopicText& text,
+                                  const KeptTopics& kept, std::span<std::int64_t> counts, ThreadPool& pool,
+                                  const ProgressCallback& progress);
 
 // How a document that is read word by word finds its topics.
 struct OnlineTopics {

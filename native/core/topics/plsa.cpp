@@ -17,15 +17,10 @@ namespace {
 // A larger count of one word in one document could not be rounded exactly.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 20;
 
-struct Expected {
-  std::vector<std::int64_t> counts;  // by word and topic
-  double log_likelihood = 0;
-};
-
 // The E-step; with `changed` the topics of every document are replaced there.
-Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<const double> word_topics,
-                     std::span<const double> document_topics, double* changed, ThreadPool& pool,
-                     const ProgressCallback& progress) {
+PlsaExpectation expect_plsa(const DocumentWords& text, std::size_t topics, std::span<const double> word_topics,
+                            std::span<const double> document_topics, double* changed, ThreadPool& pool,
+                            const ProgressCallback& progress) {
   constexpr std::size_t block_size = DocumentWords::block_size;
   const std::size_t documents = text.documents, blocks = text.blocks();
   if (topics == 0 || word_topics.size() % topics != 0 || document_topics.size() != documents * topics)
@@ -73,10 +68,36 @@ Expected expect_plsa(const DocumentWords& text, std::size_t topics, std::span<co
   for (std::size_t worker = 1; worker < counts.size(); ++worker)
     for (std::size_t i = 0; i < counts[worker].size(); ++i) counts[0][i] += counts[worker][i];
   progress(documents, documents);
-  return {std::move(counts[0]), std::accumulate(likelihoods.begin(), likelihoods.end(), 0.0)};
+  return {std::move(counts[0]), std::move(likelihoods)};
 }
 
 }  // namespace
+
+DocumentWords DocumentWords::part(std::size_t first, std::size_t last) const {
+  if (first > last || last > blocks()) throw Error(ErrorCode::argument, "the text has no such blocks");
+  const auto cut = [&](const auto& values) {
+    return std::vector(values.begin() + static_cast<std::ptrdiff_t>(begin[first]),
+                       values.begin() + static_cast<std::ptrdiff_t>(begin[last]));
+  };
+  DocumentWords made;
+  made.documents = std::min(documents, last * block_size) - std::min(documents, first * block_size);
+  for (std::size_t block = first; block <= last; ++block) made.begin.push_back(begin[block] - begin[first]);
+  made.words = cut(words);
+  made.counts = cut(counts);
+  made.places = cut(places);
+  return made;
+}
+
+void DocumentWords::check() const {
+  bool fits = !begin.empty() && blocks() == (documents + block_size - 1) / block_size &&
+              starts_fit(begin, words.size()) && counts.size() == words.size() && places.size() == words.size();
+  for (std::size_t block = 0; fits && block < blocks(); ++block) {
+    const std::size_t here = std::min(block_size, documents - block * block_size);
+    for (std::uint64_t i = begin[block]; fits && i < begin[block + 1]; ++i)
+      fits = places[i] < here && counts[i] >= 1 && counts[i] <= largest_count;
+  }
+  if (!fits) throw Error(ErrorCode::argument, "the words of documents do not fit together");
+}
 
 DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts,
                               std::uint32_t words) {
@@ -128,19 +149,9 @@ std::vector<double> draw_word_topics(std::size_t words, std::size_t topics, std:
   return drawn;
 }
 
-double plsa_step(const DocumentWords& text, std::size_t topics, std::span<double> word_topics,
-                 std::span<double> document_topics, ThreadPool& pool, const ProgressCallback& progress) {
-  const Expected found =
-      expect_plsa(text, topics, word_topics, document_topics, document_topics.data(), pool, progress);
-  const std::size_t words = word_topics.size() / topics;
-  std::vector<std::int64_t> totals(topics, 0);
-  for (std::size_t w = 0; w < words; ++w)
-    for (std::size_t g = 0; g < topics; ++g) totals[g] += found.counts[w * topics + g];
-  for (std::size_t w = 0; w < words; ++w)
-    for (std::size_t g = 0; g < topics; ++g)
-      word_topics[w * topics + g] =
-          totals[g] == 0 ? 0.0 : static_cast<double>(found.counts[w * topics + g]) / static_cast<double>(totals[g]);
-  return found.log_likelihood;
+PlsaExpectation plsa_expect(const DocumentWords& text, std::size_t topics, std::span<const double> word_topics,
+                            std::span<double> document_topics, ThreadPool& pool, const ProgressCallback& progress) {
+  return expect_plsa(text, topics, word_topics, document_topics, document_topics.data(), pool, progress);
 }
 
 std::vector<std::int64_t> plsa_counts(const DocumentWords& text, std::size_t topics,

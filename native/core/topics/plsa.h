@@ -23,6 +23,10 @@ struct DocumentWords {
   std::vector<std::uint16_t> places;  // of the document in its block
 
   std::size_t blocks() const { return begin.size() - 1; }
+  // Blocks `first` to before `last` as a text of their own.
+  DocumentWords part(std::size_t first, std::size_t last) const;
+  // Throws Error(argument) for parts that do not fit together.
+  void check() const;
 };
 
 // Counts words; document d is ids[starts[d]..starts[d + 1]), and all ids are below `words`.
@@ -33,11 +37,16 @@ DocumentWords count_documents(std::span<const std::uint32_t> ids, std::span<cons
 // and on these two alone before it is normalised.
 std::vector<double> draw_word_topics(std::size_t words, std::size_t topics, std::uint64_t seed);
 
-// One step of EM: p(w|g) by word and topic, and p(g|d) by document and topic, are replaced. Returns
-// the log likelihood before the step. Expected counts are rounded to multiples of 2^-30, so that
-// results do not depend on the number of threads.
-double plsa_step(const DocumentWords& text, std::size_t topics, std::span<double> word_topics,
-                 std::span<double> document_topics, ThreadPool& pool, const ProgressCallback& progress);
+// Expected counts by word and topic in multiples of 2^-30, and the log likelihood of every block. Sums
+// of whole numbers do not depend on the number of threads, or on who counts which blocks.
+struct PlsaExpectation {
+  std::vector<std::int64_t> counts;
+  std::vector<double> log_likelihoods;
+};
+
+// The E-step of EM; p(g|d) by document and topic is replaced.
+PlsaExpectation plsa_expect(const DocumentWords& text, std::size_t topics, std::span<const double> word_topics,
+                            std::span<double> document_topics, ThreadPool& pool, const ProgressCallback& progress);
 
 // Expected counts of words (rows) and topics (columns) in multiples of 2^-30, for p(w|g) and p(g|d)
 // that stay as they are.

@@ -42,6 +42,33 @@ std::shared_ptr<LatticeTables> topic_tables(std::size_t threads, std::int64_t fa
 
 }  // namespace
 
+TEST("rows that are taken out of a collection are sorted, distinct, and add up in another") {
+  const auto tables = topic_tables(1);
+  LatticeEvents events(grid(true), {3, 2, 4}, 1), other(grid(true), {3, 2, 4}, 1);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::uint64_t bits = random_bits(7, 0, i);
+    const std::uint32_t row[] = {static_cast<std::uint32_t>(bits % 3), static_cast<std::uint32_t>(bits >> 8 & 1),
+                                 static_cast<std::uint32_t>(bits >> 16 & 3)};
+    const auto outcome = static_cast<std::uint32_t>(bits >> 24 & 1);
+    const auto count = static_cast<std::int64_t>(bits >> 40);
+    events.add(row, &outcome, &count, 1);
+    if (i % 60 == 59 || i == 199) {
+      const EventRows rows = events.take();
+      CHECK_EQ(rows.columns.size(), 3 * rows.outcomes.size());
+      CHECK_EQ(rows.counts.size(), rows.outcomes.size());
+      CHECK(rows.outcomes.size() <= 3 * 2 * 4 * 2u);
+      other.add(rows.columns.data(), rows.outcomes.data(), rows.counts.data(), rows.counts.size());
+      CHECK(events.take().outcomes.empty());
+    }
+  }
+  const LatticeTables added(other);
+  for (std::size_t stem = 0; stem < added.shape().stems().size(); ++stem) {
+    CHECK(added.stem(stem).stored().keys == tables->stem(stem).stored().keys);
+    CHECK(added.stem(stem).stored().counts == tables->stem(stem).stored().counts);
+    CHECK(added.stem(stem).stored().topic_counts == tables->stem(stem).stored().topic_counts);
+  }
+}
+
 TEST("a lattice gives the worked example") {
   LatticeEvents events(grid(false), {2, 2}, 1);
   const std::vector<std::uint32_t> columns{0, 0, 0, 1, 0, 1, 1, 0, 1, 1}, outcomes{0, 0, 1, 1, 0};

@@ -1,6 +1,7 @@
 #include "topics/em.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "lattice/model.h"
 #include "tests/harness.h"
@@ -12,7 +13,48 @@ namespace {
 
 constexpr std::int64_t one = std::int64_t{1} << count_bits;
 
+// The M-step: counts of words by topic divided by the totals of the topics.
+void normalise(const std::vector<std::int64_t>& counts, std::size_t topics, std::vector<double>& word_topics) {
+  std::vector<std::int64_t> totals(topics, 0);
+  for (std::size_t i = 0; i < counts.size(); ++i) totals[i % topics] += counts[i];
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    word_topics[i] = static_cast<double>(counts[i]) / static_cast<double>(totals[i % topics]);
+}
+
 }  // namespace
+
+TEST("PLSA of parts of a text adds up to that of the whole") {
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint64_t> starts{0};
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    ids.push_back(static_cast<std::uint32_t>(random_bits(2, i, 0) % 9));
+    if (i % 8 == 7) starts.push_back(ids.size());
+  }
+  const DocumentWords whole = count_documents(ids, starts, 9);
+  CHECK_EQ(whole.blocks(), 3u);
+  const std::vector<double> words = draw_word_topics(9, 3, 5);
+  std::vector<double> mixtures(whole.documents * 3, 1.0 / 3), together;
+  ThreadPool pool(1);
+  const PlsaExpectation all = plsa_expect(whole, 3, words, mixtures, pool, no_progress);
+  std::vector<std::int64_t> counts(all.counts.size(), 0);
+  std::vector<double> likelihoods;
+  for (const auto& [first, last] : {std::pair{0u, 1u}, std::pair{1u, 1u}, std::pair{1u, 3u}}) {
+    const DocumentWords part = whole.part(first, last);
+    part.check();
+    std::vector<double> own(part.documents * 3, 1.0 / 3);
+    const PlsaExpectation found = plsa_expect(part, 3, words, own, pool, no_progress);
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += found.counts[i];
+    likelihoods.insert(likelihoods.end(), found.log_likelihoods.begin(), found.log_likelihoods.end());
+    together.insert(together.end(), own.begin(), own.end());
+  }
+  CHECK(counts == all.counts);
+  CHECK(likelihoods == all.log_likelihoods);
+  CHECK(together == mixtures);
+  CHECK_THROWS_CODE(whole.part(2, 4), ErrorCode::argument);
+  DocumentWords damaged = whole;
+  damaged.places.back() = 255;
+  CHECK_THROWS_CODE(damaged.check(), ErrorCode::argument);
+}
 
 TEST("PLSA and expected topics do not depend on threads") {
   std::vector<std::uint32_t> ids;
@@ -34,7 +76,9 @@ TEST("PLSA and expected topics do not depend on threads") {
     mixtures.emplace_back(counted.documents * 3, 1.0 / 3);
     double last = -1e300;
     for (int step = 0; step < 5; ++step) {
-      const double now = plsa_step(counted, 3, words.back(), mixtures.back(), pool, no_progress);
+      const PlsaExpectation found = plsa_expect(counted, 3, words.back(), mixtures.back(), pool, no_progress);
+      normalise(found.counts, 3, words.back());
+      const double now = std::accumulate(found.log_likelihoods.begin(), found.log_likelihoods.end(), 0.0);
       CHECK(now >= last - 1e-6);
       last = now;
     }

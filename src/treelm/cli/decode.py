@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import SearchOptions, at_once
 from treelm.cli.options import (
     AsJson,
@@ -142,12 +144,15 @@ def decode(
     lists: ListOptions = ListOptions(),
     search: SearchOptions = SearchOptions(),
     text: TextOptions = TextOptions(),
+    engine: EngineOptions = EngineOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Translate sentences by phrases, one translation per line.
 
     A blank line gives a blank line. Words that the table does not have are copied. Language models
-    are the features LM0, LM1 and so on, in the order in which they are given.
+    are the features LM0, LM1 and so on, in the order in which they are given. With --engine, other
+    processes or machines translate batches of sentences; each reads the tables for itself, and what
+    is written is the same.
 
     Args:
         phrase_table: Phrase table in the format of Moses.
@@ -158,10 +163,14 @@ def decode(
     from treelm.tasks.decode import DecodingReport, make_decoder, record_of
 
     lists.check()
+    if engine.is_given and line_buffered:
+        raise UsageError("--engine cannot be combined with --line-buffered: one process answers.")
+    workers = engine.executor(text)  # refuses options before anything is read
     config = decoder.config()
+    models = [_loaded(folder, search) for folder in model]
     made = make_decoder(
         phrase_table,
-        [_loaded(folder, search) for folder in model],
+        models,
         weights,
         config,
         reordering=reordering_table,
@@ -173,17 +182,36 @@ def decode(
     flush = at_once(output, line_buffered=line_buffered)
     report = DecodingReport()
     lines = (line for _, some in text.first_lines(files or ["-"]) for line in some)
-    found = made.translate(
-        lines,
-        n_best=lists.count,
-        distinct=lists.distinct,
-        alignments=lists.alignments,
-        graph=lists.search_graph is not None,
-        threads=text.thread_count,
-        batch=1 if flush else None,
-        progress=common.progress,
-    )
+    if engine.is_given:
+        from treelm.tasks.decode_shards import Translating, translate_in_shards
+
+        translating = Translating(
+            phrase_table=str(Path(phrase_table).absolute()),
+            models=models,
+            weights=None if weights is None else str(Path(weights).absolute()),
+            config=config,
+            reordering=None if reordering_table is None else str(Path(reordering_table).absolute()),
+            allow_deletion=allow_deletion,
+            n_best=lists.count,
+            distinct=lists.distinct,
+            alignments=lists.alignments,
+            graph=lists.search_graph is not None,
+            threads=engine.threads(text),
+        )
+        found = translate_in_shards(translating, lines, workers, common.progress)
+    else:
+        found = made.translate(
+            lines,
+            n_best=lists.count,
+            distinct=lists.distinct,
+            alignments=lists.alignments,
+            graph=lists.search_graph is not None,
+            threads=text.thread_count,
+            batch=1 if flush else None,
+            progress=common.progress,
+        )
     with ExitStack() as files_of:
+        files_of.enter_context(workers)
         out = files_of.enter_context(write_atomically(output))
         beside = [
             (files_of.enter_context(write_atomically(file)), what)

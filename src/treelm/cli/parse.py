@@ -37,7 +37,7 @@ from treelm.models.interface.model import Task
 from treelm.models.registry import load
 from treelm.tasks.parse import LongSentences, lines_at_once, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
-from treelm.tasks.parse_shards import ParsedText, TextParsing, text_shards
+from treelm.tasks.parse_shards import LINES_A_SHARD, ParsedText, TextParsing, text_shards
 from treelm.tasks.text_check import TextCheck
 
 #: How the name of a file of parses ends.
@@ -182,7 +182,11 @@ def parse(
     if k > 1:
         common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
     flush = at_once(output, line_buffered=line_buffered)
-    size = 1 if flush and not engine.is_given else lines_at_once(k)
+    size = lines_at_once(k)
+    if engine.is_given:
+        size = min(size, LINES_A_SHARD)
+    elif flush:
+        size = 1
     shards = (shard for file, lines in sources for shard in text_shards(file, lines, size))
     parsing = TextParsing(model=loaded, k=k, options=options, threads=engine.threads(text))
     counted = LongSentences()

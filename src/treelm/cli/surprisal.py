@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import (
     LengthOptions,
     ModelPath,
@@ -108,11 +109,14 @@ def surprisal(
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
     text: TextOptions = TextOptions(),
+    engine: EngineOptions = EngineOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Write the surprisal of each word, in bits, as a table with one row per word.
 
-    A blank line ends a document, and so does the end of a file.
+    A blank line ends a document, and so does the end of a file. With --engine, other processes or
+    machines score batches of sentences, or of documents where the model remembers them; what is
+    written is the same.
 
     Args:
         eos: Add a row `</s>` for the end of each sentence.
@@ -125,6 +129,9 @@ def surprisal(
     from treelm.tasks.surprisal.surprisal import surprisal_rows
 
     pictures.check()
+    if engine.is_given and (line_buffered or stimuli.stimuli is not None):
+        raise UsageError("--engine cannot be combined with --line-buffered or --stimuli.")
+    workers = engine.executor(text)  # refuses options before anything is read
     loaded = length.apply(search.apply(load(model)))
     check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
     chosen = chosen_measures(loaded, measures or ())
@@ -169,12 +176,13 @@ def surprisal(
         measures=chosen,
         threads=text.thread_count,
         line_buffered=flush,
+        executor=workers,
     )
     rows = check.watch_rows(rows)
     shown = rows if raw is None else raw.word_rows(rows)
     drawer = pictures.drawer(loaded) if pictures.is_given else None
     watched = shown if drawer is None else drawer.watch(shown)
-    with lines_of_sentences(corpus), write_atomically(output) as out:
+    with workers, lines_of_sentences(corpus), write_atomically(output) as out:
         for piece in table_lines(watched, format, chosen):
             out.write(piece)
             if flush:

@@ -10,11 +10,13 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import Group, Parameter
 
 from treelm.cli.corpus_options import settler
+from treelm.cli.engine_options import EngineOptions
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -29,6 +31,7 @@ from treelm.cli.ranges import Range, read_numbers
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.target import check_place
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
 from treelm.models.interface.config import Option, options_of
@@ -43,6 +46,9 @@ _NAMES: dict[str, tuple[str, ...]] = {"k": ("--k", "-k")}
 _NEGATIVES: dict[str, tuple[str, ...]] = {"adapt": ("--no-adapt", "--no-adaptation")}
 #: Values of options that models have which nobody trained.
 _NOT_TRAINED = {"smoothing": ("arpa",)}
+
+#: More shards than any training has use for.
+MAX_SHARDS = 10_000
 
 _OPTIONS = Group("Options of the model", sort_key=20)
 _RUNNING = Group("Options for running", sort_key=30)
@@ -79,6 +85,8 @@ def command_of(system: System) -> Command:
         *_hashes_option(system),
         _option("json", AsJson, None, default=False),
         *([_group("memory_options", MemoryOptions)] if system.takes_memory else []),
+        *([_group("engine_options", EngineOptions)] if system.takes_workers else []),
+        *_shards_option(system),
         _group("running", TreeOptions if reading else ThreadOptions),
         _group("common", CommonOptions),
     ]
@@ -86,11 +94,16 @@ def command_of(system: System) -> Command:
     def command(**given: Any) -> None:
         common: CommonOptions = given.pop("common", CommonOptions())
         running = given.pop("running", TreeOptions() if reading else ThreadOptions())
+        engine: EngineOptions = given.pop("engine_options", EngineOptions())
         output, as_json = given.pop("output"), given.pop("json", False)
+        workers = engine.executor(running)
         run = Run(
             threads=running.thread_count,
+            executor=workers,
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
+            checkpoint=_work_folder(given.pop("work", None)),
+            shards=given.pop("shards", None),
             resume=given.pop("resume", False),
             sentence_hashes=not given.pop("no_sentence_hashes", False),
             note=common.note,
@@ -102,14 +115,15 @@ def command_of(system: System) -> Command:
         elif "without" in given:
             chosen["transforms"] = transforms_without(given.pop("without"))
         sources = {name: _source(wanted, given, running, run) for name, wanted in inputs.items()}
-        trained = train_and_save(
-            system,
-            {name: value for name, value in sources.items() if value is not None},
-            output,
-            chosen,
-            run=run,
-            settle=settler(common),
-        )
+        with workers:
+            trained = train_and_save(
+                system,
+                {name: value for name, value in sources.items() if value is not None},
+                output,
+                chosen,
+                run=run,
+                settle=settler(common),
+            )
         for note in trained.model.notes():
             common.note(note)
         write_record(trained.record(), as_json=as_json)
@@ -195,7 +209,28 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
     if not system.is_resumable:
         return []
     text = "Resume an interrupted training after its last complete step."
-    return [_option("resume", bool, text, default=False, group=_RUNNING)]
+    work = (
+        "Folder that keeps the last complete step, and what each phase took, after the training "
+        "too; for `treelm em status` and `treelm em verify`. Default: OUTPUT.training, which goes "
+        "when the model is saved."
+    )
+    return [
+        _option("resume", bool, text, default=False, group=_RUNNING),
+        _option("work", str | None, work, default=None, group=_RUNNING, metavar="FOLDER"),
+    ]
+
+
+def _shards_option(system: System) -> list[inspect.Parameter]:
+    if not system.takes_shards:
+        return []
+    text = (
+        "Number of shards in which workers add up the counts of EM. What is done of a round is "
+        "then kept in the work folder, which all machines must see, and --resume goes on from "
+        "there. "
+        "Results do not depend on it. Default: one process adds up."
+    )
+    how = {"group": _RUNNING, "validator": Range(least=1, most=MAX_SHARDS)}
+    return [_option("shards", int | None, text, default=None, **how)]
 
 
 def _hashes_option(system: System) -> list[inspect.Parameter]:
@@ -288,6 +323,14 @@ def _corpus(wanted: Input, given: dict[str, Any], running: Any, run: Run) -> Any
         assert wanted.counts is not None  # else there is no such option
         return wanted.counts.from_folders(given["counts"], run)
     return running.corpus(given["trees"]) if own[0] == "trees" else TextCorpus(given["text"])
+
+
+def _work_folder(work: str | None) -> Path | None:
+    """Return the folder of a training's steps, which is made in a folder that exists."""
+    if work is None:
+        return None
+    check_place(work)
+    return Path(work)
 
 
 def _teller(common: CommonOptions) -> Callable[[Event], None]:

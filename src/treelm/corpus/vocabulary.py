@@ -180,7 +180,15 @@ class Vocabulary(PickledFields):
 
         # The profile travels as its content: its file may not exist where the pickle is read.
         profile = load_profile(self.profile).to_config()
-        return {**super().__getstate__(), "profile": profile, "source": dict(self.source)}
+        state = {**super().__getstate__(), "profile": profile, "source": dict(self.source)}
+        if isinstance(self.entries, PlainEntries):
+            return state
+        if not any(item.entry for item in self.entries):  # many times as quick as entry by entry
+            counts = self.counts.tolist()
+            state["entries"] = PlainEntries(
+                self.symbols, counts, [bool(mark) for mark in self.signature_marks]
+            )
+        return state
 
     def __contains__(self, word: object) -> bool:
         return word in self._words

@@ -45,6 +45,9 @@ _STORED: dict[str, type[np.generic]] = {
 }
 
 
+_PICKLED = "lattice"
+
+
 def fixed_point(counts: npt.ArrayLike) -> Counts:
     """Return counts as whole multiples of 2^-30, rounded half to even.
 
@@ -240,6 +243,9 @@ class LatticeTables:
         events = LatticeEvents(lattice, limits, threads=threads)
         events.add(columns, outcomes, counts)
         return events.tables()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_tensors, (self.lattice, self.to_tensors(_PICKLED), _PICKLED)
 
     @property
     def bytes(self) -> int:

@@ -32,8 +32,6 @@ LEAST_WEIGHT = 10.0
 #: Share of equal weights mixed into those that EM found, so that nothing is impossible.
 SOFTENING = 1e-6
 
-_PICKLED = "lattice"
-
 
 @dataclass(frozen=True)
 class LatticeWeights:
@@ -237,8 +235,7 @@ class LatticeModel:
         return cls(tables, LatticeWeights.from_tensors(lattice, tensors, prefix))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tensors = {name: np.array(array) for name, array in self.to_tensors(_PICKLED).items()}
-        return type(self).from_tensors, (self.lattice, tensors, _PICKLED)
+        return type(self), (self.tables, self.weights)
 
     @cached_property
     def types(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ word); the weights of rule r are a block of k_A x k_B x k_C numbers, one block a
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,10 +16,12 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.errors import EstimationError
 from treelm.grammar.binary_trees import NONE, BinaryTrees
+from treelm.grammar.expect_shards import TreePiece, expect_in_pieces
 from treelm.grammar.extract import count_rules
 from treelm.grammar.grammar import FloatArray, Grammar, IntArray
 from treelm.grammar.lexicon import TaggedWords
 from treelm.kernel_errors import kernel_errors
+from treelm.parallel.executor import SERIAL, Executor
 
 #: A larger share of trees that the grammar cannot derive is an error.
 TOLERATED_IMPOSSIBLE = 0.01
@@ -138,11 +141,10 @@ class LatentTrees:
         unary, _, binary, _ = count_rules(trees)
         self.rules = LatentRules(len(trees.symbols), binary, unary, self.tagged.pairs[:, 1].copy())
         node_rule = _node_rules(trees, self.rules, self.tagged.leaf_pairs)
+        self._whole = TreePiece(node_rule, trees.node_left, trees.node_right, trees.tree_start)
         self.rule_counts = np.bincount(node_rule, minlength=len(self.rules.rows)).astype(np.float64)
         with kernel_errors("grouping trees by their rules"):
-            self._native = _native.LatentTrees(
-                self.rules.rows, node_rule, trees.node_left, trees.node_right, trees.tree_start
-            )
+            self._native = _native.LatentTrees(self.rules.rows, *self._whole)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -154,6 +156,7 @@ class LatentTrees:
         *,
         counts: FloatArray | None = None,
         threads: int = 1,
+        executor: Executor = SERIAL,
     ) -> Expectation:
         """Return expected counts of all rules (equations 4.1 to 4.4).
 
@@ -162,11 +165,27 @@ class LatentTrees:
             weights: Weights of all rules.
             counts: An array to fill; by default a new one.
             threads: Number of threads.
+            executor: Does the work.
 
         Raises:
             EstimationError: ``E_NAN`` naming the tree whose numbers overflow.
         """
         counts = np.empty_like(weights) if counts is None else counts
+        if executor.threads is not None:
+            phrasal = len(self.rules.binary) + len(self.rules.unary)
+            # A worker does not know the number of a tree that is too much for it.
+            with contextlib.suppress(EstimationError):
+                found = expect_in_pieces(
+                    self._whole,
+                    self.rules.rows[:phrasal],
+                    self.rules.tags,
+                    substates,
+                    weights,
+                    counts=counts,
+                    executor=executor,
+                    threads=executor.threads,
+                )
+                return Expectation(counts, found)
         with kernel_errors("expecting counts"):
             log_probs = self._native.expect(substates, weights, counts, threads=threads)
         return Expectation(counts, log_probs)

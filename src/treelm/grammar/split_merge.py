@@ -17,6 +17,7 @@ from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.grammar.latent_trees import Expectation, LatentRules, LatentTrees
 from treelm.grammar.rare_words import RareWords
 from treelm.kernel_errors import kernel_errors
+from treelm.parallel.executor import SERIAL, Executor
 
 #: The three phases of expectation-maximization in a cycle.
 Phase = Literal["split", "merge", "smooth"]
@@ -283,6 +284,7 @@ class SplitMerge:
         held_out: Evaluates the grammars of a phase, of which the best is kept; None: the last is.
         rare: Words that share the distribution over the subcategories of their tags; None: all
             learn their own.
+        executor: Does expectation steps.
     """
 
     trees: LatentTrees
@@ -290,6 +292,7 @@ class SplitMerge:
     threads: int = 1
     held_out: HeldOut | None = None
     rare: RareWords | None = None
+    executor: Executor = SERIAL
 
     def run_cycle(
         self, state: LatentWeights, cycle: int
@@ -324,7 +327,11 @@ class SplitMerge:
     def expect(self, state: LatentWeights, counts: FloatArray | None = None) -> Expectation:
         """Return expected counts, checked; `counts` is an array to fill."""
         found = self.trees.expect(
-            state.substates, state.weights, counts=counts, threads=self.threads
+            state.substates,
+            state.weights,
+            counts=counts,
+            threads=self.threads,
+            executor=self.executor,
         )
         found.check()
         return found

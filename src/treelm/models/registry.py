@@ -49,6 +49,8 @@ class System:
         is_stored: Whether model folders carry its name; if not, its models are those of another
             system, trained in a way of its own.
         has_rounds: Whether the record of a training lists its rounds.
+        takes_workers: Whether training can be done by many workers.
+        takes_shards: Whether workers can add up its counts in shards.
     """
 
     name: str
@@ -61,6 +63,8 @@ class System:
     is_resumable: bool = False
     is_stored: bool = True
     has_rounds: bool = False
+    takes_workers: bool = False
+    takes_shards: bool = False
 
     @property
     def model_class(self) -> type[LanguageModel]:
@@ -130,6 +134,7 @@ SYSTEMS: dict[str, System] = {
             summary="Learn the subcategories of a treebank grammar by splitting and merging.",
             example="--trees train.mrg --cycles 5 --seed 1",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="hhmm",
@@ -149,6 +154,8 @@ SYSTEMS: dict[str, System] = {
             is_resumable=True,
             is_stored=False,
             has_rounds=True,
+            takes_workers=True,
+            takes_shards=True,
         ),
         System(
             name="composite",
@@ -159,6 +166,8 @@ SYSTEMS: dict[str, System] = {
             example="--trees train.mrg --held-out dev.mrg --order 3 --heads 2 --topics 200",
             is_resumable=True,
             has_rounds=True,
+            takes_workers=True,
+            takes_shards=True,
         ),
         System(
             name="plsa",
@@ -168,6 +177,7 @@ SYSTEMS: dict[str, System] = {
             summary="Train a topic model (PLSA), or with --order 2 and more an n-gram/PLSA model.",
             example="--text train.txt --topics 200 --order 3",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="treelet",
@@ -195,6 +205,7 @@ SYSTEMS: dict[str, System] = {
             summary="Train a latent SVM over hidden trees (Cherry and Quirk 2008).",
             example="--good a.txt --bad b.txt --dev-good c.txt --dev-bad d.txt --trees train.mrg",
             is_resumable=True,
+            takes_workers=True,
         ),
         System(
             name="trigram_svm",
@@ -393,6 +404,10 @@ def _run_of(given: dict[str, Any]) -> Run:
     run = Run(**given)
     if run.threads < 1:
         raise UsageError(f"threads is {run.threads}; at least one is needed.")
+    if run.shards is not None and run.shards < 1:
+        raise UsageError(f"shards is {run.shards}; at least one is needed.")
+    if run.shards is not None and run.checkpoint is None:
+        raise UsageError("shards needs a checkpoint folder, which keeps the pieces of a round.")
     if run.resume and run.checkpoint is None:
         raise UsageError("resume needs the checkpoint folder of the interrupted training.")
     return run
@@ -421,6 +436,8 @@ def train_system(
         ("memory", run.memory is not None, "takes_memory"),
         ("resume", run.resume, "is_resumable"),
         ("checkpoint", run.checkpoint is not None, "is_resumable"),
+        ("executor", run.executor.threads is not None, "takes_workers"),
+        ("shards", run.shards is not None, "takes_shards"),
     ):
         if given and not getattr(system, ability):
             able = ", ".join(each.name for each in systems().values() if getattr(each, ability))

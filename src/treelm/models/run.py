@@ -37,12 +37,14 @@ class Run:
     """How a training is run. Nothing in here changes what the model says, to the last bit.
 
     Args:
-        threads: Number of threads.
+        threads: Number of threads of this process.
         memory: Limit of the memory used; what does not fit is sorted in temporary files.
         progress: Progress callback.
         executor: Does work that is cut into shards.
         temporary: Folder for temporary files, such as parsed text; None for the system's own.
         checkpoint: Folder for what the last complete step of a long training left; None for none.
+        shards: Number of shards in which workers add up the counts of EM; the pieces of a round are
+            then kept in the folder of the checkpoint. None to add up here.
         resume: Whether to continue from the checkpoint, if there is one.
         sentence_hashes: Whether the model keeps hashes of its training sentences, two bytes each
             and 2 MiB at most, by which evaluation finds test sentences among them. Whoever has the
@@ -61,10 +63,16 @@ class Run:
     executor: Executor = SERIAL
     temporary: Path | None = None
     checkpoint: Path | None = None
+    shards: int | None = None
     resume: bool = False
     sentence_hashes: bool = True
     note: Callable[[str], None] = _ignore
     event: Callable[[Event], None] = _ignore
+
+    @property
+    def worker_threads(self) -> int:
+        """Number of threads of whoever does shards."""
+        return self.executor.threads or self.threads
 
 
 #: One thread, nothing kept, nobody told.

@@ -11,9 +11,12 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Literal, Protocol, Self, TypeVar, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeVar, get_args, runtime_checkable
 
 from treelm.errors import UsageError, option
+
+if TYPE_CHECKING:
+    from treelm.parallel.metrics import Metrics
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -40,6 +43,14 @@ class Executor(Protocol):
 
     name: str
 
+    @property
+    def threads(self) -> int | None:
+        """Threads that each worker uses; None where this process does the work, with its own."""
+        ...
+
+    observer: Metrics | None
+    """Is told what the work of others takes."""
+
     def map(self, function: Callable[[S], R], shards: Iterable[S]) -> Iterator[R]:
         """Yield ``function(shard)`` in shard order; the first failing shard's error is raised."""
         ...
@@ -63,6 +74,8 @@ class SerialExecutor:
     """
 
     name = "serial"
+    threads = None
+    observer: Metrics | None = None
 
     def map(self, function: Callable[[S], R], shards: Iterable[S]) -> Iterator[R]:
         """Yield ``function(shard)`` in shard order."""
@@ -139,7 +152,8 @@ def executor(
     if engine == "processes":
         from treelm.parallel.processes import ProcessExecutor
 
-        return ProcessExecutor(max(1, available_cores() // threads) if workers is None else workers)
+        count = max(1, available_cores() // threads) if workers is None else workers
+        return ProcessExecutor(count, threads=threads)
     from treelm.parallel.ray_cluster import RayExecutor
 
     return RayExecutor(workers, address=address, threads=threads)

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 
 from treelm.errors import EngineError, TreelmWarning, option
 from treelm.parallel.executor import RETRIES, in_order
+from treelm.parallel.metrics import Metrics
 from treelm.parallel.worker import Outcome, packed, perform, settled
 
 S = TypeVar("S")
@@ -78,6 +79,7 @@ class ProcessExecutor:
 
     Args:
         workers: Number of processes.
+        threads: Number of threads that each uses.
 
     Examples:
         >>> with ProcessExecutor(2) as engine:
@@ -87,8 +89,10 @@ class ProcessExecutor:
 
     name = "processes"
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, threads: int = 1) -> None:
         self.workers = workers
+        self.threads = threads
+        self.observer: Metrics | None = None
         self._context: _Workers | None = None
         self._pool: ProcessPoolExecutor | None = None
 
@@ -99,7 +103,11 @@ class ProcessExecutor:
         key = secrets.token_hex(8)
         with temporary_folder() as folder:
             place = folder / "function"
-            place.write_bytes(packed(function))
+            sent = packed(function)
+            place.write_bytes(sent)
+            observer = self.observer
+            if observer is not None:
+                observer.begin(len(sent))
 
             def submit(shard: object) -> tuple[ProcessPoolExecutor, Future[Outcome[Any]]]:
                 pool = self._working_pool()
@@ -116,10 +124,14 @@ class ProcessExecutor:
                 while True:
                     try:
                         outcome: Outcome[R] = task.future.result()
+                        if observer is not None:
+                            observer.done(outcome.use)
                         return settled(outcome)
                     except BrokenProcessPool as error:
                         broken = task.pool
                         self._give_up(broken)
+                        if observer is not None:
+                            observer.died()
                         warnings.warn("a worker died; its work is done again.", TreelmWarning, 2)
                         for each in (task, *others):
                             if each.pool is broken and _is_lost(each.future):
@@ -127,6 +139,8 @@ class ProcessExecutor:
                                 each.pool, each.future = submit(each.shard)
 
             yield from in_order(shards, start, finish, _drop, 2 * self.workers)
+            if observer is not None:
+                observer.end()
 
     def _working_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:

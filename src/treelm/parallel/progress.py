@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from treelm.parallel.executor import Executor
 
 
 class Step(Protocol):
@@ -41,6 +44,61 @@ def kernel_report(step: Step) -> Callable[[int, int], None]:
         before = done
 
     return report
+
+
+class _PartOfStep:
+    """Hands the progress of small steps on to the one they are part of."""
+
+    def __init__(self, whole: Step) -> None:
+        self._whole = whole
+
+    @contextmanager
+    def step(
+        self, description: str, *, total: float | None = None, unit: str = ""
+    ) -> Iterator[Step]:
+        """Open a piece of the work that is shown already."""
+        del description, total, unit
+        yield self._whole
+
+
+@contextmanager
+def shared_step(
+    executor: Executor,
+    progress: Progress,
+    description: str,
+    *,
+    total: float | None = None,
+    unit: str = "",
+) -> Iterator[tuple[Progress, Callable[[float], None]]]:
+    """Show work that an executor does in shards as one step, whoever does it.
+
+    Yields:
+        What the shards report to, where this process does them; and what is told how much a
+        finished shard had, where others do, whose reports nobody hears.
+
+    Examples:
+        >>> from treelm.parallel.executor import SERIAL
+        >>> with shared_step(SERIAL, SILENT, "sorting", total=9) as (within, finished):
+        ...     finished(9)
+    """
+    with progress.step(description, total=total, unit=unit) as step:
+        if executor.threads is None:
+            yield _PartOfStep(step), _ignore
+            return
+        observer = executor.observer
+        if observer is not None:
+            observer.phase(description, unit)
+
+        def finished(amount: float) -> None:
+            step.advance(amount)
+            if observer is not None:
+                observer.advance(amount)
+
+        yield SILENT, finished
+
+
+def _ignore(_: float) -> None:
+    """Know already."""
 
 
 class _SilentStep:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from treelm.errors import EngineError, MissingExtra, option
 from treelm.extras import import_extra
 from treelm.parallel.executor import RETRIES, available_cores, in_order
+from treelm.parallel.metrics import Metrics
 from treelm.parallel.worker import Outcome, packed, perform, settled
 
 S = TypeVar("S")
@@ -57,6 +58,7 @@ class RayExecutor:
         self.workers = workers
         self.address = address
         self.threads = threads
+        self.observer: Metrics | None = None
         self._ray: Any = None
         self._is_own = False
 
@@ -66,7 +68,11 @@ class RayExecutor:
         if ray is None:
             raise RuntimeError("a RayExecutor is used in a with statement.")
         key = secrets.token_hex(8)
-        sent = [ray.put(packed(function))]  # in a list, so that only those fetch it who lack it
+        whole = packed(function)
+        sent = [ray.put(whole)]  # in a list, so that only those fetch it who lack it
+        observer = self.observer
+        if observer is not None:
+            observer.begin(len(whole))
         remote = ray.remote(num_cpus=self.threads, max_retries=RETRIES)(_perform)
 
         def start(number: int, shard: S) -> _Task:
@@ -86,6 +92,8 @@ class RayExecutor:
                     f"the Ray cluster gave up on shard {task.number}: {_first_line(error)}",
                     code="E_WORKER_DIED",
                 ) from error
+            if observer is not None:
+                observer.done(outcome.use)
             return settled(outcome)
 
         def drop(task: _Task) -> None:
@@ -93,6 +101,8 @@ class RayExecutor:
                 ray.cancel(task.result, force=True)
 
         yield from in_order(shards, start, finish, drop, self._most())
+        if observer is not None:
+            observer.end()
 
     def _most(self) -> int:
         """Return how many shards are under way at most.

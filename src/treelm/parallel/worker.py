@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle  # nosec B403 (what is unpacked comes from the process that gives the work)
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from treelm import _native
 from treelm.errors import EngineError, on_command_line, spelled
+from treelm.parallel.metrics import ShardUse, own_name, peak_bytes
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -45,6 +47,7 @@ class Outcome(NamedTuple, Generic[R]):
     value: R | None
     error: Exception | None
     warnings: Sequence[Warning]
+    use: ShardUse
 
 
 def packed(function: Callable[[S], R]) -> bytes:
@@ -75,6 +78,7 @@ def perform(key: str, fetch: Callable[[], bytes], shard: S) -> Outcome[Any]:
         fetch: Gets the function, as `packed` gave it, if the worker does not have it yet.
         shard: The shard.
     """
+    began, processor = time.monotonic(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         value, failure = None, None
@@ -87,7 +91,10 @@ def perform(key: str, fetch: Callable[[], bytes], shard: S) -> Outcome[Any]:
         except Exception as error:
             failure = _portable(error)
     heard = [each.message for each in caught if isinstance(each.message, Warning)]
-    return Outcome(value, failure, heard)
+    use = ShardUse(
+        time.monotonic() - began, time.process_time() - processor, peak_bytes(), own_name()
+    )
+    return Outcome(value, failure, heard, use)
 
 
 def settled(outcome: Outcome[R]) -> R:

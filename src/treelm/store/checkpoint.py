@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.temporary import remove_leftovers
 from treelm.errors import ModelFileError, OutputFileError, UsageError, flag
+from treelm.parallel.metrics import METRICS
 from treelm.store.schema import Tensor, Tensors, read_tensors
 from treelm.store.tables import Tables, open_tables, write_tables
+
+#: What a checkpoint says of the tables in it.
+DIGEST = "tables_sha256"
+#: Folder of what is done of a round, in the folder of a training.
+ROUND_FOLDER = "round"
+
+
+def tables_digest(tensors: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return a hash of tables: of their names, types, shapes and numbers."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name}\n{array.dtype.str}\n{array.shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def training_folder(model: str | os.PathLike[str]) -> Path:
@@ -24,10 +43,16 @@ def training_folder(model: str | os.PathLike[str]) -> Path:
     return path.with_name(f"{path.name}.training")
 
 
+def remove_round(folder: Path) -> None:
+    """Remove the files of a round that is over, from the folder of a training."""
+    shutil.rmtree(folder / ROUND_FOLDER, ignore_errors=True)
+
+
 def remove_training_files(folder: Path) -> None:
     """Remove checkpoints, and their folder if nothing else is in it."""
+    remove_round(folder)
     with contextlib.suppress(OSError):
-        for path in folder.glob("*.safetensors"):
+        for path in (*folder.glob("*.safetensors"), folder / METRICS):
             path.unlink(missing_ok=True)
         remove_leftovers(folder)
         folder.rmdir()
@@ -76,7 +101,8 @@ class CheckpointFolder:
                 f"{visible(str(self.folder))}: no checkpoint can be written there "
                 f"({error.strerror}). Is the folder around it writable?"
             ) from error
-        write_tables(self.path, tensors, {"training": key, **notes})
+        digest = tables_digest(tensors)
+        write_tables(self.path, tensors, {"training": key, DIGEST: digest, **notes})
 
     def open(self, key: str) -> Tables | None:
         """Return the state of a training, or None if there is no checkpoint.

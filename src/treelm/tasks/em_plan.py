@@ -22,8 +22,13 @@ from treelm.models.composite.parsed_text import prepare
 from treelm.models.interface.config import Config, explain
 from treelm.models.ngram.counts import encode_corpus
 from treelm.models.plsa.config import PlsaConfig
+from treelm.parallel.executor import MAX_WORKERS
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+
+#: Bytes of a worker without tables, and how many times it holds them at its peak. Measured.
+WORKER_BYTES = 90 << 20
+SENT_COPIES = 3
 
 
 class PlanCorpus(Config):
@@ -45,7 +50,11 @@ class PlanResources(Config):
     memory: str | None = None
     """Memory limit, such as ``16G``."""
     threads: int = Field(default=1, ge=1, le=MAX_THREADS)
-    """Threads."""
+    """Threads, of each worker if there are workers."""
+    workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
+    """Workers that do the E-steps; by default this process does."""
+    shards: int | None = Field(default=None, ge=1)
+    """Shards in which workers add up counts; by default this process does."""
 
 
 class EmPlanFile(Config):
@@ -145,7 +154,8 @@ def _corpus(corpus: PlanCorpus, folder: Path) -> TextCorpus | TreeCorpus:
 
 def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
     """Return a plan as a JSON object."""
-    threads = options.resources.threads
+    resources = options.resources
+    at_once = resources.threads * (resources.workers or 1)
     model = options.model
     return {
         "order": model.order,
@@ -158,14 +168,36 @@ def plan_record(options: EmPlanFile, plan: MemoryPlan) -> dict[str, object]:
         "peak_bytes": plan.peak_bytes,
         **{f"{_word(stage)}_bytes": size for stage, size in plan.stages.items()},
         **{
-            f"{_word(kind)}_seconds_an_iteration": seconds / threads
+            f"{_word(kind)}_seconds_an_iteration": seconds / at_once
             for kind, seconds in plan.seconds.items()
         },
+        **_worker_sizes(resources, plan),
         "memory": plan.memory,
         "fits": plan.fits,
         "most_topics_that_fit": plan.keep_topics,
         "smallest_cutoff_that_fits": plan.cutoff,
     }
+
+
+def _worker_sizes(resources: PlanResources, plan: MemoryPlan) -> dict[str, object]:
+    """Return what workers take besides this process."""
+    sizes: dict[str, object] = {}
+    if resources.workers is not None:
+        # A worker reads the tables in the form in which they were sent, and makes its own of them.
+        each = WORKER_BYTES + SENT_COPIES * plan.table_bytes
+        sizes = {
+            "workers": resources.workers,
+            "worker_bytes": each,
+            "all_workers_bytes": each * resources.workers,
+        }
+    if resources.shards is not None:
+        full = plan.nodes[-1]
+        row = 4 * (full.words + full.heads + full.topics + 1) + 8
+        sizes |= {
+            "shards": resources.shards,
+            "shard_bytes": -(-full.types * row // resources.shards),
+        }
+    return sizes
 
 
 def plan_lines(options: EmPlanFile, plan: MemoryPlan) -> Iterator[str]:

@@ -16,6 +16,9 @@ from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.parse import LongSentences, ParsedBatch, forest_batches, parse_batches
 
+#: Most lines whose trees a worker writes as text at a time; few enough to keep many workers busy.
+LINES_A_SHARD = 128
+
 
 class TextShard(NamedTuple):
     """Lines that are parsed together."""

@@ -18,6 +18,7 @@ from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import System, train_system
 from treelm.models.run import Event, Run
+from treelm.parallel.metrics import METRICS, measured
 from treelm.store.checkpoint import remove_training_files, training_folder
 from treelm.store.manifest import Description, make_manifest
 from treelm.store.replacement import check_replaceable, model_at
@@ -60,7 +61,8 @@ def train_and_save(
     """Train a model and save it.
 
     Where the training can be resumed, what its last complete step left is kept in the folder
-    ``TARGET.training``, which goes when the model is saved. A model that was in the folder stays
+    ``TARGET.training``, which goes when the model is saved; a folder that `Run.checkpoint` names
+    stays. A model that was in the folder stays
     until then, and `Run.note` is told which one was replaced.
 
     Args:
@@ -85,9 +87,14 @@ def train_and_save(
     def heard(event: Event) -> None:
         if event.is_recorded and is_dataclass(event.value) and not isinstance(event.value, type):
             recorded.append(asdict(event.value))
+        if metrics is not None:
+            metrics.write({"event": event.text})
         run.event(event)
 
-    folder = training_folder(target) if system.is_resumable else None
+    folder = (run.checkpoint or training_folder(target)) if system.is_resumable else None
+    is_told = run.checkpoint is not None or run.executor.threads is not None
+    if folder is not None and not run.resume:
+        (folder / METRICS).unlink(missing_ok=True)
     own = replace(run, checkpoint=folder, event=heard, temporary=_beside(target, run))
     others: dict[str, ReadReport] = {}
     main = next((value for value in inputs.values() if isinstance(value, TreeCorpus)), None)
@@ -96,14 +103,15 @@ def train_and_save(
     for corpus in corpora:
         if isinstance(corpus, TreeCorpus) and not (others and corpus is main):
             settle(corpus.read_through(), _names(corpus))
-    model = train_system(system, inputs, config, own, **others)
+    with measured(run.executor, folder if is_told else None) as metrics:
+        model = train_system(system, inputs, config, own, **others)
     if others and corpora:
         settle(others["report"], "parsed text" if main is None else _names(main))
     replaced = model_at(Path(os.path.realpath(target)))
     model.save(target)
     if replaced is not None:
         run.note(f"replaced {replaced} in {source_name(target)}.")
-    if folder is not None:
+    if folder is not None and run.checkpoint is None:
         remove_training_files(folder)
     return Trained(model, tuple(recorded) if system.has_rounds else None)
 

@@ -292,6 +292,7 @@ class Decoder:
         threads: int = 1,
         batch: int | None = None,
         progress: Progress = SILENT,
+        first: int = 0,
     ) -> Iterator[Translation]:
         """Yield the translations of sentences, in order.
 
@@ -304,6 +305,7 @@ class Decoder:
             threads: Number of threads; results do not depend on it.
             batch: Sentences that are read before the first translation is given.
             progress: Shows how many sentences are done.
+            first: Number of the first sentence, where others came before these.
 
         Raises:
             UsageError: for less than one translation.
@@ -312,7 +314,7 @@ class Decoder:
         """
         if n_best < 1:
             raise UsageError(f"{option('n_best')} is {n_best}; it must be 1 or more.")
-        rest, done = iter(sentences_of(sentences)), 0
+        rest, done = iter(sentences_of(sentences)), first
         with progress.step("translating", unit="sentences") as step:
             while some := list(islice(rest, batch or _BATCH * threads)):
                 _check_words(some, done)

@@ -6,25 +6,32 @@ Counts are whole multiples of 2^-30 and sums are exact, so the result does not d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, LatticeEvents, LatticeTables
+from treelm.estimation.lattice import Floats, Ids, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
     NO_TOPICS,
+    SENTENCES_AT_ONCE,
     CompositeParts,
     CompositeShape,
     Counts,
     Mixtures,
+    Rows,
     check_events,
     pieces,
     weighted,
 )
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.composite.round_files import Arrays, Collector, Found, RoundFiles, collect
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import Progress, shared_step
+
+#: Number of sentences that a worker searches at a time: some seconds of its work.
+SENTENCES_A_SHARD = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,10 @@ class Data:
     text: ParsedText
     mixtures: Mixtures = NO_TOPICS
     word_shares: Floats | None = None
+
+    def part(self, first: int, last: int) -> Data:
+        """Return some of the sentences, for a search."""
+        return Data(self.text.part(first, last), self.mixtures.part(first, last))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +170,118 @@ def part_of_lists(lists: ParseLists, first: int, last: int) -> ParseLists:
     )
 
 
+def joined_lists(parts: Iterable[ParseLists]) -> ParseLists:
+    """Return the lists of texts one after the other."""
+    lists = list(parts)
+    sizes = [np.diff(each.sentence_starts) for each in lists]
+    lengths = [np.diff(each.action_starts) for each in lists]
+    return ParseLists(
+        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.uint64),
+        np.concatenate([each.actions for each in lists]),
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.uint64),
+        np.concatenate([each.log_probs for each in lists]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step of N-best EM over some sentences.
+
+    Args:
+        parts: The lattices that search.
+        threads: Number of threads.
+        progress: Progress callback.
+    """
+
+    parts: CompositeParts
+    threads: int
+    progress: Progress
+
+    def __call__(self, shard: tuple[Data, ParseLists | None]) -> Found:
+        data, before = shard
+        parts, text, mixtures = self.parts, data.text, data.mixtures
+        lists = parts.best_parses(
+            text,
+            mixtures,
+            count=parts.shape.config.n_best,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        if before is not None:
+            again = parts.score_parses(text, before, mixtures, threads=self.threads)
+            lists = better_lists(lists, replace(before, log_probs=again))
+        weights, log_likelihoods = posteriors(lists)
+        rows, topics = parts.events(text, lists, weights, mixtures, threads=self.threads)
+        return Found(
+            {part: rows[part] for part in parts.shape.lattices},
+            {**vars(lists), "log_likelihoods": log_likelihoods, "topic_counts": topics},
+        )
+
+
+def expectations(
+    parts: CompositeParts,
+    data: Data,
+    before: ParseLists | None,
+    collectors: Mapping[str, Collector],
+    *,
+    run: Run,
+    files: RoundFiles | None = None,
+) -> Iterator[Arrays]:
+    """Collect the events of sentences, and yield, piece by piece, what belongs to them.
+
+    Args:
+        parts: The lattices that search.
+        data: The sentences.
+        before: Parses of the round before, if there are any.
+        collectors: What collects the events of each part.
+        run: Who does it.
+        files: Where pieces are kept; None to send them here.
+    """
+
+    def cut(first: int, last: int) -> tuple[Data, ParseLists | None]:
+        lists = None if before is None else part_of_lists(before, first, last)
+        return data.part(first, last), lists
+
+    is_small = files is not None or run.executor.threads is not None
+    size = SENTENCES_A_SHARD if is_small else SENTENCES_AT_ONCE
+    with shared_step(
+        run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
+    ) as (within, finished):
+        yield from collect(
+            _Expect(parts, run.worker_threads, within),
+            cut,
+            list(pieces(data.text, size)),
+            collectors,
+            run=run,
+            files=files,
+            finished=finished,
+        )
+
+
+class _AllRows:
+    """Collects events in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.rows: list[Rows] = []
+
+    def add(self, columns: Ids, outcomes: Ids, counts: Counts) -> None:
+        """Add events."""
+        self.rows.append((columns, outcomes, counts))
+
+    def joined(self) -> Rows:
+        """Return all events."""
+        columns, outcomes, counts = zip(*self.rows, strict=True)
+        return np.concatenate(columns), np.concatenate(outcomes), np.concatenate(counts)
+
+
 def n_best_step(
     parts: CompositeParts,
     train: Data,
     held_out: Data | None,
     before: ParseLists | None,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
+    files: RoundFiles | None = None,
     fit: Callable[..., dict[str, LatticeModel]] = weighted,
 ) -> Estimate:
     """Return the result of one round of N-best EM.
@@ -176,45 +291,25 @@ def n_best_step(
         train: Sentences.
         held_out: Sentences on which weights are found; None for equal weights.
         before: Parses of the round before; a list is kept where it is more likely than the new one.
-        threads: Number of threads.
-        progress: Progress callback.
+        run: How the training is run.
+        files: Where pieces of the round are kept; None to keep none.
         fit: Finds the weights of tables; tests use others.
     """
-    shape, count = parts.shape, parts.shape.config.n_best
-    lists = parts.best_parses(
-        train.text, train.mixtures, count=count, threads=threads, progress=progress
-    )
-    if before is not None:
-        again = parts.score_parses(train.text, before, train.mixtures, threads=threads)
-        lists = better_lists(lists, replace(before, log_probs=again))
-    weights, log_likelihoods = posteriors(lists)
-    collectors = shape.collectors(threads)
-    topic_counts = []
-    for first, last in pieces(train.text):
-        chosen = part_of_lists(lists, first, last)
-        own = slice(int(lists.sentence_starts[first]), int(lists.sentence_starts[last]))
-        rows, topics = parts.events(
-            train.text.part(first, last),
-            chosen,
-            weights[own],
-            train.mixtures.part(first, last),
-            threads=threads,
-        )
-        topic_counts.append(topics)
-        for name, collector in collectors.items():
-            collector.add(*rows[name])
+    shape = parts.shape
+    collectors = shape.collectors(run.threads)
+    found = list(expectations(parts, train, before, collectors, run=run, files=files))
     tables = {part: tables_of(shape, part, each) for part, each in collectors.items()}
     check = None
     if held_out is not None:
-        found = parts.best_parses(held_out.text, held_out.mixtures, count=count, threads=threads)
-        rows, _ = parts.events(
-            held_out.text, found, posteriors(found)[0], held_out.mixtures, threads=threads
-        )
-        check = check_events(rows)
-    models = fit(tables, check, threads=threads)
+        seen = {part: _AllRows() for part in collectors}
+        for _ in expectations(parts, held_out, None, seen, run=run):
+            pass  # the events are all that is wanted
+        check = check_events({part: each.joined() for part, each in seen.items()})
+    models = fit(tables, check, threads=run.threads)
+    names = [item.name for item in fields(ParseLists)]
     return Estimate(
         CompositeParts(shape, models),
-        math.fsum(log_likelihoods.tolist()),
-        lists,
-        np.concatenate(topic_counts),
+        math.fsum(np.concatenate([each["log_likelihoods"] for each in found]).tolist()),
+        joined_lists(ParseLists(*(each[name] for name in names)) for each in found),
+        np.concatenate([each["topic_counts"] for each in found]),
     )

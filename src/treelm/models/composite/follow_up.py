@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from treelm.estimation.lattice import Floats, LatticeEvents, fixed_point
+from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
-from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.models.composite.round_files import Found, RoundFiles, collect
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_step
 
 #: Rounds in which the weights of the predictor and the shares of partial parses are alternated.
 _CHECK_ROUNDS = 3
 #: Number of sentences whose contexts are in memory at once: a word has dozens.
 SENTENCES_AT_ONCE = 1024
+#: Number of sentences that a worker searches at a time; a whole number of these are as many.
+SENTENCES_A_SHARD = 128
 #: Held-out contexts with a smaller share of their word do not affect weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
@@ -41,10 +46,60 @@ class Frontiers:
     sentence: np.ndarray
 
 
-def frontiers(
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Finds the contexts of some sentences."""
+
+    parts: CompositeParts
+    threads: int
+    progress: Progress
+
+    def __call__(self, data: Data) -> Frontiers:
+        return _frontiers(self.parts, data, threads=self.threads, progress=self.progress)
+
+
+def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
+    """Return all contexts of the predictor in sentences, weighted by the partial parses."""
+    text = data.text
+    places = list(pieces(text, _sentences_a_shard(run)))
+    shards = (data.part(first, last) for first, last in places)
+    with shared_step(
+        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
+    ) as (within, finished):
+        found = []
+        work = _Search(parts, run.worker_threads, within)
+        for seen, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
+            finished(last - first)
+            found.append(seen)
+    return _joined(found, [first for first, _ in places])
+
+
+def _sentences_a_shard(run: Run) -> int:
+    """Return how many sentences are searched at a time."""
+    return SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
+
+
+def _joined(found: Sequence[Frontiers], firsts: Sequence[int]) -> Frontiers:
+    """Return the contexts of pieces of a text one after the other.
+
+    Args:
+        found: The contexts of each.
+        firsts: The number of the first sentence of each.
+    """
+    sizes = np.concatenate([np.diff(seen.starts) for seen in found])
+    return Frontiers(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(found[0].starts.dtype),
+        np.concatenate([seen.columns for seen in found]),
+        np.concatenate([seen.outcomes for seen in found]),
+        np.concatenate([seen.shares for seen in found]),
+        np.concatenate([seen.sentence + first for seen, first in zip(found, firsts, strict=True)]),
+    )
+
+
+def _frontiers(
     parts: CompositeParts, data: Data, *, threads: int = 1, progress: Progress = SILENT
 ) -> Frontiers:
-    """Return all contexts of the predictor in sentences, weighted by the partial parses."""
+    """Return the contexts of sentences that are searched together."""
     text = data.text
     with (
         kernel_errors("searching partial parses"),
@@ -69,8 +124,8 @@ def frontiers(
 
 def frontier_weights(
     model: LatticeModel, seen: Frontiers, mixtures: Mixtures
-) -> tuple[np.ndarray, np.ndarray, Floats, float, np.ndarray]:
-    """Return columns, outcomes and posterior weights of predictor events, and the log-likelihood.
+) -> tuple[np.ndarray, np.ndarray, Floats, Floats, np.ndarray]:
+    """Return columns, outcomes and posterior weights of predictor events, and ln P of positions.
 
     With topics every context becomes one row for each topic of its sentence; the last array says
     which topic of which mixture a row belongs to.
@@ -93,7 +148,7 @@ def frontier_weights(
     totals = np.add.reduceat(joint, starts)
     sizes = np.diff(np.append(starts, len(joint)))
     weights = joint / np.repeat(np.maximum(totals, 1e-300), sizes)
-    return columns, outcomes, weights, float(np.sum(np.log(totals))), place
+    return columns, outcomes, weights, np.log(totals), place
 
 
 def fit_predictor(
@@ -116,8 +171,8 @@ def follow_up_step(
     train: Data,
     check: tuple[Frontiers, Mixtures] | None,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
+    files: RoundFiles | None = None,
 ) -> tuple[LatticeModel, float, Counts]:
     """Return the predictor after one round of the follow-up EM, and the log-likelihood before it.
 
@@ -126,33 +181,64 @@ def follow_up_step(
         model: The predictor now.
         train: Sentences.
         check: Contexts of held-out sentences for finding weights; None keeps the weights.
+        run: How the training is run.
+        files: Where pieces of the round are kept; None to keep none.
+    """
+    shape, text = frozen.shape, train.text
+    collectors = {"predictor": shape.collectors(run.threads)["predictor"]}
+    topic_counts, log_probs, log_likelihood = [], [], []
+    size = SENTENCES_A_SHARD if files is not None else _sentences_a_shard(run)
+    places = list(pieces(text, size))
+    with shared_step(
+        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
+    ) as (within, finished):
+        found = collect(
+            _Expect(frozen, model, run.worker_threads, within),
+            train.part,
+            places,
+            collectors,
+            run=run,
+            files=files,
+            finished=finished,
+        )
+        for others, (_, last) in zip(found, places, strict=True):
+            topic_counts.append(others["topic_counts"])
+            log_probs.append(others["log_probs"])
+            # The pieces that are summed up are part of the result, whatever the shards are.
+            if last % SENTENCES_AT_ONCE == 0 or last == len(text):
+                log_likelihood.append(float(np.sum(np.concatenate(log_probs))))
+                log_probs = []
+    made = LatticeModel(tables_of(shape, "predictor", collectors["predictor"]), model.weights)
+    if check is not None:
+        made = fit_predictor(made, *check, threads=run.threads)
+    return made, math.fsum(log_likelihood), np.concatenate(topic_counts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step of the follow-up over some sentences.
+
+    Args:
+        frozen: The parts that determine the partial parses.
+        model: The predictor now.
         threads: Number of threads.
         progress: Progress callback.
     """
-    shape = frozen.shape
-    collector = shape.collectors(threads)["predictor"]
-    topic_counts = np.zeros(len(train.mixtures.topics), np.int64)
-    log_likelihood = []
-    for first, last in pieces(train.text, SENTENCES_AT_ONCE):
-        data = Data(train.text.part(first, last), train.mixtures.part(first, last))
-        seen = frontiers(frozen, data, threads=threads, progress=progress)
-        places, counts, likelihood = _count_frontiers(model, seen, data.mixtures, collector)
-        log_likelihood.append(likelihood)
+
+    frozen: CompositeParts
+    model: LatticeModel
+    threads: int
+    progress: Progress
+
+    def __call__(self, data: Data) -> Found:
+        seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
+        columns, outcomes, weights, log_probs, places = frontier_weights(
+            self.model, seen, data.mixtures
+        )
+        counts = fixed_point(weights)
+        topic_counts = np.zeros(len(data.mixtures.topics), np.int64)
         if len(places):
-            np.add.at(topic_counts, places + int(train.mixtures.starts[first]), counts)
-        del seen, places, counts  # as large as the tables that come next
-    made = LatticeModel(tables_of(shape, "predictor", collector), model.weights)
-    if check is not None:
-        made = fit_predictor(made, *check, threads=threads)
-    return made, math.fsum(log_likelihood), topic_counts
-
-
-def _count_frontiers(
-    model: LatticeModel, seen: Frontiers, mixtures: Mixtures, collector: LatticeEvents
-) -> tuple[np.ndarray, Counts, float]:
-    """Collect contexts by their posterior weights; return topic places, counts, log-likelihood."""
-    columns, outcomes, weights, likelihood, places = frontier_weights(model, seen, mixtures)
-    counts = fixed_point(weights)
-    kept = counts > 0
-    collector.add(np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept])
-    return places, counts, likelihood
+            np.add.at(topic_counts, places, counts)
+        kept = counts > 0
+        rows = np.ascontiguousarray(columns[kept]), outcomes[kept], counts[kept]
+        return Found({"predictor": rows}, {"topic_counts": topic_counts, "log_probs": log_probs})

@@ -23,7 +23,7 @@ from treelm.models.plsa.em import (
     with_shares,
 )
 from treelm.models.plsa.lattice import topic_text
-from treelm.parallel.progress import SILENT, Progress
+from treelm.models.run import QUIET, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,7 @@ def first_topics(
     words: int,
     config: CompositeConfig,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
 ) -> tuple[TrainingTopics, Floats]:
     """Return the topics of training documents, and p(w|g) of every word: PLSA.
 
@@ -81,12 +80,11 @@ def first_topics(
         text: The sentences.
         words: Number of words.
         config: Options.
-        threads: Number of threads.
-        progress: Progress callback.
+        run: How the training is run.
     """
     counts = document_words(text.encoded, words)
     start = start_plsa(words, len(counts), config.topics, seed=config.seed)
-    found = fit_plsa(counts, start, threads=threads, progress=progress)
+    found = fit_plsa(counts, start, run=run)
     kept = keep_topics(found.document_topics, config.keep_topics)
     lengths = np.diff(text.starts).astype(np.int64) + 1
     sizes = np.bincount(text.document_numbers, lengths, minlength=len(counts)).astype(np.int64)

@@ -25,6 +25,7 @@ from treelm.models.composite.follow_up import fit_predictor, follow_up_step, fro
 from treelm.models.composite.model import CompositeModel
 from treelm.models.composite.parsed_text import ParsedText, PreparedTrees, prepare
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Counts
+from treelm.models.composite.round_files import RoundFiles
 from treelm.models.composite.sentence_topics import (
     TrainingTopics,
     first_topics,
@@ -35,6 +36,8 @@ from treelm.models.composite.sentence_topics import (
 from treelm.models.interface.trained_model import corpus_record
 from treelm.models.plsa.check_text import check_overlap
 from treelm.models.run import QUIET, Event, Run
+from treelm.parallel.key_shards import KeyShards
+from treelm.store.checkpoint import ROUND_FOLDER, remove_round
 from treelm.store.manifest import TrainingCorpus
 
 
@@ -130,8 +133,7 @@ class _Training:
                 self.text,
                 self.shape.words,
                 config,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
             )
             mixtures = topics.mixtures(self.text)
             train = Data(self.text, mixtures, word_shares(self.text, mixtures, words))
@@ -180,8 +182,8 @@ class _Training:
                 self.train_data(state),
                 self.check_data(state.parts, prior),
                 state.lists,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
+                files=self._files(state),
             )
             step = self._seen(state, found.log_likelihood)
             if step.fell:
@@ -201,7 +203,7 @@ class _Training:
         check = self.check_data(frozen, state.held_out_prior)
         seen = None
         if check is not None:
-            seen = frontiers(frozen, check, threads=self.run.threads), check.mixtures
+            seen = frontiers(frozen, check, run=self.run), check.mixtures
             if not state.rounds:
                 model = fit_predictor(frozen.models["predictor"], *seen, threads=self.run.threads)
                 state = replace(state, parts=frozen.with_model("predictor", model))
@@ -215,8 +217,8 @@ class _Training:
                 state.parts.models["predictor"],
                 self.train_data(state),
                 seen,
-                threads=self.run.threads,
-                progress=self.run.progress,
+                run=self.run,
+                files=self._files(state),
             )
             step = self._seen(state, log_likelihood)
             if step.fell:
@@ -225,6 +227,14 @@ class _Training:
             parts = state.parts.with_model("predictor", made)
             state = self._kept(state.after(step, parts, None, self.counted(state, counts)))
         return state
+
+    def _files(self, state: TrainingState) -> RoundFiles | None:
+        """Return where the pieces of the next round are kept, if events are added up in shards."""
+        if self.run.shards is None or self.run.checkpoint is None:
+            return None
+        folder = (self.run.checkpoint / ROUND_FOLDER).absolute()
+        key = f"{self.key} {state.stage} {state.rounds + 1}"
+        return RoundFiles(folder, key, self.shape, KeyShards(self.run.shards))
 
     def _seen(self, state: TrainingState, log_likelihood: float) -> EmStep:
         """Return what the next round of a state has seen, and tell it."""
@@ -245,6 +255,7 @@ class _Training:
         """Return a state that training can go on from."""
         if self.checkpoint is not None:
             self.checkpoint.save(state, self.key)
+            remove_round(self.checkpoint.folder)
         return state
 
     def _before(self, state: TrainingState) -> TrainingState:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,8 @@ from treelm import _native
 from treelm.corpus.unknown_words import UNKNOWN, Signatures
 from treelm.kernel_errors import kernel_errors
 from treelm.models.lsvm.grammar import Floats, Ids, LatentGrammar
-from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import Progress, kernel_report, shared_step
 from treelm.trees.profile import ProfileSource, load_profile
 
 Places = npt.NDArray[np.int64]
@@ -21,6 +23,8 @@ Places = npt.NDArray[np.int64]
 Entry = tuple[int, int, int]
 
 _NO_RULE = 0xFFFFFFFF
+#: Number of sentences that a worker parses at a time.
+SENTENCES_A_SHARD = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,92 @@ class Parses:
     symbols: npt.NDArray[np.uint32]
     rules: npt.NDArray[np.uint32]
     is_second: npt.NDArray[np.bool_]
+
+
+class _Tagged(NamedTuple):
+    """The words of sentences with their tags, as the kernel takes them."""
+
+    tags: Ids
+    tag_weights: Floats
+    tag_starts: Places
+    sentence_starts: Places
+
+    def parts(self, size: int) -> Iterator[_Tagged]:
+        """Yield so many sentences at a time; one part without any if there are none."""
+        count = len(self.sentence_starts) - 1
+        for first in range(0, max(1, count), max(1, size)):
+            sentences = self.sentence_starts[first : first + max(1, size) + 1]
+            words = self.tag_starts[int(sentences[0]) : int(sentences[-1]) + 1]
+            own = slice(int(words[0]), int(words[-1]))
+            yield _Tagged(
+                self.tags[own],
+                self.tag_weights[own],
+                words - words[0],
+                sentences - sentences[0],
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _BestTrees:
+    """Parses some sentences.
+
+    Args:
+        symbols: Number of labels.
+        rules: Productions.
+        weights: Weight of each.
+        tops: Weight of each label at the top.
+        threads: Number of threads.
+        progress: Progress callback.
+    """
+
+    symbols: int
+    rules: Ids
+    weights: Floats
+    tops: Floats
+    threads: int
+    progress: Progress
+
+    def __call__(self, shard: _Tagged) -> _Trees:
+        with (
+            self.progress.step("parsing", unit="sentences") as step,
+            kernel_errors("parsing sentences"),
+        ):
+            scores, _, starts, symbols, rules = _native.best_weighted_trees(
+                symbols=self.symbols,
+                rules=self.rules,
+                weights=self.weights,
+                root_weights=self.tops,
+                tags=shard.tags,
+                tag_weights=shard.tag_weights,
+                tag_starts=shard.tag_starts,
+                sentence_starts=shard.sentence_starts,
+                threads=self.threads,
+                progress=kernel_report(step),
+            )
+        return _Trees(scores, starts, symbols, rules)
+
+
+class _Trees(NamedTuple):
+    """The best trees of some sentences."""
+
+    scores: Floats
+    starts: Places
+    symbols: npt.NDArray[np.uint32]
+    rules: npt.NDArray[np.uint32]
+
+
+def _in_order(parts: Sequence[Parses]) -> Parses:
+    """Return the trees of sentences that stand one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    return Parses(
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.symbols for part in parts]),
+        np.concatenate([part.rules for part in parts]),
+        np.concatenate([part.is_second for part in parts]),
+    )
 
 
 class LatentFeatures:
@@ -204,35 +294,26 @@ class LatentSentences:
             self._tables[second] = version, first, table
         return self._tables[second][1:]
 
-    def parse(self, weights: Floats, *, threads: int = 1, progress: Progress = SILENT) -> Parses:
+    def parse(self, weights: Floats, *, run: Run = QUIET) -> Parses:
         """Return the best tree of each sentence.
 
         Args:
             weights: One per feature.
-            threads: Number of threads.
-            progress: Progress callback.
+            run: Who does it.
         """
         rows = np.arange(len(self))
         if self._failed is not None:
             rows = np.delete(rows, self._failed)
-        parts = [(rows, self._parse(rows, weights, threads, progress))]
+        parts = [(rows, self._parse(rows, weights, run))]
         if self._failed is None:
             missing = np.isneginf(parts[0][1].scores)
             self._failed = np.flatnonzero(missing & (np.diff(self.starts) > 0))
         if len(self._failed):
-            again = self._parse(self._failed, weights, threads, progress, second=True)
+            again = self._parse(self._failed, weights, run, second=True)
             parts.append((self._failed, again))
         return _together(len(self), parts)
 
-    def _parse(
-        self,
-        chosen: Places,
-        weights: Floats,
-        threads: int,
-        progress: Progress,
-        *,
-        second: bool = False,
-    ) -> Parses:
+    def _parse(self, chosen: Places, weights: Floats, run: Run, *, second: bool = False) -> Parses:
         grammar = self.features.grammar
         first, table = self._table(second=second)
         sizes = np.diff(self.starts)[chosen]
@@ -246,24 +327,24 @@ class LatentSentences:
         values = padded[table[:, 1]] + padded[table[:, 2]]
         tops = np.full(len(grammar.symbols), -np.inf)
         tops[grammar.tops] = weights[len(grammar.rules) : grammar.first_word]
-        with (
-            progress.step("parsing", total=len(chosen), unit="sentences") as step,
-            kernel_errors("parsing sentences"),
-        ):
-            scores, _, nodes, symbols, rules = _native.best_weighted_trees(
-                symbols=len(grammar.symbols),
-                rules=np.ascontiguousarray(grammar.rules),
-                weights=np.ascontiguousarray(weights[: len(grammar.rules)]),
-                root_weights=tops,
-                tags=table[index, 0].astype(np.int32),
-                tag_weights=values[index],
-                tag_starts=tag_starts,
-                sentence_starts=starts,
-                threads=threads,
-                progress=kernel_report(step),
+        whole = _Tagged(table[index, 0].astype(np.int32), values[index], tag_starts, starts)
+        size = len(chosen) if run.executor.threads is None else SENTENCES_A_SHARD
+        with shared_step(
+            run.executor, run.progress, "parsing", total=len(chosen), unit="sentences"
+        ) as (within, finished):
+            work = _BestTrees(
+                len(grammar.symbols),
+                np.ascontiguousarray(grammar.rules),
+                np.ascontiguousarray(weights[: len(grammar.rules)]),
+                tops,
+                run.worker_threads,
+                within,
             )
-        found = np.isfinite(scores) & second
-        return Parses(scores, nodes, symbols, rules, found)
+            parts = []
+            for found in run.executor.map(work, whole.parts(size)):
+                finished(len(found.scores))
+                parts.append(Parses(*found, np.isfinite(found.scores) & second))
+        return _in_order(parts)
 
     def _leaves(self, parses: Parses) -> tuple[Places, npt.NDArray[np.int64]]:
         """Return the tokens below the tags of all trees, and the tags, in the order of nodes."""

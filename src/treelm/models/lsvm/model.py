@@ -19,6 +19,7 @@ from treelm.models.interface.config import Config, config_of
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, LatentSentences, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
+from treelm.models.run import Run
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -117,8 +118,8 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         """Return the weight of the best tree of every sentence; minus infinity without one."""
         given = self._given(sentences)
         if self.fixed is None:
-            return given.parse(self.weights, threads=threads).scores
-        parses = given.parse(self._finding, threads=threads)
+            return given.parse(self.weights, run=Run(threads=threads)).scores
+        parses = given.parse(self._finding, run=Run(threads=threads))
         sums = given.vectors(parses).times(self.weights)
         return np.where(np.isfinite(parses.scores), sums, -np.inf)
 
@@ -141,7 +142,7 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
             threads: Kernel threads; results do not depend on it.
         """
         given = list(sentences_of(sentences))
-        parses = self._given(given).parse(self._finding, threads=threads)
+        parses = self._given(given).parse(self._finding, run=Run(threads=threads))
         undo = restored and self._config.grammar == "treebank"
         trees = [self._tree(parses, place, words) for place, words in enumerate(given)]
         return [tree if tree is None or not undo else undo_markovize(tree) for tree in trees]

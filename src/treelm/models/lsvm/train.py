@@ -25,7 +25,6 @@ from treelm.models.lsvm.memory import TrainingState
 from treelm.models.lsvm.model import LatentSvmModel
 from treelm.models.lsvm.solve import Labels, objective, solve
 from treelm.models.run import QUIET, Event, Run
-from treelm.parallel.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,7 @@ class _Trainer:
     pieces: list[_Piece]
     dev: LatentSentences
     dev_labels: Labels
-    threads: int
-    progress: Progress
+    run: Run
     fixed: Floats | None = None
     _dev_vectors: FeatureVectors | None = field(default=None, init=False)
 
@@ -131,10 +129,7 @@ class _Trainer:
             How many sentences needed the second lexicon, and how many have no tree.
         """
         weights = state.weights if self.fixed is None else self._padded(self.fixed)
-        found = [
-            (piece, piece.train.parse(weights, threads=self.threads, progress=self.progress))
-            for piece in pieces
-        ]
+        found = [(piece, piece.train.parse(weights, run=self.run)) for piece in pieces]
         self.features.add(set().union(*(piece.train.new_words(parses) for piece, parses in found)))
         state.extend(len(self.features))
         for piece, parses in found:
@@ -153,10 +148,10 @@ class _Trainer:
     def dev_margins(self, weights: Floats) -> Floats:
         """Return the margins of the sentences of tuning."""
         if self.fixed is None:
-            return self.dev.parse(weights, threads=self.threads, progress=self.progress).scores
+            return self.dev.parse(weights, run=self.run).scores
         if self._dev_vectors is None:
             fixed = self._padded(self.fixed)
-            parses = self.dev.parse(fixed, threads=self.threads, progress=self.progress)
+            parses = self.dev.parse(fixed, run=self.run)
             self._dev_vectors = self.dev.vectors(parses)
         vectors = self._dev_vectors
         return np.where(np.diff(vectors.starts) > 0, vectors.times(weights), -np.inf)
@@ -230,8 +225,7 @@ def train_lsvm(
         _cut(features, data, config.parts),
         features.sentences(tuning.sentences),
         tuning.labels,
-        run.threads,
-        run.progress,
+        run,
         grammar.frequencies if config.fixed_trees else None,
     )
     rounds = min(config.rounds, 1) if config.fixed_trees else config.rounds

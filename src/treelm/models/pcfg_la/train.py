@@ -65,7 +65,7 @@ def train_pcfg_la(
             )
     tied = config.tie_rare_words and config.lexicon == "berkeley"
     rare = RareWords(trees.tagged, config.rare) if tied else None
-    training = SplitMerge(trees, config.training(), run.threads, judge, rare)
+    training = SplitMerge(trees, config.training(), run.threads, judge, rare, run.executor)
     state, done = unsplit_weights(trees), 0
     key = training_key(trees, config, None if held_out is None else held_out.fingerprint.sha256)
     checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,13 @@ import numpy.typing as npt
 from treelm import _native
 from treelm.corpus.encoder import EncodedText, Ids
 from treelm.kernel_errors import kernel_errors
-from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import Progress, kernel_report, shared_step
 
 Floats = npt.NDArray[np.float64]
+
+#: How many times as many words as the vocabulary a worker counts at a time.
+WORDS_A_SHARD = 64
 
 
 @dataclass(frozen=True)
@@ -83,30 +88,111 @@ def document_words(text: EncodedText, words: int) -> _native.DocumentWords:
         return _native.DocumentWords(text.ids, starts, words)
 
 
-def plsa_step(
-    counts: _native.DocumentWords,
-    state: PlsaState,
-    *,
-    threads: int = 1,
-    progress: Progress = SILENT,
-) -> PlsaState:
+class _Shard(NamedTuple):
+    """Some documents and their topics."""
+
+    counts: _native.DocumentWords
+    document_topics: Floats
+
+
+class _Expected(NamedTuple):
+    """What the E-step has found in some documents."""
+
+    words: npt.NDArray[np.int64]
+    """The words that they have, or all."""
+    counts: npt.NDArray[np.int64]
+    """Expected counts of these by topic, in multiples of 2^-30."""
+    document_topics: Floats
+    log_likelihoods: Floats
+    """By block of documents."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step over some documents.
+
+    Args:
+        word_topics: p(w|g).
+        threads: Number of threads.
+        progress: Called with the number of documents done.
+        is_sent: Whether the result is sent, so that it should be small.
+    """
+
+    word_topics: Floats
+    threads: int
+    progress: Progress
+    is_sent: bool
+
+    def __call__(self, shard: _Shard) -> _Expected:
+        topics = np.array(shard.document_topics)
+        with kernel_errors("finding topics"), self.progress.step("PLSA") as step:
+            counts, likelihoods = shard.counts.expect(
+                self.word_topics, topics, threads=self.threads, progress=kernel_report(step)
+            )
+        words = np.arange(len(counts))
+        if self.is_sent:
+            words = np.flatnonzero(counts.any(axis=1))
+            counts = counts[words]
+        return _Expected(words, counts, topics, likelihoods)
+
+
+def _shards(counts: _native.DocumentWords, topics: Floats, words: int) -> Iterator[_Shard]:
+    """Yield documents as workers get them.
+
+    A shard has many times as many words as the vocabulary, because what is sent back has a row for
+    every word, and adding rows up must cost little beside counting.
+    """
+    size = max(1, counts.blocks * WORDS_A_SHARD * words // max(1, counts.pairs))
+    for first in range(0, max(1, counts.blocks), size):
+        last = min(first + size, counts.blocks)
+        own = topics[first * counts.block_size : last * counts.block_size]
+        yield _Shard(counts.part(first, last), own)
+
+
+def plsa_step(counts: _native.DocumentWords, state: PlsaState, *, run: Run = QUIET) -> PlsaState:
     """Return the state after one more iteration of EM, equation (3).
 
     Args:
         counts: Words in documents.
         state: The state before; it is not changed.
-        threads: Number of threads.
-        progress: Called with the number of documents done.
+        run: How the training is run.
     """
-    words = np.array(state.word_topics)
-    documents = np.array(state.document_topics)
     number = len(state.history) + 1
-    with (
-        kernel_errors("finding topics"),
-        progress.step(f"PLSA, iteration {number}", total=len(counts), unit="documents") as step,
-    ):
-        likelihood = counts.step(words, documents, threads=threads, progress=kernel_report(step))
-    return PlsaState(words, documents, (*state.history, likelihood))
+    words = state.word_topics
+    is_sent = run.executor.threads is not None
+    shards: Iterable[_Shard] = (
+        _shards(counts, state.document_topics, len(words))
+        if is_sent
+        else [_Shard(counts, state.document_topics)]
+    )
+    sums = np.zeros(words.shape if is_sent else 0, np.int64)
+    topics, likelihoods = [], []
+    with shared_step(
+        run.executor,
+        run.progress,
+        f"PLSA, iteration {number}",
+        total=len(counts),
+        unit="documents",
+    ) as (within, finished):
+        work = _Expect(words, run.worker_threads, within, is_sent)
+        for found in run.executor.map(work, shards):
+            finished(len(found.document_topics))
+            topics.append(found.document_topics)
+            likelihoods.append(found.log_likelihoods)
+            if is_sent:
+                sums[found.words] += found.counts
+            else:
+                sums = found.counts
+    totals = sums.sum(axis=0)
+    made = np.where(totals > 0, sums / np.maximum(totals, 1), 0.0)
+    return PlsaState(
+        made, np.concatenate(topics), (*state.history, in_turn(np.concatenate(likelihoods)))
+    )
+
+
+def in_turn(numbers: Floats) -> float:
+    """Return a sum, added up one number after the other."""
+    return float(np.cumsum(numbers)[-1]) if len(numbers) else 0.0
 
 
 def fit_plsa(
@@ -115,8 +201,7 @@ def fit_plsa(
     *,
     iterations: int = 50,
     tolerance: float = 1e-4,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    run: Run = QUIET,
     after_step: Callable[[PlsaState], None] | None = None,
 ) -> PlsaState:
     """Return topics after EM has converged, or after a number of iterations.
@@ -126,13 +211,12 @@ def fit_plsa(
         start: The initial state, or one to resume from.
         iterations: Maximum number of iterations, those of `start` included.
         tolerance: A smaller relative gain ends it.
-        threads: Number of threads.
-        progress: Called with the number of documents done.
+        run: How the training is run.
         after_step: Called after every iteration, for example to write a checkpoint.
     """
     state = start
     while state.iterations < iterations and not state.gained_less_than(tolerance):
-        state = plsa_step(counts, state, threads=threads, progress=progress)
+        state = plsa_step(counts, state, run=run)
         if after_step is not None:
             after_step(state)
     return state

@@ -47,7 +47,7 @@ def train_plsa(
     else:
         check = encode_text(held_out, vocabulary, threads=threads, progress=progress)
         check_overlap(text, check)
-    trainer = PlsaTrainer(text, check, config, len(vocabulary), threads, progress)
+    trainer = PlsaTrainer(text, check, config, len(vocabulary), run)
     if checkpoint is not None:
         checkpoint.begin(trainer, vocabulary, resume=run.resume)
     plsa = None
@@ -59,8 +59,7 @@ def train_plsa(
             start or start_plsa(len(vocabulary), documents, config.topics, seed=config.seed),
             iterations=config.plsa_iterations,
             tolerance=config.tolerance,
-            threads=threads,
-            progress=progress,
+            run=run,
             after_step=None if checkpoint is None else checkpoint.save_plsa,
         )
     trainer.count(plsa)

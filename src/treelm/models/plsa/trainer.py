@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
-from treelm.corpus.encoder import EncodedText, sizes_between
+from treelm.corpus.encoder import EncodedText, Ids, Places, sizes_between
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.lattice import Counts, LatticeEvents, LatticeTables, fixed_point
 from treelm.estimation.lattice_weights import (
@@ -21,17 +22,25 @@ from treelm.estimation.lattice_weights import (
 from treelm.kernel_errors import kernel_errors
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.em import (
+    Floats,
     KeptTopics,
     PlsaState,
     corpus_topics,
     document_words,
+    in_turn,
     keep_topics,
     with_shares,
 )
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.model import PlsaModel
-from treelm.parallel.progress import SILENT, Progress, kernel_report
+from treelm.models.run import QUIET, Run
+from treelm.parallel.progress import Progress, kernel_report, shared_step
 from treelm.store.manifest import TrainingCorpus
+
+#: Number of words and sentence ends that a worker reads at a time, at least: a second of its work.
+EVENTS_A_SHARD = 1 << 18
+#: A worker reads at least one event for so many types, whose counts it looks through.
+TYPES_AN_EVENT = 16
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,73 @@ class Parameters:
     held_out_perplexity: float
 
 
+class _Documents(NamedTuple):
+    """Some documents and the topics that they keep."""
+
+    ids: Ids
+    starts: Places
+    document_starts: Places
+    topics: Ids
+    shares: Floats
+
+
+class _Expected(NamedTuple):
+    """What the E-step has found in some documents."""
+
+    events: int
+    places: npt.NDArray[np.int64]
+    """Which types they have, if the counts are not those of all."""
+    counts: Counts
+    shares: Floats
+    log_likelihoods: Floats
+    """By document."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Expect:
+    """The E-step over some documents.
+
+    Args:
+        model: The predictor, whose tables may have lost rare events.
+        tables: All events.
+        order: Words in an n-gram.
+        words: Number of words of the vocabulary.
+        threads: Number of threads.
+        progress: Progress callback.
+        is_sent: Whether the result is sent, so that it should be small.
+    """
+
+    model: LatticeModel
+    tables: LatticeTables
+    order: int
+    words: int
+    threads: int
+    progress: Progress
+    is_sent: bool
+
+    def __call__(self, shard: _Documents) -> _Expected:
+        counts = np.zeros_like(self.tables.top_counts())
+        shares = np.array(shard.shares)
+        text = topic_text(shard.ids, shard.starts, shard.document_starts, self.order, self.words)
+        with kernel_errors("expected counts"), self.progress.step("EM") as step:
+            likelihoods = _native.expect_topics(
+                self.model.native,
+                self.tables.native,
+                text,
+                shard.topics,
+                shares,
+                counts,
+                threads=self.threads,
+                progress=kernel_report(step),
+            )
+        events = len(shard.ids) + len(shard.starts) - 1
+        places = np.zeros(0, np.int64)
+        if self.is_sent:
+            places = np.flatnonzero(counts)
+            counts = counts[places]
+        return _Expected(events, places, counts, shares, likelihoods)
+
+
 @dataclass
 class PlsaTrainer:
     """A predictor with topics in training: counts, topics of documents, weights.
@@ -75,16 +151,14 @@ class PlsaTrainer:
         held_out: The held-out text for the weights.
         config: Options.
         words: Number of words of the vocabulary.
-        threads: Number of threads.
-        progress: Progress callback.
+        run: How the training is run.
     """
 
     text: EncodedText
     held_out: EncodedText
     config: PlsaConfig
     words: int
-    threads: int = 1
-    progress: Progress = SILENT
+    run: Run = QUIET
     history: list[float] = field(default_factory=list)
     held_out_perplexity: float = float("inf")
     kept: KeptTopics | None = None
@@ -121,11 +195,13 @@ class PlsaTrainer:
         else:
             self.kept = keep_topics(plsa.document_topics, self.config.kept)
             events = LatticeEvents(
-                self.lattice, [*limits, self.config.topics], threads=self.threads
+                self.lattice, [*limits, self.config.topics], threads=self.run.threads
             )
             with (
                 kernel_errors("collecting events"),
-                self.progress.step("collecting events", total=self.events, unit="events") as step,
+                self.run.progress.step(
+                    "collecting events", total=self.events, unit="events"
+                ) as step,
             ):
                 if self.config.order == 1:
                     self._add_words(events, plsa, self.kept)
@@ -138,7 +214,7 @@ class PlsaTrainer:
                         events.native,
                         kernel_report(step),
                     )
-            self.tables = events.tables(progress=self.progress)
+            self.tables = events.tables(progress=self.run.progress)
 
     def _add_words(self, events: LatticeEvents, plsa: PlsaState, kept: KeptTopics) -> None:
         """Add the words of topics without other context: what PLSA itself counts."""
@@ -146,7 +222,7 @@ class PlsaTrainer:
         mixtures = np.zeros((len(kept.topics), topics))
         np.put_along_axis(mixtures, kept.topics.astype(np.int64), kept.shares, axis=1)
         words = document_words(self.text, self.words).counts(
-            plsa.word_topics, mixtures, threads=self.threads
+            plsa.word_topics, mixtures, threads=self.run.threads
         )
         ends = fixed_point(sizes_between(self.text.document_starts) @ mixtures)
         counts = np.concatenate([words, ends[np.newaxis]])
@@ -169,9 +245,9 @@ class PlsaTrainer:
             same = sentence_of[back:] == sentence_of[:-back]
             columns[back:, back - 1] = np.where(same, ids[:-back], end + 1)
         counts = np.full(len(ids), fixed_point(1.0), dtype=np.int64)
-        events = LatticeEvents(self.lattice, limits, threads=self.threads)
+        events = LatticeEvents(self.lattice, limits, threads=self.run.threads)
         events.add(columns, ids.astype(np.uint32), counts)
-        return events.tables(progress=self.progress)
+        return events.tables(progress=self.run.progress)
 
     # -- weights ----------------------------------------------------------------------------
 
@@ -187,7 +263,9 @@ class PlsaTrainer:
             weights = LatticeWeights.equal(self.lattice)
         for _ in range(rounds if self.config.topics else 1):
             _, checks = self._score(weights, checks=True)
-            weights = fit_weights(self.used, checks, threads=self.threads, progress=self.progress)
+            weights = fit_weights(
+                self.used, checks, threads=self.run.threads, progress=self.run.progress
+            )
         self.weights = weights
         log_probs, _ = self._score(weights, checks=False)
         self.held_out_perplexity = float(np.exp(-log_probs.mean()))
@@ -197,7 +275,7 @@ class PlsaTrainer:
     ) -> tuple[npt.NDArray[np.float64], CheckEvents]:
         with (
             kernel_errors("reading the held-out text"),
-            self.progress.step(
+            self.run.progress.step(
                 "held-out text", total=len(self.held_out.ids) + len(self.held_out), unit="events"
             ) as step,
         ):
@@ -208,7 +286,7 @@ class PlsaTrainer:
                 rate=self.config.rate,
                 keep=max(1, self.config.predicting),
                 checks=checks,
-                threads=self.threads,
+                threads=self.run.threads,
                 progress=kernel_report(step),
             )
         return log_probs, CheckEvents(columns, outcomes, shares)
@@ -218,26 +296,69 @@ class PlsaTrainer:
     def expect(self) -> tuple[float, Counts, KeptTopics]:
         """Return log likelihood, expected counts and topics: one E-step of equation (19)."""
         assert self.kept is not None
-        counts = np.zeros_like(self.tables.top_counts())
-        shares = np.array(self.kept.shares)
-        model = LatticeModel(self.used, self.weights)
-        with (
-            kernel_errors("expected counts"),
-            self.progress.step(
-                f"EM, iteration {len(self.history) + 1}", total=self.events, unit="events"
-            ) as step,
-        ):
-            likelihood = _native.expect_topics(
-                model.native,
-                self.tables.native,
-                self._kernel_text,
-                self.kept.topics,
-                shares,
-                counts,
-                threads=self.threads,
-                progress=kernel_report(step),
+        types, run = len(self.tables.top_counts()), self.run
+        is_sent = run.executor.threads is not None
+        shards = list(self._shards(types)) if is_sent else [(0, len(self.text.document_starts) - 1)]
+        counts = np.zeros(types, np.int64)
+        shares, likelihoods = [], []
+        with shared_step(
+            run.executor,
+            run.progress,
+            f"EM, iteration {len(self.history) + 1}",
+            total=self.events,
+            unit="events",
+        ) as (within, finished):
+            work = _Expect(
+                LatticeModel(self.used, self.weights),
+                self.tables,
+                self.config.order,
+                self.words,
+                run.worker_threads,
+                within,
+                is_sent,
             )
-        return likelihood, counts, with_shares(self.kept, shares)
+            cut = (self._documents(first, last) for first, last in shards)
+            for found in run.executor.map(work, cut):
+                finished(found.events)
+                shares.append(found.shares)
+                likelihoods.append(found.log_likelihoods)
+                if is_sent:
+                    counts[found.places] += found.counts
+                else:
+                    counts = found.counts
+        return (
+            in_turn(np.concatenate(likelihoods)),
+            counts,
+            with_shares(self.kept, np.concatenate(shares)),
+        )
+
+    def _shards(self, types: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last document of what a worker reads at a time.
+
+        A worker has a count for every type, so it reads enough to make looking through them cheap.
+        """
+        least = max(EVENTS_A_SHARD, types // TYPES_AN_EVENT)
+        starts = self.text.document_starts.astype(np.int64)
+        ends = (self.text.starts[starts].astype(np.int64) + starts).tolist()
+        first = 0
+        for last in range(1, len(ends)):
+            if ends[last] - ends[first] >= least or last == len(ends) - 1:
+                yield first, last
+                first = last
+
+    def _documents(self, first: int, last: int) -> _Documents:
+        """Return some documents and their topics."""
+        assert self.kept is not None
+        text = self.text
+        sentences = text.document_starts[first : last + 1]
+        starts = text.starts[int(sentences[0]) : int(sentences[-1]) + 1]
+        return _Documents(
+            text.ids[int(starts[0]) : int(starts[-1])],
+            starts - starts[0],
+            sentences - sentences[0],
+            self.kept.topics[first:last],
+            self.kept.shares[first:last],
+        )
 
     def fit(self, after: Callable[[PlsaTrainer, PlsaReport], None] | None = None) -> None:
         """Iterate until the likelihood of the training text gains little, or falls.
