@@ -428,18 +428,36 @@ def train_system(
                 f"{system.name}: its training has no option {option(name)}; leave it out. Systems "
                 f"that have it: {able}."
             )
+    listened_to: Mapping[str, Any] = {}
+    if run.sentence_hashes:
+        listened_to = _listened_to(system, inputs)
+        inputs = {**inputs, **listened_to}
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}
-    # Before the training, so that what cannot be read is told at once.
-    remembered = _training_sentences(system, inputs) if run.sentence_hashes else None
     model = system.trainer(inputs.get(first), config, run=run, **keywords, **others)
+    remembered = _sentences_of(listened_to)
     return model if remembered is None else model.remember(remembered)
 
 
-def _training_sentences(system: System, inputs: Mapping[str, Any]) -> SentenceFilter | None:
-    """Return what a model is trained on, without what it is tuned or measured on."""
+def _listened_to(system: System, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model is trained on, without what it is tuned or measured on.
+
+    The sentences of text are hashed while the training reads it.
+    """
+    from treelm.corpus.corpus import TextCorpus
+    from treelm.corpus.sentence_filter import overheard
+
+    names = {system.inputs[0].name, "text", "trees"} & inputs.keys()
+    found = {name: inputs[name] for name in names}
+    return {
+        name: overheard(value) if isinstance(value, TextCorpus) else value
+        for name, value in found.items()
+    }
+
+
+def _sentences_of(inputs: Mapping[str, Any]) -> SentenceFilter | None:
+    """Return the sentences of all corpora among the inputs of a training."""
     from treelm.corpus.sentence_filter import filter_of_corpora
     from treelm.models.inputs import corpora_in
 
-    names = {system.inputs[0].name, "text", "trees"}
-    return filter_of_corpora(corpora_in(inputs[name] for name in names if name in inputs))
+    return filter_of_corpora(corpora_in(inputs.values()))
