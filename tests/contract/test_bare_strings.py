@@ -175,6 +175,23 @@ def test_what_has_no_words_is_refused(given: Any) -> None:
         treelm.detokenize(given)
 
 
+@pytest.mark.parametrize("given", [b"bytes", None, 7])
+def test_what_has_no_words_is_not_scored(given: Any, trained: Trained) -> None:
+    for system in ("ngram", "hhmm"):
+        model = trained(system)
+        with pytest.raises(UsageError, match="a sentence is a string"):
+            model.score(given)
+        with pytest.raises(UsageError, match="a sentence is a string"):
+            list(model.score_many([given]))
+
+
+@pytest.mark.parametrize("given", [b"bytes", None, 7, ["It rained."]])
+def test_raw_text_is_one_string(given: Any) -> None:
+    for function in (treelm.tokenize, treelm.split_sentences):
+        with pytest.raises(UsageError, match="raw text is one string, not"):
+            function(given)
+
+
 def test_one_file_need_not_stand_in_a_list(tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("it rained\n")

@@ -274,3 +274,22 @@ def test_classification_and_pairs_warn_of_training_sentences(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         treelm.evaluate.pairs(model, good, bad, allow_overlap=True)
+
+
+def test_tuning_on_the_training_text_is_a_warning(
+    tmp_path: Path, model: treelm.LanguageModel
+) -> None:
+    trained, new = ([list(words) for words in part] for part in (TRAINING, NEW))
+    other = train("ngram", trained, order=1)
+    doubt = r"\(100%\) stand in the training data of the model, so what was found on them"
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("interpolated", [model, other], held_out=trained)
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("ngram", trained, order=2, smoothing="jm", held_out=trained)
+    bad = [words[::-1] for words in trained]
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("trigram_svm", (trained[:100], bad[:100]), tuning=(trained[:100], bad[:100]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train("interpolated", [model, other], held_out=new)
+        train("ngram", trained, order=2, smoothing="jm", held_out=trained, sentence_hashes=False)

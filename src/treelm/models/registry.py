@@ -436,7 +436,11 @@ def train_system(
     keywords = {name: inputs[name] for name in rest if name in inputs}
     model = system.trainer(inputs.get(first), config, run=run, **keywords, **others)
     remembered = _sentences_of(listened_to)
-    return model if remembered is None else model.remember(remembered)
+    if remembered is not None:
+        model.remember(remembered)
+    if run.sentence_hashes:
+        _check_tuning_text(model, inputs.get(first), inputs)
+    return model
 
 
 def _listened_to(system: System, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -461,3 +465,23 @@ def _sentences_of(inputs: Mapping[str, Any]) -> SentenceFilter | None:
     from treelm.models.inputs import corpora_in
 
     return filter_of_corpora(corpora_in(inputs.values()))
+
+
+def _check_tuning_text(model: LanguageModel, learnt_from: Any, inputs: Mapping[str, Any]) -> None:
+    """Warn if a model was tuned on the sentences that it, or a part of it, was trained on."""
+    from treelm.corpus.corpus import TreeCorpus, TreeSentences
+    from treelm.corpus.files import can_be_read_twice
+    from treelm.corpus.labelled import LabelledSentences
+    from treelm.corpus.sentence_filter import filter_of_corpora
+    from treelm.models.inputs import corpora_in
+    from treelm.models.interface.trained_model import corpus_name
+    from treelm.models.interface.training_sentences import warn_of_tuning_text
+
+    known = model.training_sentences
+    if isinstance(learnt_from, LabelledSentences):  # and not from the trees of its grammar
+        labelled = filter_of_corpora(corpora_in([learnt_from]))
+        known = () if labelled is None else (labelled,)
+    for corpus in corpora_in(inputs.get(name) for name in ("held_out", "tuning")):
+        if all(map(can_be_read_twice, corpus.paths)):
+            sentences = TreeSentences(corpus) if isinstance(corpus, TreeCorpus) else corpus
+            warn_of_tuning_text(known, sentences, corpus_name(corpus))
