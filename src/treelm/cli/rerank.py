@@ -103,7 +103,7 @@ def rerank(
         options=(scoring, search, length),
         threads=threads.thread_count,
     )
-    checks = [TextCheck(scorer.model.vocabulary) for scorer in scorers]
+    checks = [TextCheck(scorer.model.vocabulary, tokenized=True) for scorer in scorers]
     first: list[str] = []
     with write_atomically(output) as out:
         lists = rerank_lists(

@@ -54,7 +54,8 @@ class TextCheck:
 
     Args:
         vocabulary: The words that the model knows.
-        tokenized: Whether treelm tokenized the text itself, so that nobody need be told to.
+        tokenized: Whether the text is tokenized already, by treelm or as a list of translations
+            is, so that nobody need be told to.
 
     Examples:
         >>> check = TextCheck(Vocabulary.from_counts({"it": 3, "fell": 2, ".": 3}))
