@@ -208,6 +208,8 @@ def test_labelled_sentences_refuse_lists() -> None:
 def test_training_takes_strings_for_files_and_says_so() -> None:
     with pytest.raises(UsageError, match=r"TextCorpus\.of_sentences"):
         treelm.train("ngram", [STRING, STRING], order=2)
+    with pytest.raises(UsageError, match=r"Tree\.from_string"):
+        treelm.train("pcfg", ["(S (NP (PRP It)) (VP (VBZ rains)))"])
 
 
 def test_evaluation_splits_strings_among_sentences(trained: Trained) -> None:
