@@ -384,8 +384,12 @@ def _stream_sentences(lines: Iterable[str]) -> Iterator[str]:
 
 _PLAIN_FORMS: Final = {escape: mark for mark, escape in _BRACKETS.items()} | {"`": "'"}
 _PLAIN_FORMS.update({"``": '"', "''": '"'})
-_GLUED_LEFT: Final = frozenset({*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS})
-_GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"})
+_GLUED_LEFT: Final = frozenset(
+    {*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS, "n`t"}
+)
+_GLUED_RIGHT: Final = frozenset(
+    {"``", "`", "«", "¿", "¡", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"}
+)
 _LONGEST_SPLIT: Final = max(map(len, SPLIT_WORDS.values()))
 
 
