@@ -151,8 +151,8 @@ def input_error(source: Source, error: Exception) -> TreelmError:
         return InputFileError(f"{name}: there is no such file.", code="E_NO_FILE")
     if isinstance(error, IsADirectoryError) and (Path(source) / MODEL_MANIFEST).is_file():
         return InputFileError(
-            f"{name}: this is a model folder; it is given with -m, before the files to read. A "
-            "folder of counts is given with --counts.",
+            f"{name}: this is a model folder; it is given with -m, before the files to read, "
+            "a folder of counts to `treelm train ngram --counts FOLDER`.",
             code="E_FOLDER",
         )
     if isinstance(error, IsADirectoryError):
