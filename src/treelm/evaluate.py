@@ -198,6 +198,6 @@ def _measured(text: Text, name: str) -> MeasuredText:
 def _check_pairs(what: str, first: int, second: int) -> None:
     if first != second:
         raise CorpusFormatError(
-            f"there are {first} {what} on one side and {second} on the other; they must pair up.",
+            f"the {what} do not pair up: there are {first} on one side, {second} on the other.",
             code="E_LENGTH_MISMATCH",
         )

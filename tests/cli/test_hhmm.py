@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from treelm.models.hhmm.model import HhmmModel
 TEXT = b"The old ferry left the harbour .\nThere were storms .\n"
 
 
-NOT_EXACT = b"treelm: these scores are not exact: beam.\n"
+NOT_EXACT = b"treelm: these scores are not exact: the beam leaves out improbable parses.\n"
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +162,8 @@ def test_reading_times_compare_two_models(tmp_path: Path, folder: Path) -> None:
     lines = (tmp_path / "table.tsv").read_text().splitlines()
     assert len(lines) == found["n"] + 1
     assert lines[0].split("\t")[:3] == ["word", "log_time", "length"]
+    small_ngram(["the boat sank"], order=1).save(tmp_path / "other")
+    call = ("evaluate", "reading-times", times, "--trees", trees, "-m", tmp_path / "ngram")
+    done = treelm(*call, "--baseline", tmp_path / "other")
+    assert done.stderr.count(b"% of the words") == 1
+    assert re.search(rb"are unknown to \S+/other\. Is the text", done.stderr)

@@ -116,6 +116,23 @@ def test_classification(
         assert_refused(treelm_inside(capfdbinary, *command, *arguments), code, part)
 
 
+def test_classification_tells_of_unknown_words(
+    files: Path, tmp_path: Path, capfdbinary: Capture
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.write_text("Slithy ferry left.\n" * 5)
+    bad.write_text("Ferry left slithy.\n" * 5)
+    done = treelm_inside(
+        capfdbinary,
+        *("evaluate", "classification", "-m", files / "model", "--good", good, "--bad", bad),
+        *("--tune-good", files / "dev.good", "--tune-bad", files / "dev.bad"),
+    )
+    assert done.returncode == 0
+    assert b"of the words (" in done.stderr
+    assert b"looks untokenized" in done.stderr
+    assert b"`treelm tokenize`" in done.stderr
+
+
 def test_tables_give_the_same_numbers(
     files: Path, tmp_path: Path, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

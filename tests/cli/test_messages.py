@@ -48,6 +48,8 @@ SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
             ["must be a whole number"],
         ),
         (["score", "-m", "x", "--explain"], ["give them with --trees.\n"]),
+        (["vocabulary", "--text", "-", "-o", "y"], ["takes standard input", ": --text=-.\n"]),
+        (["surprisal", "-m", "x", "--stimuli", "-"], [": --stimuli=-.\n"]),
         (["surprisal", "-m", "x", "--plot", "-"], ["--plot: this needs a file of its own"]),
         (
             ["surprisal", "-m", "x", "--beliefs", "-"],

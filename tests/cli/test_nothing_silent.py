@@ -110,6 +110,21 @@ def test_replaced_model_is_named_in_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "train ngram --text @empty.txt -o made",
+        "train plsa --text @empty.txt -o made",
+        "vocabulary --text @empty.txt -o made",
+        "counts build --text @empty.txt -o made",
+    ],
+)
+def test_empty_training_text_is_named(models: Path, capfdbinary: Capture, line: str) -> None:
+    done = treelm_line(models, capfdbinary, line)
+    assert done.returncode == 1
+    assert b"empty.txt: contains no words" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "score -m @ngram @empty.txt",
         "surprisal -m @ngram @empty.txt",
         "surprisal -m @ngram --format csv @empty.txt",

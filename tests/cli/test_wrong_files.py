@@ -112,3 +112,4 @@ def test_model_folder_is_no_text(models: Path, capfdbinary: Capture) -> None:
     done = treelm_inside(capfdbinary, "score", "-m", folder, folder)
     assert done.returncode == 3
     assert b"this is a model folder" in done.stderr
+    assert b"treelm train ngram --counts" in done.stderr

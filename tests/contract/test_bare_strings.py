@@ -175,6 +175,23 @@ def test_what_has_no_words_is_refused(given: Any) -> None:
         treelm.detokenize(given)
 
 
+@pytest.mark.parametrize("given", [b"bytes", None, 7])
+def test_what_has_no_words_is_not_scored(given: Any, trained: Trained) -> None:
+    for system in ("ngram", "hhmm"):
+        model = trained(system)
+        with pytest.raises(UsageError, match="a sentence is a string"):
+            model.score(given)
+        with pytest.raises(UsageError, match="a sentence is a string"):
+            list(model.score_many([given]))
+
+
+@pytest.mark.parametrize("given", [b"bytes", None, 7, ["It rained."]])
+def test_raw_text_is_one_string(given: Any) -> None:
+    for function in (treelm.tokenize, treelm.split_sentences):
+        with pytest.raises(UsageError, match="raw text is one string, not"):
+            function(given)
+
+
 def test_one_file_need_not_stand_in_a_list(tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("it rained\n")
@@ -191,6 +208,8 @@ def test_labelled_sentences_refuse_lists() -> None:
 def test_training_takes_strings_for_files_and_says_so() -> None:
     with pytest.raises(UsageError, match=r"TextCorpus\.of_sentences"):
         treelm.train("ngram", [STRING, STRING], order=2)
+    with pytest.raises(UsageError, match=r"Tree\.from_string"):
+        treelm.train("pcfg", ["(S (NP (PRP It)) (VP (VBZ rains)))"])
 
 
 def test_evaluation_splits_strings_among_sentences(trained: Trained) -> None:

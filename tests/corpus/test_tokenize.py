@@ -296,6 +296,8 @@ READABLE = [
     "What?! No!",
     "They're the U.S.'s best (and £5 is enough).",
     "I dunno, we're gonna smile :-) or cry :'( and that's all :(",
+    "It didn`t rain.",
+    "¿Qué pasa? ¡Nada!",
     "Ask for no. 47 at git+ssh://example.org/x, or wait...",
 ]
 

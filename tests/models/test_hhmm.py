@@ -21,7 +21,7 @@ from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.rules import grammar_from_lines
 from treelm.models.hhmm.train import model_from_grammar, train_hhmm
 from treelm.models.mixture.model import interpolate
-from treelm.models.registry import load
+from treelm.models.registry import load, train
 from treelm.store.folder import FolderWriter, save_folder
 from treelm.transforms.right_corner import branch_depths, required_depth
 from treelm.trees.heads import find_heads_all
@@ -338,6 +338,16 @@ def test_hhmm_estimate_is_that_of_unigrams() -> None:
     assert model.estimate("the boat") == pytest.approx(
         np.log(model.tables.words.unigram[ids]).sum()
     )
+
+
+def test_hhmm_reads_tags_of_unknown_words_off_their_form_by_default() -> None:
+    model = train("hhmm", list(sample_treebank()))
+    for sentence, place, tag in (
+        ("The captain glorped the ferry .", 2, "VBD"),
+        ("The blicks left .", 1, "NNS"),
+        ("He walked quoxly .", 2, "RB"),
+    ):
+        assert model.parse(sentence)[0].tree.tags[place] == tag
 
 
 # -- files ----------------------------------------------------------------------------------

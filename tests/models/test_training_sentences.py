@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
+import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 import treelm
 from treelm.corpus import sentence_filter
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import HeardFile
 from treelm.corpus.sample_treebank import sample_path, sample_treebank
 from treelm.corpus.sentence_filter import SentenceFilter, filter_of_corpora, sentence_hashes
 from treelm.errors import ModelFileError, TreelmWarning
@@ -90,6 +93,60 @@ def test_filter_of_a_file_is_that_of_its_sentences(
     assert made is not None
     assert made.bits.tobytes() == expected.bits.tobytes()
     assert made.sentences == len(set(LONG))
+
+
+def test_filter_of_several_long_files_is_a_sample_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_filter, "MOST_SENTENCES", 1000)
+    monkeypatch.setattr(sentence_filter, "_GATHERED", 500)
+    parts = [made_up(4000), made_up(700, seed=2), made_up(2500, seed=3)]
+    for number, part in enumerate(parts):
+        lines = "".join(f"{' '.join(words)}\n" for words in part)
+        (tmp_path / f"{number}.txt").write_text(lines)
+    paths = sorted(tmp_path.glob("*.txt"))
+    one, other = (filter_of_corpora([TextCorpus(each)]) for each in (paths, paths[::-1]))
+    expected = SentenceFilter.of([sentence_hashes(part) for part in parts])
+    assert one is not None
+    assert other is not None
+    assert one.shift == other.shift == expected.shift == 3
+    assert one.bits.tobytes() == other.bits.tobytes() == expected.bits.tobytes()
+
+
+class CountedReadings(HeardFile):
+    """A file that counts how often it was read to its end."""
+
+    readings = 0
+
+    def listen(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        yield from blocks
+        self.readings += 1
+
+
+def text_file(path: Path) -> Path:
+    path.write_text("".join(f"{' '.join(words)}\n" for words in TRAINING))
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_training_reads_a_text_once_and_remembers_it(tmp_path: Path, threads: int) -> None:
+    file = CountedReadings(text_file(tmp_path / "text"))
+    model = train("ngram", TextCorpus(file), order=2, threads=threads)
+    assert file.readings == 1
+    (made,) = model.training_sentences
+    expected = SentenceFilter.of([sentence_hashes(TRAINING)])
+    assert (made.bits.tobytes(), made.sentences) == (expected.bits.tobytes(), expected.sentences)
+
+
+def test_training_remembers_a_text_that_can_be_read_only_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    data = text_file(tmp_path / "text").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    model = train("ngram", TextCorpus(pipe), order=2)
+    writer.join()
+    assert find_known(model.training_sentences, LONG) == (len(LONG), len(LONG))
 
 
 @pytest.mark.parametrize("spaces", [" ", "  ", "\t"])
@@ -217,3 +274,22 @@ def test_classification_and_pairs_warn_of_training_sentences(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         treelm.evaluate.pairs(model, good, bad, allow_overlap=True)
+
+
+def test_tuning_on_the_training_text_is_a_warning(
+    tmp_path: Path, model: treelm.LanguageModel
+) -> None:
+    trained, new = ([list(words) for words in part] for part in (TRAINING, NEW))
+    other = train("ngram", trained, order=1)
+    doubt = r"\(100%\) stand in the training data of the model, so what was found on them"
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("interpolated", [model, other], held_out=trained)
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("ngram", trained, order=2, smoothing="jm", held_out=trained)
+    bad = [words[::-1] for words in trained]
+    with pytest.warns(TreelmWarning, match=doubt):
+        train("trigram_svm", (trained[:100], bad[:100]), tuning=(trained[:100], bad[:100]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train("interpolated", [model, other], held_out=new)
+        train("ngram", trained, order=2, smoothing="jm", held_out=trained, sentence_hashes=False)

@@ -161,7 +161,7 @@ def test_evaluate_parses_takes_trees_and_files(tmp_path: Path) -> None:
     second.write_text(f"{guess[0]}\n\n")
     assert treelm.evaluate.parses(first, second, threads=2).labelled_f1 == found.labelled_f1
     assert treelm.evaluate.parses(gold, first).labelled_f1 == 1.0
-    with pytest.raises(treelm.CorpusFormatError, match="2 trees on one side and 1") as caught:
+    with pytest.raises(treelm.CorpusFormatError, match="2 on one side, 1 on the other") as caught:
         treelm.evaluate.parses(gold, second)
     assert caught.value.code == "E_LENGTH_MISMATCH"
 
@@ -184,7 +184,7 @@ def test_evaluate_pairs_takes_sentences_files_and_json(tmp_path: Path) -> None:
     ]
     pairs.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     assert treelm.evaluate.pairs(model, pairs).overall.n == 2
-    with pytest.raises(treelm.CorpusFormatError, match="2 sentences on one side and 1"):
+    with pytest.raises(treelm.CorpusFormatError, match="2 on one side, 1 on the other"):
         treelm.evaluate.pairs(model, good, bad[:1])
 
 

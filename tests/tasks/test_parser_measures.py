@@ -16,7 +16,7 @@ from tests.models.toy_model import ToyModel
 from tests.tasks.refused_files import assert_content_refused
 
 from treelm.corpus.corpus import sentences_in_documents
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.mixture.model import interpolate
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
 from treelm.tasks.surprisal.parser_states import parser_states
@@ -126,6 +126,40 @@ def test_stimuli_of_csv_are_unquoted(tmp_path: Path) -> None:
 )
 def test_stimuli_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
     assert_content_refused(read_stimuli, tmp_path / "items.tsv", content, "E_STIMULI")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_stimuli_of_csv_may_have_other_separators(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "items.csv"
+    rows = [["item", "time", "word"], ["1", '"0,5"', "The cat"], ["1", '"0;7"', "sat"]]
+    path.write_text("".join(f"{separator.join(row)}\n" for row in rows))
+    table = read_stimuli(path)
+    assert table.columns == ("item", "time", "word")
+    assert table.rows == (("1", "0,5", "The cat"), ("1", "0;7", "sat"))
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-32"])
+def test_stimuli_in_another_encoding_are_named_so(tmp_path: Path, code: str) -> None:
+    path = tmp_path / "items.csv"
+    path.write_bytes("item,word\n1,The\n1,cat\n1,sat\n".encode(code))
+    with pytest.raises(CorpusFormatError, match=f"encoded in UTF-{code[4:6]}") as caught:
+        read_stimuli(path)
+    assert caught.value.code == "E_ENCODING"
+
+
+def test_stimuli_without_words_tell_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("item,Word\n1,The\n")
+    with pytest.raises(CorpusFormatError, match=r'called "word"\. Columns: item, Word\.'):
+        read_stimuli(path)
+
+
+def test_stimuli_of_a_whole_text_in_one_sentence_are_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "story.tsv"
+    path.write_text("item\tline\tword\n" + "".join(f"1\t{n // 10}\tword\n" for n in range(201)))
+    with pytest.warns(TreelmWarning, match=r"longest sentence has 201 words.*same item are one"):
+        read_stimuli(path)
+    assert read_stimuli(path, ["item", "line"]).longest == 10
 
 
 def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:

@@ -165,6 +165,17 @@ def test_the_command_reads_and_writes_lists(
     assert (tmp_path / "best").read_text() == "the boat the left\na boat\n"
 
 
+def test_the_command_does_not_advise_to_tokenize_lists(
+    model: LanguageModel, tmp_path: Path, capfdbinary: Capture
+) -> None:
+    model.save(tmp_path / "model")
+    (tmp_path / "lists").write_text("0 ||| quite other words ||| LM0= -1 ||| -1\n")
+    call = ("rerank", "-m", tmp_path / "model", tmp_path / "lists", "-o", tmp_path / "out")
+    done = treelm_inside(capfdbinary, *call)
+    assert b"66.7 % of the words" in done.stderr
+    assert b"--tokenize" not in done.stderr
+
+
 def test_the_command_writes_columns(
     lists: Path, model: LanguageModel, tmp_path: Path, capfdbinary: Capture
 ) -> None:

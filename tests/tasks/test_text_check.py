@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from treelm.corpus.vocabulary import Vocabulary
@@ -12,8 +14,8 @@ KNOWN = Vocabulary.from_counts(
 )
 
 
-def messages(*lines: str, tokenized: bool = False) -> list[str]:
-    check = TextCheck(KNOWN, tokenized=tokenized)
+def messages(*lines: str, **how: Any) -> list[str]:
+    check = TextCheck(KNOWN, **how)
     list(check.watch(lines))
     return list(check.messages())
 
@@ -47,6 +49,16 @@ def test_untokenized_text_is_noticed(line: str, sign: str) -> None:
     assert sign in found[0]
     assert found[0].endswith("Use --tokenize.")
     assert not any("--tokenize" in each for each in messages(line, tokenized=True))
+
+
+def test_commands_without_the_option_name_the_one_that_tokenizes() -> None:
+    found = messages("The ferry left.", has_option=False)
+    assert len(found) == 2
+    assert all("`treelm tokenize`" in each and "--tokenize" not in each for each in found)
+
+
+def test_one_of_several_models_is_named() -> None:
+    assert "are unknown to models/ngram." in messages("slithy ferry", model="models/ngram")[0]
 
 
 def test_capitals_are_noticed() -> None:

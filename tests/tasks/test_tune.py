@@ -260,6 +260,15 @@ def test_the_command_tunes_on_lists(tmp_path: Path, capfdbinary: Capture) -> Non
     assert record["bleu"] == record["rounds"][0]["tuned_bleu"] > record["rounds"][0]["decoded_bleu"]
 
 
+def test_the_command_doubts_weights_that_win_nothing(tmp_path: Path, capfdbinary: Capture) -> None:
+    lists = write_lists(tmp_path / "dev.nbest")
+    (tmp_path / "ref").write_text("das ist ganz etwas anderes\n" * len(REFERENCES))
+    call = ["tune", "--n-best-lists", lists, "--references", tmp_path / "ref", "--seed", "1"]
+    done = treelm_inside(capfdbinary, *call, "-o", tmp_path / "w.json", "--method", "mira")
+    assert done.returncode == 0
+    assert b"Do the references belong to these sentences" in done.stderr
+
+
 def test_the_command_refuses_what_does_not_fit(
     files: Path, tmp_path: Path, capfdbinary: Capture
 ) -> None:

@@ -382,7 +382,6 @@ def classification(
             score.
         paired: Line n of --good and line n of --bad are a pair.
     """
-    del common
     if (tune_good is None) != (tune_bad is None):
         raise UsageError("--tune-good and --tune-bad go together.")
     tuning = None if tune_good is None or tune_bad is None else (tune_good, tune_bad)
@@ -394,9 +393,14 @@ def classification(
         )
     else:
         loaded = length.apply(scoring.model(model))
+        texts = _texts(good, bad, paired=paired)
+        check = TextCheck(loaded.vocabulary, has_option=False)
+        for text in texts:
+            check.add_sentences(text.sentences)
+        note_unknown_words(check, common)
         found = evaluate_classification(
             loaded,
-            *_texts(good, bad, paired=paired),
+            *texts,
             seed=measuring.seed,
             tuning=None if tuning is None else _texts(*tuning, paired=False),
             score=choice,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions
+from treelm.characters import visible
+from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions, note_unknown_words
 from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, ThreadOptions
 from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
@@ -22,6 +23,7 @@ from treelm.tasks.evaluate.reading_times import (
     unigram_surprisal,
     zone_surprisal,
 )
+from treelm.tasks.text_check import TextCheck
 
 
 def reading_times(
@@ -57,11 +59,14 @@ def reading_times(
             alignment_log_likelihood is largest.
         table: File to write: the words, their log times and all predictors, tab-separated.
     """
-    del common
     count = threads.thread_count
     own = as_incremental(length.apply(search.apply(load(model))))
     other = as_incremental(length.apply(load(baseline)))
     sentences = list(read_zoned_trees(trees))
+    for name, each in ((model, own), (baseline, other)):
+        check = TextCheck(each.vocabulary, tokenized=True, model=visible(name))
+        check.add_sentences(sentence.words for sentence in sentences)
+        note_unknown_words(check, common)
     columns = {
         "frequency": unigram_surprisal(other, sentences),
         "baseline": zone_surprisal(other, sentences, threads=count),

@@ -9,7 +9,7 @@ from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOption
 from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, Seed, ThreadOptions
 from treelm.cli.ranges import at_least
 from treelm.cli.rerank import ModelPaths, scorers_of
-from treelm.cli.terminal import write_record
+from treelm.cli.terminal import shown, write_record
 from treelm.cli.tune import MethodOptions, read_references
 from treelm.corpus.files import write_atomically
 from treelm.corpus.nbest import read_moses_columns
@@ -97,7 +97,7 @@ def _lines(found: Reranking) -> dict[str, object]:
         record[f"{name}: together"] = f"{scores.together:.2f}"
     record["difference"] = (
         f"{found.difference.difference:+.2f} [{low:+.2f}, {high:+.2f}] "
-        f"p {found.difference.p_value:.4f}"
+        f"p {shown(found.difference.p_value)}"
     )
     record["oracle"] = f"{found.oracle:.2f}"
     names = [(name, len(values)) for name, values in found.weights[0].items()]

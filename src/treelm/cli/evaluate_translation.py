@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from treelm.cli.options import AsJson, CommonOptions, File, Rounds, Seed
 from treelm.cli.ranges import at_least
-from treelm.cli.terminal import write_record
+from treelm.cli.terminal import shown, write_record
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.evaluate.translation import (
     ROUNDS,
@@ -96,7 +96,7 @@ def _lines(found: TranslationScores) -> dict[str, object]:
         for metric, each in differences.items():
             low, high = each.interval
             record[f"{name}: {metric} difference"] = (
-                f"{each.difference:+.2f} [{low:+.2f}, {high:+.2f}] p {each.p_value:.4f}"
+                f"{each.difference:+.2f} [{low:+.2f}, {high:+.2f}] p {shown(each.p_value)}"
             )
     for metric, score in next(iter(found.systems.values())).items():
         record[f"{metric} signature"] = score.signature

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO
 
@@ -366,8 +367,22 @@ def _usage_message(error: CycloptsError, arguments: Sequence[str], given: Sequen
     for name in names:
         command = command[name]
     whole = " ".join(("treelm", *names))
-    message = _what_is_wrong(error, command, whole)
+    message = _about_standard_input(error, arguments) or _what_is_wrong(error, command, whole)
     return f"{message}{_renaming(message, given)}\nSee `{whole} --help`."
+
+
+def _about_standard_input(error: CycloptsError, arguments: Sequence[str]) -> str | None:
+    """Return how an option takes standard input, if that is what went wrong."""
+    before = [first for first, second in pairwise(arguments) if second == "-"]
+    options = [each for each in before if each.startswith("--")]
+    if isinstance(error, UnknownOptionError) and "-" in (error.token.keyword, error.token.value):
+        wanted = options[:1]
+    elif isinstance(error, MissingArgumentError) and error.keyword in options:
+        wanted = [error.keyword]
+    else:
+        return None
+    name = wanted[0] if wanted else "--OPTION"
+    return f"an option takes standard input with an equals sign: {name}=-."
 
 
 def _what_is_wrong(error: CycloptsError, command: App, whole: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from treelm.characters import visible
 from treelm.cli.model_options import (
     LengthOptions,
     ScoringOptions,
@@ -103,7 +104,11 @@ def rerank(
         options=(scoring, search, length),
         threads=threads.thread_count,
     )
-    checks = [TextCheck(scorer.model.vocabulary) for scorer in scorers]
+    names = ["the model"] if len(folders) == 1 else map(visible, folders)
+    checks = [
+        TextCheck(scorer.model.vocabulary, tokenized=True, model=name)
+        for scorer, name in zip(scorers, names, strict=True)
+    ]
     first: list[str] = []
     with write_atomically(output) as out:
         lists = rerank_lists(

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from treelm.corpus.score_files import ScoreTable
     from treelm.models.interface.model import LanguageModel
 
+#: What scores are that are not exact.
+_NOT_EXACT = {
+    "beam": "the beam leaves out improbable parses",
+    "lower_bound": "lower bounds, summed over the parses that were found",
+    "margin": "they are margins of a classifier, not log probabilities",
+}
+
 
 @Parameter(name="*", group=Group("Options for scoring trees", sort_key=30))
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +133,7 @@ def score(
         return
     loaded = length.apply(search.apply(scoring.model(model)))
     if loaded.info.exactness != "exact":
-        common.note(f"these scores are not exact: {loaded.info.exactness.replace('_', ' ')}.")
+        common.note(f"these scores are not exact: {_NOT_EXACT[loaded.info.exactness]}.")
     elif not loaded.info.normalized:
         common.note(
             "these scores are not probabilities that sum to 1; compare them only with others of "

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 from treelm.characters import visible
 from treelm.parallel.progress import SILENT, Progress, Step
 
+#: Numbers below this would be shown as 0.
+_SMALLEST_SHOWN = 0.00005
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
     from rich.progress import TaskID
@@ -81,12 +84,12 @@ def write_record(record: Mapping[str, object], *, as_json: bool) -> None:
         return
     width = max(map(len, record), default=0)
     for name, value in record.items():
-        sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {_shown(value)}\n")
+        sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {shown(value)}\n")
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Write a table to standard output: the first column flush left, the others flush right."""
-    lines = [tuple(columns), *(tuple(map(_shown, row)) for row in rows)]
+    lines = [tuple(columns), *(tuple(map(shown, row)) for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for first, *others in lines:
         cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
@@ -97,13 +100,20 @@ def _is_infinite(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value as summaries show it: numbers with four digits after the point.
+
+    Examples:
+        >>> shown(0.25), shown(0.0), shown(3.2e-9), shown(None)
+        ('0.2500', '0.0000', '3.2e-09', '-')
+    """
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.4f}"
+        # A p-value that is very small is not 0.
+        return f"{value:.1e}" if 0 < abs(value) < _SMALLEST_SHOWN else f"{value:.4f}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{visible(key)} {_shown(item)}" for key, item in value.items()) or "-"
+        return ", ".join(f"{visible(key)} {shown(item)}" for key, item in value.items()) or "-"
     if isinstance(value, (list, tuple)):
-        return " ".join(_shown(item) for item in value) or "-"
+        return " ".join(shown(item) for item in value) or "-"
     return visible(str(value))

@@ -152,6 +152,11 @@ def tune(
         )
     found.weights.write(output)
     _write_report(found, as_json=json)
+    if found.bleu == 0:
+        common.note(
+            "warning: BLEU is 0 with these weights and with all others, so they say nothing. Do "
+            "the references belong to these sentences, and are both tokenized and cased alike?"
+        )
 
 
 def read_references(files: list[str]) -> list[list[str]]:

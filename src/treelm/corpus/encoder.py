@@ -143,7 +143,7 @@ def encode_open(
     encoder = open_encoder()
     digest = hashlib.sha256()
     batches = list(_read(corpus.paths, encoder, digest, threads, progress))
-    vocabulary, new_ids = _all_words(encoder, profile, style)
+    vocabulary, new_ids = _all_words(encoder, profile, style, corpus.paths)
     return vocabulary, _joined(batches, encoder, digest, new_ids)
 
 
@@ -166,29 +166,32 @@ def encode_trees(
     batches = list(open_batches(TreeSentences(corpus), encoder))
     new_ids = None
     if vocabulary is None:
-        vocabulary, new_ids = _all_words(encoder, corpus.options.profile, "full")
+        vocabulary, new_ids = _all_words(encoder, corpus.options.profile, "full", corpus.paths)
     text = _joined(batches, encoder, None, new_ids)
     return vocabulary, replace(text, fingerprint=corpus.fingerprint)
 
 
-def vocabulary_of_all_words(encoder: _native.TextEncoder, profile: ProfileSource) -> Vocabulary:
-    """Return the vocabulary of everything an open encoder has read.
+def vocabulary_of_all_words(encoder: _native.TextEncoder, corpus: TreeCorpus) -> Vocabulary:
+    """Return the vocabulary of everything an open encoder has read of trees.
 
     Raises:
         VocabularyError: ``E_NO_DATA`` if it has read nothing.
     """
-    return _all_words(encoder, profile, "full")[0]
+    return _all_words(encoder, corpus.options.profile, "full", corpus.paths)[0]
 
 
 def _all_words(
-    encoder: _native.TextEncoder, profile: ProfileSource, style: SignatureStyle
+    encoder: _native.TextEncoder,
+    profile: ProfileSource,
+    style: SignatureStyle,
+    sources: Iterable[Source],
 ) -> tuple[Vocabulary, Ids]:
     """Return the vocabulary of everything an open encoder has read, and the ids of its words."""
     from treelm.trees.profile import load_profile
 
     words = encoder.words()
     if not words:
-        raise no_words()
+        raise no_words(sources)
     vocabulary = Vocabulary.from_counts(
         dict(zip(words, encoder.counts().tolist(), strict=True)),
         profile=load_profile(profile),
@@ -339,10 +342,12 @@ def encode_piece(
     return _joined([encoder.take()], encoder), encoder
 
 
-def no_words() -> VocabularyError:
-    """Return the error for a corpus without words."""
+def no_words(sources: Iterable[Source] = ()) -> VocabularyError:
+    """Return the error for a corpus without words, which names its files."""
+    names = " ".join(map(source_name, sources)) or "the corpus"
     return VocabularyError(
-        "the corpus contains no words, so there is no vocabulary to build.", code="E_NO_DATA"
+        f"{names}: contains no words, so there is no vocabulary to build. Is it the right file?",
+        code="E_NO_DATA",
     )
 
 

@@ -31,6 +31,7 @@ class Wanted(StrEnum):
     K_BEST = "k-best lists of trees"
     N_BEST = "an n-best list"
     TABLE = "a tab-separated table"
+    CSV = "a table of stimuli (.csv)"
     SCORES = "scores, a table or one number per line"
     ARPA = "an ARPA language model"
 
@@ -104,6 +105,7 @@ _TAKEN = {
     Wanted.K_BEST: {FileKind.TREES, FileKind.BLLIP, FileKind.K_BEST},
     Wanted.N_BEST: {FileKind.MOSES, FileKind.WORDS, FileKind.COMMAS, FileKind.TABLE},
     Wanted.TABLE: {FileKind.TABLE, FileKind.WORDS},
+    Wanted.CSV: {FileKind.TABLE, FileKind.WORDS, FileKind.COMMAS},
     Wanted.SCORES: {FileKind.TABLE, FileKind.WORDS},
     # Prose has commas and tabs; only a reader of tables is sure that these separate columns.
     Wanted.TEXT: {FileKind.WORDS, FileKind.COMMAS},
@@ -132,8 +134,10 @@ _ADVICE = {
     ),
     FileKind.BLLIP: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
     FileKind.K_BEST: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
-    FileKind.MOSES: (f"In Python treelm.corpus.nbest.read_moses reads it; {_WORDS_OF_NBEST}"),
-    FileKind.PHRASES: "No command reads it.",
+    FileKind.MOSES: (
+        f"`treelm rerank -m MODEL FILE` adds the scores of a model to it; {_WORDS_OF_NBEST}"
+    ),
+    FileKind.PHRASES: "It is given to `treelm decode` and `treelm tune` with --phrase-table FILE.",
     FileKind.TABLE: (
         "Tables of stimuli are given with `treelm surprisal --stimuli FILE`; tables of scores to "
         "`treelm evaluate` and `treelm compare` without a model."

@@ -9,6 +9,7 @@ import lzma
 import os
 import sys
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, FileIO
@@ -74,6 +75,24 @@ class NamedFile:
         return str(self.path)
 
 
+class HeardFile(ABC):
+    """A file that somebody listens to while others read it, so that it need not be read twice.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Source) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    @abstractmethod
+    def listen(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Pass the blocks of a reading on; it may be left before its end."""
+
+
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
@@ -132,7 +151,8 @@ def input_error(source: Source, error: Exception) -> TreelmError:
         return InputFileError(f"{name}: there is no such file.", code="E_NO_FILE")
     if isinstance(error, IsADirectoryError) and (Path(source) / MODEL_MANIFEST).is_file():
         return InputFileError(
-            f"{name}: this is a model folder; it is given with -m, before the files to read.",
+            f"{name}: this is a model folder; it is given with -m, before the files to read, "
+            "a folder of counts to `treelm train ngram --counts FOLDER`.",
             code="E_FOLDER",
         )
     if isinstance(error, IsADirectoryError):
@@ -164,6 +184,8 @@ def read_blocks(
         InputFileError: if the file cannot be opened or read to its end.
         CorpusFormatError: ``E_WRONG_KIND`` or ``E_ENCODING``, if it is not what is wanted.
     """
+    if isinstance(source, HeardFile):
+        return source.listen(read_blocks(source.path, block_bytes=block_bytes, wanted=wanted))
     blocks = _blocks(source, block_bytes)
     return blocks if wanted is None else checked_blocks(blocks, wanted, source_name(source))
 

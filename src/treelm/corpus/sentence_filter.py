@@ -17,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
-from treelm.corpus.files import can_be_read_twice, read_blocks
+from treelm.corpus.files import (
+    Content,
+    HeardFile,
+    NamedFile,
+    Source,
+    can_be_read_twice,
+    read_blocks,
+)
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -84,21 +91,10 @@ class SentenceFilter:
     @classmethod
     def of(cls, pieces: Iterable[Hashes]) -> SentenceFilter:
         """Return the filter of hashes, which come in pieces."""
-        kept, shift = np.zeros(0, np.uint64), 0
-        gathered: list[Hashes] = []
-        size = 0
+        gathered = _GatheredHashes()
         for piece in pieces:
-            gathered.append(piece)
-            size += len(piece)
-            if size > _GATHERED:
-                kept, shift = _smallest([kept, *gathered], shift)
-                gathered, size = [], 0
-        kept, shift = _smallest([kept, *gathered], shift)
-        count = max(1, -(-len(kept) * _BITS_PER_SENTENCE // 8)) * 8
-        flags = np.zeros(count, np.bool_)
-        for places in _probes(kept, count):
-            flags[places] = True
-        return cls(np.packbits(flags, bitorder="little"), shift, len(kept))
+            gathered.add(piece)
+        return gathered.filter()
 
     def looks_at(self, hashes: Hashes) -> Hashes:
         """Return the hashes that can be looked up."""
@@ -112,13 +108,53 @@ class SentenceFilter:
         return found
 
 
-def _smallest(pieces: Sequence[Hashes], shift: int) -> tuple[Hashes, int]:
-    """Return the different hashes, of too many the smallest, and what tells these from others."""
-    kept = np.unique(_below(np.concatenate(pieces), shift))
-    while len(kept) > MOST_SENTENCES:
-        shift += 1
-        kept = _below(kept, shift)
-    return kept, shift
+class _GatheredHashes:
+    """Hashes of sentences on their way to a filter: duplicates and what is too much are removed."""
+
+    def __init__(self) -> None:
+        self._kept = np.zeros(0, np.uint64)
+        self._shift = 0
+        self._new: list[Hashes] = []
+        self._new_size = 0
+
+    def add(self, hashes: Hashes) -> None:
+        """Add the hashes of some more sentences."""
+        self._new.append(hashes)
+        self._new_size += len(hashes)
+        if self._new_size > _GATHERED:
+            self._settle()
+
+    def add_all(self, other: _GatheredHashes) -> None:
+        """Add what was gathered elsewhere."""
+        # What the other left out is left out here too, or the sample would not be one.
+        self._shift = max(self._shift, other._shift)
+        for hashes in (other._kept, *other._new):
+            self.add(hashes)
+
+    def filter(self) -> SentenceFilter:
+        """Return the filter of all that was added."""
+        self._settle()
+        count = max(1, -(-len(self._kept) * _BITS_PER_SENTENCE // 8)) * 8
+        flags = np.zeros(count, np.bool_)
+        for places in _probes(self._kept, count):
+            flags[places] = True
+        return SentenceFilter(np.packbits(flags, bitorder="little"), self._shift, len(self._kept))
+
+    def _settle(self) -> None:
+        """Keep the different hashes, of too many the smallest, and what tells these from others."""
+        kept = _different(_below(np.concatenate([self._kept, *self._new]), self._shift))
+        while len(kept) > MOST_SENTENCES:
+            self._shift += 1
+            kept = _below(kept, self._shift)
+        self._kept, self._new, self._new_size = kept, [], 0
+
+
+def _different(hashes: Hashes) -> Hashes:
+    """Return each hash once, in order; `numpy.unique` may take twenty times as long for this."""
+    hashes.sort()
+    is_first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
+    return hashes[is_first]
 
 
 def _below(hashes: Hashes, shift: int) -> Hashes:
@@ -139,23 +175,67 @@ def _probes(hashes: Hashes, count: int) -> Iterator[npt.NDArray[np.int64]]:
 
 
 def filter_of_corpora(corpora: Sequence[TextCorpus | TreeCorpus]) -> SentenceFilter | None:
-    """Return which sentences corpora have; None if a file could be read only once."""
-    paths = [path for corpus in corpora for path in corpus.paths]
-    if not paths or not all(map(can_be_read_twice, paths)):
-        return None
-    return SentenceFilter.of(piece for corpus in corpora for piece in _pieces(corpus))
+    """Return which sentences corpora have; None if a file could be read only once.
+
+    Of a text that is `overheard`, what was read through by others is not read again.
+    """
+    gathered = _GatheredHashes()
+    for corpus in corpora:
+        if not _gather(corpus, gathered):
+            return None
+    return gathered.filter() if any(corpus.paths for corpus in corpora) else None
 
 
-def _pieces(corpus: TextCorpus | TreeCorpus) -> Iterator[Hashes]:
+def overheard(corpus: TextCorpus) -> TextCorpus:
+    """Return a text whose sentences are hashed while it is read, for `filter_of_corpora`."""
+    return TextCorpus(
+        path if isinstance(path, Content | NamedFile) else _OverheardText(path)
+        for path in corpus.paths
+    )
+
+
+def _gather(corpus: TextCorpus | TreeCorpus, gathered: _GatheredHashes) -> bool:
+    """Add the sentences of a corpus and return True, or False if they cannot be read any more."""
     if isinstance(corpus, TreeCorpus):
-        yield sentence_hashes(TreeSentences(corpus))
-        return
+        if not all(map(can_be_read_twice, corpus.paths)):
+            return False
+        gathered.add(sentence_hashes(TreeSentences(corpus)))
+        return True
     for path in corpus.paths:
+        text = path if isinstance(path, _OverheardText) else _OverheardText(path)
+        heard = text.gathered()
+        if heard is None:
+            return False
+        gathered.add_all(heard)
+    return True
+
+
+class _OverheardText(HeardFile):
+    """A text file whose sentences are hashed in the first reading that comes to its end."""
+
+    def __init__(self, path: Source) -> None:
+        super().__init__(path)
+        self._heard: _GatheredHashes | None = None
+
+    def listen(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        if self._heard is not None:
+            yield from blocks
+            return
+        heard = _GatheredHashes()  # in this reading: there may be others at the same time
         rest = b""
-        for block in read_blocks(path):
+        for block in blocks:
             lines, _, rest = (rest + block).rpartition(b"\n")
-            yield _line_hashes(lines)
-        yield _line_hashes(rest)
+            heard.add(_line_hashes(lines))
+            yield block
+        heard.add(_line_hashes(rest))
+        self._heard = heard
+
+    def gathered(self) -> _GatheredHashes | None:
+        """Return the hashes; if nobody has read the file, it is read, or None if it is gone."""
+        if self._heard is None and can_be_read_twice(self.path):
+            for _ in self.listen(read_blocks(self.path)):
+                pass
+        return self._heard
 
 
 def _line_hashes(text: bytes) -> Hashes:

@@ -11,6 +11,7 @@ from treelm.corpus.abbreviations import (
     is_listed,
     keeps_period,
 )
+from treelm.corpus.words import check_raw
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
@@ -56,6 +57,7 @@ def split_sentences(text: str) -> list[str]:
         >>> split_sentences('"Stop!" he said. "Why?" She left.')
         ['"Stop!" he said.', '"Why?"', 'She left.']
     """
+    check_raw(text)
     text = " ".join(drop_invisible(text).split())
     sentences: list[str] = []
     start = 0

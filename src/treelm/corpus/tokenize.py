@@ -42,7 +42,7 @@ from treelm.corpus.abbreviations import (
     keeps_period,
 )
 from treelm.corpus.sentences import drop_invisible, split_sentences
-from treelm.corpus.words import Words, split_words, words_of
+from treelm.corpus.words import Words, check_raw, split_words, words_of
 
 #: A paragraph longer than this many characters is emitted before its end is seen.
 PARAGRAPH_LIMIT: Final = 1 << 20
@@ -156,6 +156,7 @@ def tokenize(sentence: str, *, brackets: bool = True) -> list[str]:
         >>> print(*tokenize("They can't sell the dogs' food in the U.S."))
         They ca n't sell the dogs ' food in the U.S. .
     """
+    check_raw(sentence)
     chunks = drop_invisible(sentence).split()
     return _tokens_of(chunks, _ESCAPED_FORMS if brackets else _MARK_FORMS)[0]
 
@@ -383,8 +384,12 @@ def _stream_sentences(lines: Iterable[str]) -> Iterator[str]:
 
 _PLAIN_FORMS: Final = {escape: mark for mark, escape in _BRACKETS.items()} | {"`": "'"}
 _PLAIN_FORMS.update({"``": '"', "''": '"'})
-_GLUED_LEFT: Final = frozenset({*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS})
-_GLUED_RIGHT: Final = frozenset({"``", "`", "«", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"})
+_GLUED_LEFT: Final = frozenset(
+    {*",.;:?!،؟۔।，。！？；：、", "...", *_CLOSING_TOKENS, *CLITICS, "n`t"}
+)
+_GLUED_RIGHT: Final = frozenset(
+    {"``", "`", "«", "¿", "¡", "(", "[", "{", "-LRB-", "-LSB-", "-LCB-"}
+)
 _LONGEST_SPLIT: Final = max(map(len, SPLIT_WORDS.values()))
 
 

@@ -165,7 +165,7 @@ def _count_by_kernel(
             stream.add(ids, starts)
     counts = Counter(dict(zip(encoder.words(), encoder.counts().tolist(), strict=True)))
     if not counts:
-        raise no_words()
+        raise no_words(corpus.paths if isinstance(corpus, TextCorpus) else corpus.corpus.paths)
     counted = _Counted(encoder.sentences, encoder.tokens, {})
     if rule.name == "stream":
         return _streamed(stream, counts, _start_after(rule, counted.sentences), counted)

@@ -85,6 +85,19 @@ def check_sentences(sentences: object) -> None:
         )
 
 
+def check_raw(text: object) -> None:
+    """Refuse anything but a string where raw text is wanted.
+
+    Raises:
+        UsageError: saying what was given.
+    """
+    if not isinstance(text, str):
+        raise UsageError(
+            f"raw text is one string, not {_kind_of(text)}. Give each of several sentences by "
+            "itself; what is in words already need not be tokenized."
+        )
+
+
 def _kind_of(value: object) -> str:
     names = {str: "one string", bytes: "bytes", type(None): "None"}
     return names.get(type(value), f"an object of the type {type(value).__name__}")

@@ -99,7 +99,7 @@ def kneser_ney_discounts(
     result = []
     for level, (n1, n2, _, _) in enumerate(counts_of_counts):
         if n1 == 0 or n2 == 0:
-            _warn(level, f"n_1 = {n1} and n_2 = {n2}", f"{fallback}")
+            _warn(level, f"n_1 = {n1} and n_2 = {n2}", f"{fallback} is")
             value = fallback
         else:
             value = min(max(n1 / (n1 + 2 * n2), LOWEST_DISCOUNT), HIGHEST_DISCOUNT)
@@ -143,13 +143,13 @@ def fixed_discounts(values: Sequence[float]) -> list[Discounts]:
 def _modified(level: int, numbers: CountsOfCounts, *, lmplz: bool) -> Discounts:
     n1, n2, n3, n4 = numbers
     if 0 in {n1, n2, n3}:
-        _warn(level, f"n_1, n_2, n_3 = {n1}, {n2}, {n3}", "0.5, 1 and 1.5")
+        _warn(level, f"n_1, n_2, n_3 = {n1}, {n2}, {n3}", "0.5, 1 and 1.5 are")
         return MODIFIED_FALLBACK
     y = n1 / (n1 + 2 * n2)
     found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
     if not all(0 <= value <= most for most, value in enumerate(found, 1)):
         shown = ", ".join(f"{value:.3g}" for value in found)
-        _warn(level, f"the estimates are {shown}", "0.5, 1 and 1.5")
+        _warn(level, f"the estimates are {shown}", "0.5, 1 and 1.5 are")
         return MODIFIED_FALLBACK
     if lmplz:
         return found
@@ -160,7 +160,7 @@ def _modified(level: int, numbers: CountsOfCounts, *, lmplz: bool) -> Discounts:
 def _warn(level: int, why: str, instead: str) -> None:
     warnings.warn(
         f"no discount can be estimated at level {level} of the back-off chain ({why}), so "
-        f"{instead} is used. Small, repeated or generated data do this; more text helps.",
+        f"{instead} used. Small, repeated or generated data do this; more text helps.",
         TreelmWarning,
         stacklevel=4,
     )

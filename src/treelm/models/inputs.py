@@ -185,10 +185,15 @@ def _check_named(wanted: Input, files: Sequence[Source]) -> None:
     """
     for file in files:
         if isinstance(file, str) and len(split_words(file)) > 1 and not Path(file).exists():
+            how = (
+                "give a sentence as a list of words, or many strings as "
+                "TextCorpus.of_sentences([...])."
+            )
+            if file.lstrip().startswith("("):
+                how = "make a tree of each with Tree.from_string, and give a list of these."
             raise UsageError(
                 f'{wanted.name}: there is no file "{visible(file[:60])}". Strings are names of '
-                "files here: give a sentence as a list of words, or many strings as "
-                "TextCorpus.of_sentences([...])."
+                f"files here: {how}"
             )
 
 

@@ -445,18 +445,60 @@ def train_system(
                 f"{system.name}: its training has no option {option(name)}; leave it out. Systems "
                 f"that have it: {able}."
             )
+    listened_to: Mapping[str, Any] = {}
+    if run.sentence_hashes:
+        listened_to = _listened_to(system, inputs)
+        inputs = {**inputs, **listened_to}
     first, *rest = (wanted.name for wanted in system.inputs)
     keywords = {name: inputs[name] for name in rest if name in inputs}
-    # Before the training, so that what cannot be read is told at once.
-    remembered = _training_sentences(system, inputs) if run.sentence_hashes else None
     model = system.trainer(inputs.get(first), config, run=run, **keywords, **others)
-    return model if remembered is None else model.remember(remembered)
+    remembered = _sentences_of(listened_to)
+    if remembered is not None:
+        model.remember(remembered)
+    if run.sentence_hashes:
+        _check_tuning_text(model, inputs.get(first), inputs)
+    return model
 
 
-def _training_sentences(system: System, inputs: Mapping[str, Any]) -> SentenceFilter | None:
-    """Return what a model is trained on, without what it is tuned or measured on."""
+def _listened_to(system: System, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model is trained on, without what it is tuned or measured on.
+
+    The sentences of text are hashed while the training reads it.
+    """
+    from treelm.corpus.corpus import TextCorpus
+    from treelm.corpus.sentence_filter import overheard
+
+    names = {system.inputs[0].name, "text", "trees"} & inputs.keys()
+    found = {name: inputs[name] for name in names}
+    return {
+        name: overheard(value) if isinstance(value, TextCorpus) else value
+        for name, value in found.items()
+    }
+
+
+def _sentences_of(inputs: Mapping[str, Any]) -> SentenceFilter | None:
+    """Return the sentences of all corpora among the inputs of a training."""
     from treelm.corpus.sentence_filter import filter_of_corpora
     from treelm.models.inputs import corpora_in
 
-    names = {system.inputs[0].name, "text", "trees"}
-    return filter_of_corpora(corpora_in(inputs[name] for name in names if name in inputs))
+    return filter_of_corpora(corpora_in(inputs.values()))
+
+
+def _check_tuning_text(model: LanguageModel, learnt_from: Any, inputs: Mapping[str, Any]) -> None:
+    """Warn if a model was tuned on the sentences that it, or a part of it, was trained on."""
+    from treelm.corpus.corpus import TreeCorpus, TreeSentences
+    from treelm.corpus.files import can_be_read_twice
+    from treelm.corpus.labelled import LabelledSentences
+    from treelm.corpus.sentence_filter import filter_of_corpora
+    from treelm.models.inputs import corpora_in
+    from treelm.models.interface.trained_model import corpus_name
+    from treelm.models.interface.training_sentences import warn_of_tuning_text
+
+    known = model.training_sentences
+    if isinstance(learnt_from, LabelledSentences):  # and not from the trees of its grammar
+        labelled = filter_of_corpora(corpora_in([learnt_from]))
+        known = () if labelled is None else (labelled,)
+    for corpus in corpora_in(inputs.get(name) for name in ("held_out", "tuning")):
+        if all(map(can_be_read_twice, corpus.paths)):
+            sentences = TreeSentences(corpus) if isinstance(corpus, TreeCorpus) else corpus
+            warn_of_tuning_text(known, sentences, corpus_name(corpus))

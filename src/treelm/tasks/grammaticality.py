@@ -226,7 +226,10 @@ class GrammaticalityClassifier(_ClassifierMixin, _BaseEstimator):  # type: ignor
             if not is_text and not (
                 isinstance(sentence, Iterable) and all(isinstance(word, str) for word in sentence)
             ):
-                what = "None" if sentence is None else f"a {type(sentence).__name__}"
+                kind = type(sentence).__name__
+                what = (
+                    "None" if sentence is None else f"a{'n' if kind[0] in 'aeiou' else ''} {kind}"
+                )
                 raise ValueError(
                     f"Input X contains {what}, in sentence {number}: {name} takes strings, or "
                     "sequences of words."

@@ -54,7 +54,11 @@ class TextCheck:
 
     Args:
         vocabulary: The words that the model knows.
-        tokenized: Whether treelm tokenized the text itself, so that nobody need be told to.
+        tokenized: Whether the text is tokenized already, by treelm or as a list of translations
+            is, so that nobody need be told to.
+        has_option: Whether the command has an option for raw text; otherwise another command is
+            named, which tokenizes it.
+        model: What messages call the model.
 
     Examples:
         >>> check = TextCheck(Vocabulary.from_counts({"it": 3, "fell": 2, ".": 3}))
@@ -67,6 +71,8 @@ class TextCheck:
 
     vocabulary: Vocabulary
     tokenized: bool = False
+    has_option: bool = True
+    model: str = "the model"
     words: int = 0
     unknown: int = 0
     _sentences: int = 0
@@ -145,13 +151,13 @@ class TextCheck:
             share = self.unknown / self.words
             counts = f"{share:.1%} of the words ({self.unknown} of {self.words})".replace("%", " %")
             if share > MANY_UNKNOWN:
-                advice = "" if self.tokenized else " --tokenize takes raw text."
                 yield (
-                    f"warning: {counts} are unknown to the model. Is the text of the kind that it "
-                    f"was trained on, and tokenized in the same way?{advice}"
+                    f"warning: {counts} are unknown to {self.model}. Is the text of the kind that "
+                    "it was trained on, and tokenized in the same way?"
+                    + self._advice("--tokenize takes raw text.")
                 )
             else:
-                yield f"{counts} are unknown to the model."
+                yield f"{counts} are unknown to {self.model}."
         if self._glued.count > _GLUED_SHARE * self._words_seen:
             yield self._untokenized(self._glued, "known only without their punctuation")
         if self._spaced.count:
@@ -163,8 +169,14 @@ class TextCheck:
             )
 
     def _untokenized(self, sign: _Sign, what: str) -> str:
-        advice = "" if self.tokenized else " Use --tokenize."
+        advice = self._advice("Use --tokenize.")
         return f"warning: the text looks untokenized: words{_such_as(sign)} are {what}.{advice}"
+
+    def _advice(self, with_option: str) -> str:
+        """Return what to do with raw text, if anything, after a space."""
+        if self.tokenized:
+            return ""
+        return f" {with_option}" if self.has_option else " `treelm tokenize` tokenizes raw text."
 
 
 def _such_as(sign: _Sign) -> str:

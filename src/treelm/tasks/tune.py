@@ -113,11 +113,16 @@ class Tuning:
     stopped: str
     has_fixed_lists: bool = False
 
+    @property
+    def bleu(self) -> float:
+        """BLEU of what the weights choose from the lists that they were found on."""
+        return next(each.tuned for each in self.rounds if each.weights == self.weights)
+
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
         return {
             "stopped": self.stopped,
-            "bleu": next(each.tuned for each in self.rounds if each.weights == self.weights),
+            "bleu": self.bleu,
             "weights": {name: list(values) for name, values in self.weights.items()},
             "rounds": [each.to_record() for each in self.rounds],
         }

@@ -98,14 +98,45 @@ def warn_of_overlap(
         name: What the warning calls it.
         level: Whose line the warning shows, counted from here.
     """
+    consequence = (
+        "so the results are better than on new text. Leave them out, or use "
+        f"{flag('allow_overlap')}."
+    )
+    _warn_of_known(filters, sentences, name, consequence, level=level + 1)
+
+
+def warn_of_tuning_text(
+    filters: Sequence[SentenceFilter], sentences: Iterable[Words], name: str
+) -> None:
+    """Warn if many sentences that a training was tuned on stand in its training data.
+
+    Args:
+        filters: The training data.
+        sentences: The held-out text, or that of a tuning set.
+        name: What the warning calls it.
+    """
+    consequence = (
+        "so what was found on them suits these sentences better than others. Hold out text that "
+        "no model is trained on."
+    )
+    _warn_of_known(filters, sentences, name, consequence, level=3)
+
+
+def _warn_of_known(
+    filters: Sequence[SentenceFilter],
+    sentences: Iterable[Words],
+    name: str,
+    consequence: str,
+    *,
+    level: int,
+) -> None:
     if not filters:
         return
     found = find_known(filters, sentences)
     if found.known >= FEWEST_KNOWN and found.share > LARGEST_SHARE:
         warnings.warn(
             f"{name}: {found.known} of {found.looked_at} sentences of {LEAST_WORDS} words or more "
-            f"({found.share:.0%}) stand in the training data of the model, so the results are "
-            f"better than on new text. Leave them out, or use {flag('allow_overlap')}.",
+            f"({found.share:.0%}) stand in the training data of the model, {consequence}",
             TreelmWarning,
             stacklevel=level + 1,
         )

@@ -90,7 +90,7 @@ def all_words(corpus: TreeCorpus, progress: Progress = SILENT) -> Vocabulary:
     for batch in TreePass(corpus).batches(progress):
         batch.native.encode_words(encoder)
         encoder.take()
-    return vocabulary_of_all_words(encoder, corpus.options.profile)
+    return vocabulary_of_all_words(encoder, corpus)
 
 
 def is_training_text(vocabulary: Vocabulary, report: ReadReport) -> bool:

@@ -356,7 +356,7 @@ def count_in_pieces(
         found = {"sentences": survey.sentences, "tokens": survey.tokens}
         if vocabulary is None:
             if not survey.words:
-                raise no_words()
+                raise no_words(corpus.paths)
             vocabulary = Vocabulary.from_counts(
                 survey.words, profile=load_profile("english"), source={"name": "all", **found}
             )
@@ -393,7 +393,9 @@ def count_in_pieces(
             sum(part.tokens for part in parts),
         )
         if not tokens:
-            raise EstimationError("the text contains no words to train on.", code="E_NO_DATA")
+            raise EstimationError(
+                f"{corpus_name(corpus)}: contains no words to train on.", code="E_NO_DATA"
+            )
         space = WordSpace.of(vocabulary)
         unigrams: Places = np.zeros(space.words + 1, dtype=np.uint64)
         for part in parts:

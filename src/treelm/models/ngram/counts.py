@@ -274,7 +274,9 @@ def encode_corpus(
     # until the place where they entered it.
     text = encode(training=True)
     if not len(text.ids):
-        raise EstimationError("the text contains no words to train on.", code="E_NO_DATA")
+        raise EstimationError(
+            f"{corpus_name(corpus)}: contains no words to train on.", code="E_NO_DATA"
+        )
     source = vocabulary.source
     same = (source.get("sentences"), source.get("tokens")) == (len(text), len(text.ids))
     if not same and any(item.entry is not None for item in vocabulary.entries):

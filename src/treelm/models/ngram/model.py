@@ -357,7 +357,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
-        given = sentence if isinstance(sentence, str) else tuple(sentence)
+        given = sentence if isinstance(sentence, str) else words_of(sentence)
         found = self._reader.score(given, eos) if bos else None
         if found is None:
             return super().score(given, eos=eos, bos=bos)

@@ -16,6 +16,7 @@ from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy
 from treelm.tasks.evaluate.parse_intervals import bracket_shares
 from treelm.tasks.evaluate.resampling import ROUNDS, Numbers
 from treelm.tasks.evaluate.significance import (
+    FEWEST_ITEMS,
     LEVEL,
     Difference,
     approximate_randomization,
@@ -65,9 +66,14 @@ class Comparison:
     details: dict[str, object] = field(default_factory=dict)
 
     @property
+    def significant(self) -> bool:
+        """Whether the p-value is at most 0.05; never so with fewer than six items."""
+        return self.p_value <= LEVEL and self.n >= FEWEST_ITEMS
+
+    @property
     def better(self) -> str:
         """``A`` or ``B`` if the difference is significant, else ``neither``."""
-        if self.p_value > LEVEL:
+        if not self.significant:
             return "neither"
         return "A" if self.difference > 0 else "B"
 
@@ -81,7 +87,7 @@ class Comparison:
             "difference": self.difference,
             "interval": [_json(value) for value in self.interval],
             "p_value": self.p_value,
-            "significant": self.p_value <= LEVEL,
+            "significant": self.significant,
             "better": self.better,
             "n": self.n,
             "items": self.items,
@@ -94,6 +100,8 @@ class Comparison:
 def _note(items: int) -> str | None:
     if items >= ENOUGH_ITEMS:
         return None
+    if items < FEWEST_ITEMS:
+        return f"only {items} items: too few to call a difference significant"
     return f"only {items} items: interval and p-value are rough"
 
 

@@ -36,6 +36,8 @@ from treelm.tasks.evaluate.resampling import (
 Statistic = Literal["accuracy", "log_likelihood"]
 #: Largest p-value considered significant.
 LEVEL = 0.05
+#: That all of fewer items favour one system happens by chance more often than `LEVEL` allows.
+FEWEST_ITEMS = 6
 
 _EXACT_UP_TO = 4096
 _SWAPPED_AT_ONCE = 1 << 22
@@ -69,8 +71,8 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether the two-sided p-value is at most 0.05."""
-        return self.p_value <= LEVEL
+        """Whether the two-sided p-value is at most 0.05; never so with fewer than six items."""
+        return self.p_value <= LEVEL and self.n >= FEWEST_ITEMS
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Literal
 
+from treelm.characters import visible
 from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.tokenize import tokenize_words
 from treelm.corpus.words import split_words
-from treelm.errors import CorpusFormatError, UsageError
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, option
 from treelm.extras import import_extra
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.surprisal.rows import SurprisalRow
@@ -25,6 +27,8 @@ StimuliFormat = Literal["tsv", "csv", "jsonl", "parquet"]
 
 #: Columns that say which rows are one sentence, where the user names none.
 _SENTENCE_COLUMNS = (("sent_id",), ("sentence",), ("item", "condition"), ("item",))
+#: A longer sentence is rather a text whose rows are not told apart.
+_MANY_WORDS = 200
 _ADDED = ("surprisal", "log_prob", "oov")
 
 
@@ -46,11 +50,18 @@ class Stimuli:
 
     def sentences(self) -> Iterator[list[tuple[str, ...]]]:
         """Yield the words of each row, for one sentence after the other; tokens of raw text."""
+        return map(_tokenized, self._regions()) if self.is_raw else self._regions()
+
+    @property
+    def longest(self) -> int:
+        """Number of words of the longest sentence, as white space separates them."""
+        return max((sum(map(len, regions)) for regions in self._regions()), default=0)
+
+    def _regions(self) -> Iterator[list[tuple[str, ...]]]:
         places = [self.columns.index(name) for name in self.sentence]
         word = self.columns.index("word")
         for _, rows in groupby(self.rows, key=lambda row: [row[place] for place in places]):
-            regions = [split_words(row[word]) for row in rows]
-            yield _tokenized(regions) if self.is_raw else regions
+            yield [split_words(row[word]) for row in rows]
 
 
 def _tokenized(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -78,18 +89,21 @@ def read_stimuli(
         UsageError: for a column that does not exist.
     """
     name = source_name(source)
-    has_commas = name.removesuffix(".gz").endswith(".csv")
-    lines = list(read_lines(source, None if has_commas else Wanted.TABLE))
-    if has_commas:
-        table = [tuple(row) for row in csv.reader(lines)]
+    is_csv = name.removesuffix(".gz").endswith(".csv")
+    lines = list(read_lines(source, Wanted.CSV if is_csv else Wanted.TABLE))
+    if is_csv:
+        # Where numbers have commas, programs write semicolons, or tabs, and still call it .csv.
+        separator = max(",;\t", key=lines[0].count) if lines else ","
+        table = [tuple(row) for row in csv.reader(lines, delimiter=separator)]
     else:
         table = [tuple(line.split("\t")) for line in lines]
     table = [row for row in table if row and row != ("",)]
     if not table or "word" not in table[0] or len(set(table[0])) < len(table[0]):
+        found = ", ".join(map(visible, table[0])) if table else "none"
         raise CorpusFormatError(
-            f"{name}: the first line of a table of stimuli must name its columns, one of them "
-            '"word". '
-            "Save it with tabs between columns, or as .csv.",
+            f"{name}: the first line of a table of stimuli must name its columns, each once, and "
+            f'the one with the words must be called "word". Columns: {found}. A table has tabs '
+            "between columns, or is named .csv.",
             code="E_STIMULI",
             path=name,
             line=1,
@@ -113,7 +127,16 @@ def read_stimuli(
             f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that tells "
             f"which rows are a sentence. Columns: {', '.join(columns)}."
         )
-    return Stimuli(columns, tuple(rows), chosen, is_raw=tokenizing)
+    stimuli = Stimuli(columns, tuple(rows), chosen, is_raw=tokenizing)
+    if stimuli.longest > _MANY_WORDS:
+        warnings.warn(
+            f"{name}: the longest sentence has {stimuli.longest} words. Neighbouring rows with the "
+            f"same {' and '.join(chosen)} are one sentence; {option('sentence')} names other "
+            "columns.",
+            TreelmWarning,
+            stacklevel=2,
+        )
+    return stimuli
 
 
 def stimuli_table(
