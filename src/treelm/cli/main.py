@@ -134,8 +134,8 @@ COMMANDS = {
     ),
     "tune": _Command(
         "treelm.cli.tune:tune",
-        "Find the weights of translation features.",
-        "treelm tune --n-best-lists L --references R --seed 1 -o W",
+        "Find the weights of the features of n-best lists.",
+        "treelm tune -m model --n-best-lists dev.nbest --references dev.ref -o w.json",
     ),
     "compare": _Command(
         "treelm.cli.compare:compare",

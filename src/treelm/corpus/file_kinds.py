@@ -33,6 +33,7 @@ class Wanted(StrEnum):
     TABLE = "a tab-separated table"
     SCORES = "scores, a table or one number per line"
     ARPA = "an ARPA language model"
+    JSON = "JSON lines"
 
 
 class FileKind(StrEnum):
@@ -103,6 +104,7 @@ _TAKEN = {
     Wanted.TREES: {FileKind.TREES},
     Wanted.K_BEST: {FileKind.TREES, FileKind.BLLIP, FileKind.K_BEST},
     Wanted.N_BEST: {FileKind.MOSES, FileKind.WORDS, FileKind.COMMAS, FileKind.TABLE},
+    Wanted.JSON: {FileKind.JSON, FileKind.WORDS, FileKind.COMMAS},
     Wanted.TABLE: {FileKind.TABLE, FileKind.WORDS},
     Wanted.SCORES: {FileKind.TABLE, FileKind.WORDS},
     # Prose has commas and tabs; only a reader of tables is sure that these separate columns.
@@ -125,14 +127,17 @@ _ADVICE = {
     FileKind.FOREST: "`treelm parse --from FILE` writes its trees as text.",
     FileKind.ARPA: "`treelm convert FILE MODEL` makes a model folder of it, for -m MODEL.",
     FileKind.VOCABULARY: "It is given with --vocabulary FILE.",
-    FileKind.JSON: "`treelm evaluate pairs --blimp FILE` reads pairs in this form.",
+    FileKind.JSON: (
+        "`treelm rerank --format jsonl` reads n-best lists in this form, and "
+        "`treelm evaluate pairs --blimp FILE` pairs."
+    ),
     FileKind.TREES: (
         "`treelm train` takes trees with --trees, `treelm score` too; `treelm inspect`, `draw`, "
         "`transform` and `evaluate parses` read them as they are."
     ),
     FileKind.BLLIP: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
     FileKind.K_BEST: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
-    FileKind.MOSES: (f"In Python treelm.corpus.nbest.read_moses reads it; {_WORDS_OF_NBEST}"),
+    FileKind.MOSES: f"`treelm rerank` and `treelm tune` read it; {_WORDS_OF_NBEST}",
     FileKind.PHRASES: "No command reads it.",
     FileKind.TABLE: (
         "Tables of stimuli are given with `treelm surprisal --stimuli FILE`; tables of scores to "
