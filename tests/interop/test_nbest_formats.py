@@ -42,7 +42,7 @@ def write(path: Path, text: str) -> Path:
 def test_nbest_formats_are_written_as_they_were_read(form: NBestFormat, tmp_path: Path) -> None:
     path = write(tmp_path / "lists", LISTS[form])
     found = list(read_lists(path, form))
-    assert [each.texts[:2] for each in found][0] in (["a b", "b a"], ("a b", "b a"))
+    assert list(found[0].texts) == ["a b", "b a"]
     text = "".join(list_text(each, form) for each in found)
     if form == "jsonl":
         ours, theirs = ([json.loads(line) for line in t.splitlines()] for t in (text, LISTS[form]))

@@ -171,7 +171,9 @@ class Model:
     @property
     def order(self) -> int:
         """Words that an n-gram model looks at; a large number where the whole sentence counts."""
-        return _order(self._model)
+        from treelm.models.history import ngram_order
+
+        return ngram_order(self._model) or _WHOLE_SENTENCE
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """Return the base 10 logarithm of the probability of a sentence.
@@ -346,13 +348,3 @@ def _as_ngram(model: LanguageModel_) -> NgramModel | None:
     from treelm.models.ngram.model import NgramModel
 
     return model if isinstance(model, NgramModel) else None
-
-
-def _order(model: LanguageModel_) -> int:
-    """Return how many words count for the next one, itself included."""
-    from treelm.models.mixture.model import InterpolatedModel
-
-    if isinstance(model, InterpolatedModel):
-        return max(_order(part) for part in model.parts)
-    own = _as_ngram(model)
-    return _WHOLE_SENTENCE if own is None else own.config.order
