@@ -15,6 +15,10 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 #: Packages that an example needs, and what it must print.
 EXPECTED: dict[str, tuple[tuple[str, ...], str]] = {
     "kenlm_scores.py": ((), "3 True -10.081"),
+    "ctc_decoding.py": (("pyctcdecode",), "the boat was late"),
+    "spacy_trees.py": (("spacy",), "[('The boat', 'NP'), ('he', 'NP')]"),
+    "harness_pairs.py": (("lm_eval",), "right "),
+    "transformer_surprisal.py": (("transformers",), "GPT2LMHeadModel"),
     "rescore_lattice.py": ((), "utterance-1 The boat was late ."),
     "rerank_nbest.py": (("sacrebleu",), "BLEU 100.0, before 26.9"),
 }
