@@ -15,7 +15,7 @@ TRIES ?= 2000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
+.PHONY: help install wheel demo check test test-adapters test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,28 @@ test: install test-native ## Run the whole test suite, native tests included
 test-cluster: install ## Run the tests of many workers with Ray, which is installed for them
 	$(PIP) install "treelm[cluster]"
 	$(BIN)/python -m pytest tests/parallel tests/cli/test_engines.py tests/cli/test_ray.py
+
+# Each group of packages has an environment of its own; all share the wheel. pyctcdecode 0.5 asks for numpy below 2
+# without needing it, so what it asks for is not installed with it.
+ADAPTERS ?= ctc spacy neural harness
+ADAPTER_PACKAGES_ctc := kenlm pygtrie
+ADAPTER_PACKAGES_spacy := spacy
+ADAPTER_PACKAGES_neural := torch transformers
+ADAPTER_PACKAGES_harness := lm-eval torch transformers
+ADAPTER_ALONE_ctc := pyctcdecode
+ADAPTER_TESTS_ctc := tests/interop/test_kenlm.py tests/interop/test_pyctcdecode.py
+ADAPTER_TESTS_spacy := tests/interop/test_spacy_component.py
+ADAPTER_TESTS_neural := tests/models/test_neural.py
+ADAPTER_TESTS_harness := tests/interop/test_harness.py
+test-adapters: install ## Run the tests beside large or conflicting packages, each group in its own environment
+	rm -rf build/adapters && mkdir -p build/adapters
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/adapters \
+		--config-settings=build-dir=build/release .
+	set -e; $(foreach name,$(ADAPTERS),here=build/adapters/$(name); $(BIN)/python -m venv $$here; \
+		pip="$$here/bin/python -m pip --disable-pip-version-check --quiet install"; \
+		$$pip build/adapters/*.whl pytest hypothesis sacrebleu $(ADAPTER_PACKAGES_$(name)); \
+		$(if $(ADAPTER_ALONE_$(name)),$$pip --no-deps $(ADAPTER_ALONE_$(name));) \
+		$$here/bin/python -m pytest $(ADAPTER_TESTS_$(name)) tests/examples;)
 
 test-native: install ## Run the C++ unit tests
 	build/release/native/tests/treelm_tests

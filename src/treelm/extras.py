@@ -15,6 +15,10 @@ EXTRAS = {
     "nltk": "nltk",
     "eflomal": "align",
     "sacrebleu": "translation",
+    "spacy": "spacy",
+    "torch": "neural",
+    "lm_eval": "harness",
+    "transformers": "neural",
     "ray": "cluster",
 }
 

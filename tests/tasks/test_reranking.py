@@ -12,7 +12,7 @@ from tests.command_line import assert_fine, assert_refused, treelm_inside
 
 from treelm.corpus.nbest import NBestColumns
 from treelm.errors import CorpusFormatError, UsageError
-from treelm.tasks.evaluate.reranking import contiguous_folds, cross_validate, oracle_bleu
+from treelm.tasks.evaluate.reranking import contiguous_folds, cross_validate, oracle_choice
 from treelm.tasks.tune import TuneOptions
 from treelm.translation.hypothesis_pool import pool_of_lists
 
@@ -89,7 +89,7 @@ def test_the_oracle_equals_brute_force() -> None:
     pool = pool_of_lists(lists, [references])
     ranges = [range(*pool.starts[place : place + 2]) for place in range(4)]
     best = max(pool.value(np.array(each)) for each in itertools.product(*ranges))
-    assert oracle_bleu(pool) == pytest.approx(best)
+    assert pool.value(oracle_choice(pool)) == pytest.approx(best)
 
 
 def test_a_sentence_without_a_list_is_refused() -> None:

@@ -295,7 +295,6 @@ def test_the_command_refuses_what_does_not_fit(
             ],
             ["has 4 lines, but", "has 1"],
         ),
-        (2, ["--n-best-lists", lists, "--references", tmp_path / "one", "-o", "x"], ["--seed"]),
     ):
         assert_refused(treelm_inside(capfdbinary, "tune", *words), code, *parts)
     assert not (tmp_path / "w.json").exists()

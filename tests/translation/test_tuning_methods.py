@@ -12,11 +12,15 @@ from treelm.errors import CorpusFormatError
 from treelm.translation.bleu import bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, PoolBuilder
 from treelm.translation.mert import line_search, mert, normalized, upper_envelopes
+from treelm.translation.metrics import WordErrorRate
 from treelm.translation.mira import mira
 
 
-def errors(sums: np.ndarray) -> np.ndarray:
-    return -np.asarray(sums, dtype=np.float64)[..., 0]
+class Errors(WordErrorRate):
+    """Errors as they are, not by the word."""
+
+    def value(self, sums: np.ndarray) -> np.ndarray:
+        return -np.asarray(sums, dtype=np.float64)[..., 0]
 
 
 def line_pool(groups: list[list[tuple[float, float, int]]]) -> HypothesisPool:
@@ -27,7 +31,7 @@ def line_pool(groups: list[list[tuple[float, float, int]]]) -> HypothesisPool:
         np.cumsum([0, *map(len, groups)]),
         np.array([row[:2] for row in rows], dtype=np.float64),
         np.array([[row[2]] for row in rows], dtype=np.int64),
-        errors,
+        Errors(),
     )
 
 

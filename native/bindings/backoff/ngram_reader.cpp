@@ -149,6 +149,11 @@ class NgramReader {
     return table_->read_word(context, end_);
   }
 
+  // How many words the longest n-gram of the table has that a word ends in a state; 0 if there is none.
+  std::uint32_t matched_words(const NgramState& state, std::uint32_t word) const {
+    return table_->matched_words(context_of(state), word);
+  }
+
   // Log probabilities, states, and the number of pairs that differ; None as in `advance`.
   nb::object advance_many(nb::sequence states, nb::sequence words) {
     const std::size_t count = nb::len(states);
@@ -380,6 +385,7 @@ void bind_ngram_reader(nb::module_& module) {
       .def("advance", &NgramReader::advance, nb::arg("state"), nb::arg("word"))
       .def("advance_id", &NgramReader::advance_id, nb::arg("state"), nb::arg("word"))
       .def("finish", &NgramReader::finish, nb::arg("state"))
+      .def("matched_words", &NgramReader::matched_words, nb::arg("state"), nb::arg("word"))
       .def("advance_many", &NgramReader::advance_many, nb::arg("states"), nb::arg("words"))
       .def("score", &NgramReader::score, nb::arg("sentence"), nb::arg("eos"))
       .def_prop_ro("advances", &NgramReader::advances)

@@ -187,6 +187,19 @@ double BackoffTable::read_word(std::uint32_t& context, std::uint32_t word) const
   return std::log(p);
 }
 
+std::uint32_t BackoffTable::matched_words(std::uint32_t context, std::uint32_t word) const {
+  return with_value_bits(access(), [&]<unsigned Bits>() -> std::uint32_t {
+    for (;; context = shorter_context(context)) {
+      const std::uint32_t depth = depth_of(context);
+      const Region& region = layout_.entries[shape_.widths.front() - depth];
+      const std::uint64_t at = find<Bits>(region, context - layout_.starts[depth], word);
+      // An entry that was not estimated only leads on.
+      if (at != no_position && !std::signbit(probability_at<Bits>(region, at))) return depth + 1;
+      if (depth == 0) return 0;
+    }
+  });
+}
+
 BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::uint32_t length,
                                             std::uint32_t word) const {
   std::uint32_t state = context_after(context, length);

@@ -124,7 +124,9 @@ class BackoffTable {
   // after a context gives, ln p and the context that comes next.
   std::uint32_t context_after(const std::uint32_t* words, std::uint32_t length) const;
   double read_word(std::uint32_t& context, std::uint32_t word) const;
-  // The same for words one after the other, which are looked up side by side as far as can be.
+  // How many words the longest stored sequence has that `word` ends after a context; 0 if it has no entry at all.
+  std::uint32_t matched_words(std::uint32_t context, std::uint32_t word) const;
+  // The same as `read_word` for words one after the other, which are looked up side by side as far as can be.
   void read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const;
   // Asks for what a word will need if it is not known after more than the one word before it.
   void fetch_word(std::uint32_t before, std::uint32_t word) const;

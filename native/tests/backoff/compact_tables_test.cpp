@@ -137,6 +137,9 @@ void check_same(Random& random, const BackoffTable& one, const BackoffTable& oth
     const BackoffTable::Advance also = other.advance(row.data() + 1, length, row[0]);
     CHECK_EQ(step.log_probability, also.log_probability);
     CHECK_EQ(step.kept, also.kept);
+    const std::uint32_t matched = one.matched_words(one.context_after(row.data() + 1, length), row[0]);
+    CHECK(matched <= length + 1);
+    CHECK_EQ(matched, other.matched_words(other.context_after(row.data() + 1, length), row[0]));
   }
   if (!shape.sequence) return;
   std::vector<std::uint32_t> ids(200);

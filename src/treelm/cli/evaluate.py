@@ -10,6 +10,7 @@ from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
 from treelm.cli.evaluate_reranking import reranking
 from treelm.cli.evaluate_translation import translation
+from treelm.cli.evaluate_wer import wer
 from treelm.cli.model_options import (
     LengthOptions,
     ModelPath,
@@ -106,6 +107,9 @@ evaluate.command(
     help_epilogue=example_line(
         "treelm evaluate reranking test.nbest --references test.en -m model --seed 1"
     ),
+)
+evaluate.command(
+    wer, help_epilogue=example_line("treelm evaluate wer reference.txt recognised.txt --json")
 )
 
 

@@ -8,11 +8,10 @@ from treelm.cli.evaluate_translation import ReferenceFiles
 from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions
 from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, Seed, ThreadOptions
 from treelm.cli.ranges import at_least
-from treelm.cli.rerank import ModelPaths, scorers_of
+from treelm.cli.rerank import ListOptions, ModelPaths, scorers_of
 from treelm.cli.terminal import shown, write_record
-from treelm.cli.tune import MethodOptions, read_references
+from treelm.cli.tune import MethodOptions, lists_in_order, read_references
 from treelm.corpus.files import write_atomically
-from treelm.corpus.nbest import read_moses_columns
 from treelm.tasks.evaluate.reranking import FOLDS, Reranking
 from treelm.tasks.tune import TuneOptions
 from treelm.translation.weights import FIXED, Weights
@@ -29,6 +28,7 @@ def reranking(
     seed: Seed,
     best: NewFile | None = None,
     json: AsJson = False,
+    how: ListOptions = ListOptions(),
     finding: MethodOptions = MethodOptions(),
     scoring: ScoringOptions = ScoringOptions(),
     search: SearchOptions = SearchOptions(),
@@ -39,13 +39,13 @@ def reranking(
     """Measure what models add to n-best lists, by cross-validated reranking.
 
     The sentences are divided into contiguous folds. The hypotheses of each fold are chosen by
-    weights that are tuned on the others. Reported are the mean of the folds' BLEU, and BLEU of all
-    folds as one text; the same for the first hypotheses of the lists; and the oracle, the best
-    choice that was found. What a model adds is the difference from the same without it, because
-    tuning alone changes BLEU too.
+    weights that are tuned on the others. Reported are the mean of the folds' BLEU or WER, and that
+    of all folds as one text; the same for the first hypotheses of the lists; and the oracle, the
+    best choice that was found. What a model adds is the difference from the same without it,
+    because tuning alone changes the figure too.
 
     Args:
-        lists: N-best lists in the format of Moses, one for each line of the references.
+        lists: N-best lists, one for each line of the references; see `treelm tune`.
         weights: Weights to start from: JSON, or the lines of a moses.ini.
         folds: Number of folds.
         seed: Seed of directions, restarts, the order of sentences, and the bootstrap.
@@ -55,7 +55,7 @@ def reranking(
     from treelm.tasks.evaluate.reranking import cross_validate
     from treelm.tasks.rerank import rerank
 
-    right = read_references(references)
+    right, names = read_references(references, how)
     scorers = scorers_of(
         model or [],
         None,
@@ -64,13 +64,15 @@ def reranking(
         options=(scoring, search, length),
         threads=threads.thread_count,
     )
-    columns = [each.columns for each in rerank(read_moses_columns(lists), scorers)]
+    given = lists_in_order(how, lists, references, names)
+    columns = [each.columns for each in rerank(given, scorers)]
     found = cross_validate(
         columns,
         right,
         None if weights is None else Weights.read(weights),
         TuneOptions(
             seed=seed,
+            metric=finding.metric,
             method=finding.method,
             restarts=finding.restarts,
             epochs=finding.epochs,

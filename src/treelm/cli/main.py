@@ -133,10 +133,15 @@ COMMANDS = {
         "Add the scores of models to n-best lists, and sort these.",
         "treelm rerank -m model --weights w.json < lists > sorted",
     ),
+    "rescore-lattice": _Command(
+        "treelm.cli.rescore_lattice:rescore_lattice",
+        "Find the best words of lattices by a language model.",
+        "treelm rescore-lattice -m model --acoustic-scale 0.1 lattices > best",
+    ),
     "tune": _Command(
         "treelm.cli.tune:tune",
-        "Find the weights of translation features.",
-        "treelm tune --n-best-lists L --references R --seed 1 -o W",
+        "Find the weights of the features of n-best lists.",
+        "treelm tune -m model --n-best-lists dev.nbest --references dev.ref -o w.json",
     ),
     "compare": _Command(
         "treelm.cli.compare:compare",

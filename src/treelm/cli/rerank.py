@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from treelm.characters import visible
 from treelm.cli.model_options import (
@@ -22,8 +24,9 @@ from treelm.cli.options import (
     ThreadOptions,
 )
 from treelm.corpus.files import write_atomically
-from treelm.corpus.nbest import read_moses_columns
+from treelm.corpus.nbest import NBestColumns, ScoreFile
 from treelm.errors import UsageError
+from treelm.interop.nbest_formats import NBestFormat, hypothesis_names, list_text, read_lists
 from treelm.tasks.rerank import Measure
 
 if TYPE_CHECKING:
@@ -40,6 +43,38 @@ ModelPaths = Annotated[
         help="Model folder; give the option again for each further model.",
     ),
 ]
+
+_NAMED_FILES = Parameter(metavar="NAME=FILE", consume_multiple=False, show_default="none")
+
+
+@Parameter(name="*", group=Group("List options", sort_key=25))
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """How n-best lists are read and written."""
+
+    format: NBestFormat = "moses"
+    """Moses; Joshua and cdec (`name=value`); Kaldi and ESPnet (`utterance-1 the words`); or JSON
+    lines with id, text, score and features."""
+    scores: Annotated[list[str] | None, _NAMED_FILES] = None
+    """Kaldi: a feature and its file, `utterance-1 -4.5` on each line; give it again for each."""
+    costs: Annotated[list[str] | None, _NAMED_FILES] = None
+    """The same for costs, of which less is better: the feature has the opposite sign."""
+
+    def read(self, source: str) -> Iterator[NBestColumns]:
+        """Return the lists of a file."""
+        files = [
+            _score_file(text, is_cost=is_cost)
+            for group, is_cost in ((self.scores, False), (self.costs, True))
+            for text in group or ()
+        ]
+        return read_lists(source, self.format, files)
+
+
+def _score_file(text: str, *, is_cost: bool) -> ScoreFile:
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise UsageError(f'"{text}" is not a feature and a file: write acoustic=FILE.')
+    return ScoreFile(name, file, is_cost)
 
 
 def rerank(
@@ -58,21 +93,22 @@ def rerank(
     columns: bool = False,
     best: NewFile | None = None,
     output: OutputFile = "-",
+    lists: ListOptions = ListOptions(),
     scoring: ScoringOptions = ScoringOptions(),
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Add the scores of models to n-best lists of Moses as features, and sort these by weights.
+    """Add the scores of models to n-best lists as features, and sort these by weights.
 
-    Lines look like `0 ||| the words ||| LM0= -12.3 ||| -4.5`; those with the same number are one
-    list. With --weights totals are computed anew and the best hypothesis comes first; otherwise
-    totals and order stay. Every text is scored once, and what the texts of a list begin with once
-    too where that saves time.
+    Lines of Moses look like `0 ||| the words ||| LM0= -12.3 ||| -4.5`; those with the same number
+    are one list. Lists are read and written one after the other. With --weights totals are computed
+    anew and the best hypothesis comes first; otherwise totals and order stay. Every text is scored
+    once, and what the texts of a list begin with once too where that saves time.
 
     Args:
-        file: N-best lists in the format of Moses.
+        file: N-best lists.
         name: Name of the new feature; give the option again for each further model.
         replace: Put the feature of the only model in the place of this one, and keep its name
             unless --name gives another.
@@ -81,8 +117,10 @@ def rerank(
         weights: Weights of all features: JSON, or the lines of a moses.ini.
         keep_order: With --weights: do not sort.
         columns: Write the new scores only, a line for each hypothesis in the order of the file,
-            separated by tabs if there are several models.
-        best: File to write: the words of the first hypothesis of each list, after sorting.
+            separated by tabs if there are several models; after the name of the hypothesis with
+            --format kaldi.
+        best: File to write: the words of the first hypothesis of each list, after sorting; after
+            the name of the utterance with --format kaldi.
     """
     from treelm.tasks.rerank import rerank as rerank_lists
     from treelm.tasks.text_check import TextCheck
@@ -111,23 +149,28 @@ def rerank(
     ]
     first: list[str] = []
     with write_atomically(output) as out:
-        lists = rerank_lists(
-            read_moses_columns(file),
+        found_lists = rerank_lists(
+            lists.read(file),
             scorers,
             weights=chosen,
             replaced=replace,
             sort=not keep_order,
         )
-        for found in lists:
+        for found in found_lists:
             text = found.columns.texts[0]
             for check in checks:
                 check.add_sentences([text.split()])
-            first.append(text)
+            is_kaldi = lists.format == "kaldi"
+            first.append(f"{found.columns.id} {text}" if is_kaldi else text)
             if columns:
-                rows = ("\t".join(map(repr, row)) for row in found.scores.tolist())
+                rows = ["\t".join(map(repr, row)) for row in found.scores.tolist()]
+                if is_kaldi:
+                    rows = list(
+                        map(" ".join, zip(hypothesis_names(found.given), rows, strict=True))
+                    )
                 out.write("".join(f"{row}\n" for row in rows).encode())
             else:
-                out.write(found.columns.to_text().encode())
+                out.write(list_text(found.columns, lists.format).encode())
     if best is not None:
         with write_atomically(best) as out:
             out.write("".join(f"{text}\n" for text in first).encode())

@@ -6,6 +6,7 @@ import hashlib
 import json as json_format
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,14 +17,15 @@ from treelm.cli.evaluate_translation import ReferenceFiles
 from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions
 from treelm.cli.options import AsJson, CommonOptions, File, OutputFile, Seed, ThreadOptions
 from treelm.cli.ranges import at_least
-from treelm.cli.rerank import ModelPaths, scorers_of
+from treelm.cli.rerank import ListOptions, ModelPaths, scorers_of
 from treelm.cli.terminal import write_record
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import read_lines
-from treelm.corpus.nbest import read_moses_columns
+from treelm.corpus.nbest import NBestColumns
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.tasks.tune import ROUNDS, Method, Round, TuneOptions, Tuning
 from treelm.translation.mert import RESTARTS
+from treelm.translation.metrics import METRICS, MetricName
 from treelm.translation.mira import EPOCHS
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class DecodingOptions:
 class MethodOptions:
     """How weights are found."""
 
+    metric: MetricName = "bleu"
+    """What is made best: BLEU, or the word error rate."""
     method: Method = "mert"
     """Minimum error rate training, or batch MIRA: more stable, and for many features."""
     restarts: Annotated[int, at_least(0)] = RESTARTS
@@ -71,12 +75,18 @@ class MethodOptions:
 def tune(
     *,
     references: ReferenceFiles,
-    output: Annotated[OutputFile, Parameter(help="File of weights to write, as JSON.")],
+    output: Annotated[
+        OutputFile,
+        Parameter(
+            help="File of weights to write: JSON, or lines of a moses.ini if its name ends in .ini."
+        ),
+    ],
     n_best_lists: File | None = None,
     model: ModelPaths = None,
     weights: File | None = None,
-    seed: Seed,
+    seed: Seed = 0,
     json: AsJson = False,
+    lists: ListOptions = ListOptions(),
     finding: MethodOptions = MethodOptions(),
     decoding: DecodingOptions = DecodingOptions(),
     decoder: DecoderOptions = DecoderOptions(),
@@ -86,15 +96,16 @@ def tune(
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
-    """Find the weights of translation features that give the best BLEU on a development set.
+    """Find the weights of features that give the best BLEU or WER on a development set.
 
     With --phrase-table and --source the sentences are translated again in every round, and the
     models are features of the decoder (LM0, LM1, ...). With --n-best-lists the lists stay as they
     are, and the models are added to them (SynLM0, SynLM1, ...). The absolute values of the weights
-    sum to 1. References and translations are tokenized text. Never tune on a test set.
+    sum to 1. References and hypotheses are tokenized text. Never tune on a test set.
 
     Args:
-        n_best_lists: N-best lists in the format of Moses, one for each line of the references.
+        n_best_lists: N-best lists, one for each line of the references, numbered from 0; with
+            --format kaldi lines of the references begin with the name of the utterance.
         weights: Weights to start from: JSON, or the lines of a moses.ini. Without them the start is
             the defaults of Moses, and 0 for new features.
         seed: Seed of directions, restarts and the order of sentences. Results of different seeds
@@ -108,13 +119,14 @@ def tune(
         raise UsageError("give either --n-best-lists, or --phrase-table and --source.")
     options = TuneOptions(
         seed=seed,
+        metric=finding.metric,
         method=finding.method,
         restarts=finding.restarts,
         epochs=finding.epochs,
         rounds=decoding.rounds,
         fixed=FIXED | frozenset(finding.fix or ()),
     )
-    right = read_references(references)
+    right, names = read_references(references, lists)
     start = None if weights is None else Weights.read(weights)
     if n_best_lists is not None:
         if decoding != DecodingOptions() or decoder != DecoderOptions():
@@ -133,11 +145,13 @@ def tune(
             options=(scoring, search, length),
             threads=threads.thread_count,
         )
-        lists = rerank(read_moses_columns(n_best_lists), scorers)
-        found = tune_on_lists((each.columns for each in lists), right, start, options)
+        scored = rerank(lists_in_order(lists, n_best_lists, references, names), scorers)
+        found = tune_on_lists((each.columns for each in scored), right, start, options)
     else:
         if scoring != ScoringOptions():
             raise UsageError("--parser, -k, --pruning and --floor are for --n-best-lists.")
+        if lists != ListOptions():
+            raise UsageError("--format, --scores and --costs are for --n-best-lists.")
         found = _tune_decoder(
             (references, right),
             start,
@@ -152,19 +166,38 @@ def tune(
         )
     found.weights.write(output)
     _write_report(found, as_json=json)
-    if found.bleu == 0:
+    if found.best.metric == "bleu" and found.best.tuned == 0:
         common.note(
             "warning: BLEU is 0 with these weights and with all others, so they say nothing. Do "
             "the references belong to these sentences, and are both tokenized and cased alike?"
         )
 
 
-def read_references(files: list[str]) -> list[list[str]]:
-    """Return the lines of files of references, which must be as many in each."""
+def read_references(
+    files: list[str], lists: ListOptions
+) -> tuple[list[list[str]], list[str] | None]:
+    """Return the lines of files of references, as many in each, and names of utterances if any."""
+    from treelm.interop.nbest_formats import read_utterances
+
+    if lists.format == "kaldi":
+        if len(files) > 1:
+            raise UsageError("lists of Kaldi have one file of references.")
+        named = read_utterances(files[0])
+        return [list(named.values())], list(named)
     right = [list(read_lines(file, Wanted.TEXT)) for file in files]
     for file, lines in zip(files[1:], right[1:], strict=True):
         _check_counts(files[0], len(right[0]), file, len(lines))
-    return right
+    return right, None
+
+
+def lists_in_order(
+    lists: ListOptions, source: str, references: list[str], names: list[str] | None
+) -> Iterable[NBestColumns]:
+    """Return the lists of a file, numbered as the references are."""
+    from treelm.interop.nbest_formats import in_order_of
+
+    found = lists.read(source)
+    return found if names is None else in_order_of(found, names, references[0])
 
 
 def _check_counts(first: str, number: int, other: str, found: int) -> None:
@@ -239,9 +272,11 @@ def _tune_decoder(
 
 
 def _round_line(each: Round) -> str:
+    title = METRICS[each.metric].title
+    decoded, tuned = each.shown
     return (
-        f"round {each.number}: decoded BLEU {each.decoded:.2f}, {each.new} new hypotheses of "
-        f"{each.hypotheses}, tuned BLEU {each.tuned:.2f}"
+        f"round {each.number}: decoded {title} {decoded:.2f}, {each.new} new hypotheses of "
+        f"{each.hypotheses}, tuned {title} {tuned:.2f}"
     )
 
 
@@ -252,7 +287,9 @@ def _write_report(found: Tuning, *, as_json: bool) -> None:
         return
     record: dict[str, object] = {"stopped": found.stopped}
     if found.has_fixed_lists:
-        record = {"start_bleu": found.rounds[0].decoded, "bleu": found.rounds[0].tuned}
+        start, tuned = found.rounds[0].shown
+        metric = found.rounds[0].metric
+        record = {f"start_{metric}": start, metric: tuned}
     else:
         for each in found.rounds:
             sys.stdout.write(f"{_round_line(each)}\n")

@@ -34,6 +34,7 @@ class Wanted(StrEnum):
     CSV = "a table of stimuli (.csv)"
     SCORES = "scores, a table or one number per line"
     ARPA = "an ARPA language model"
+    JSON = "JSON lines"
 
 
 class FileKind(StrEnum):
@@ -104,6 +105,7 @@ _TAKEN = {
     Wanted.TREES: {FileKind.TREES},
     Wanted.K_BEST: {FileKind.TREES, FileKind.BLLIP, FileKind.K_BEST},
     Wanted.N_BEST: {FileKind.MOSES, FileKind.WORDS, FileKind.COMMAS, FileKind.TABLE},
+    Wanted.JSON: {FileKind.JSON, FileKind.WORDS, FileKind.COMMAS},
     Wanted.TABLE: {FileKind.TABLE, FileKind.WORDS},
     Wanted.CSV: {FileKind.TABLE, FileKind.WORDS, FileKind.COMMAS},
     Wanted.SCORES: {FileKind.TABLE, FileKind.WORDS},
@@ -127,7 +129,10 @@ _ADVICE = {
     FileKind.FOREST: "`treelm parse --from FILE` writes its trees as text.",
     FileKind.ARPA: "`treelm convert FILE MODEL` makes a model folder of it, for -m MODEL.",
     FileKind.VOCABULARY: "It is given with --vocabulary FILE.",
-    FileKind.JSON: "`treelm evaluate pairs --blimp FILE` reads pairs in this form.",
+    FileKind.JSON: (
+        "`treelm rerank --format jsonl` reads n-best lists in this form, and "
+        "`treelm evaluate pairs --blimp FILE` pairs."
+    ),
     FileKind.TREES: (
         "`treelm train` takes trees with --trees, `treelm score` too; `treelm inspect`, `draw`, "
         "`transform` and `evaluate parses` read them as they are."

@@ -114,6 +114,8 @@ class NBestColumns:
         more: What follows the score.
         lines: Where the rows are in the file, counted from 1.
         source: What messages call the file.
+        sparse: Whether a feature that a row does not have is 0 there; otherwise all rows have the
+            same ones.
     """
 
     id: str
@@ -123,6 +125,7 @@ class NBestColumns:
     more: Sequence[tuple[str, ...]]
     lines: Sequence[int]
     source: str = "-"
+    sparse: bool = False
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -145,8 +148,10 @@ class NBestColumns:
 
         Raises:
             CorpusFormatError: ``E_NBEST`` with the line, for a value that is not a finite number,
-                or for other features than those of the first row.
+                or for other features than those of the first row unless the list is sparse.
         """
+        if self.sparse:
+            return self._sparse_table()
         layout = _layout(self.features[0])
         tokens = " ".join(self.features).split()
         width = sum(count + bool(name) for name, count in layout)
@@ -170,6 +175,26 @@ class NBestColumns:
             self._refuse_features(layout)
         return FeatureTable(layout, np.ascontiguousarray(values.T).reshape(rows, len(columns)))
 
+    def _sparse_table(self) -> FeatureTable:
+        """Return the features that any row has, in the order in which they come, 0 elsewhere."""
+        rows = [feature_values(text) for text in self.features]
+        places: dict[str, int] = {}
+        for row in rows:
+            for name in row:
+                places.setdefault(name, len(places))
+        values = np.zeros((len(rows), len(places)))
+        for number, (row, line) in enumerate(zip(rows, self.lines, strict=True)):
+            for name, (value, *others) in row.items():
+                if others:
+                    raise malformed(
+                        self.source,
+                        line,
+                        f'feature "{visible(name[:40])}" has several values',
+                        "Each feature of this format has one.",
+                    )
+                values[number, places[name]] = _finite(value, self.source, line)
+        return FeatureTable(tuple((name, 1) for name in places), values)
+
     def _refuse_features(self, layout: Sequence[tuple[str, int]]) -> NoReturn:
         """Raise the error for the first row that is not like the others."""
         for text, line in zip(self.features, self.lines, strict=True):
@@ -181,7 +206,7 @@ class NBestColumns:
                     f"not the features of the line before; compare {shown}",
                     "All lines of a list have the same features.",
                 )
-            for values in _features(text).values():
+            for values in feature_values(text).values():
                 for value in values:
                     _finite(value, self.source, line)
         raise malformed(
@@ -223,6 +248,23 @@ class FeatureTable(NamedTuple):
 
     layout: tuple[tuple[str, int], ...]
     values: npt.NDArray[np.float64]
+
+    def widened(self, layout: Sequence[tuple[str, int]]) -> FeatureTable:
+        """Return the features in another order and among others, which are 0.
+
+        Args:
+            layout: All features of this table, and perhaps more.
+        """
+        own = {name: self.values[:, first : first + count] for name, first, count in self._spans()}
+        rows = len(self.values)
+        parts = [own.get(name, np.zeros((rows, count))) for name, count in layout]
+        return FeatureTable(tuple(layout), np.concatenate([np.zeros((rows, 0)), *parts], axis=1))
+
+    def _spans(self) -> Iterator[tuple[str, int, int]]:
+        first = 0
+        for name, count in self.layout:
+            yield name, first, count
+            first += count
 
 
 def read_moses_columns(source: Source) -> Iterator[NBestColumns]:
@@ -329,7 +371,7 @@ def read_moses(source: Source) -> Iterator[NBest]:
             Hypothesis(
                 split_words(text),
                 score=read_number(score, source, line) if score else None,
-                features=_features(features),
+                features=feature_values(features),
                 more=more,
             )
             for text, features, score, more, line in rows
@@ -337,7 +379,7 @@ def read_moses(source: Source) -> Iterator[NBest]:
         yield NBest(each.id, hypotheses, each.lines[0])
 
 
-def _features(text: str) -> dict[str, tuple[str, ...]]:
+def feature_values(text: str) -> dict[str, tuple[str, ...]]:
     """Return the values of each feature; old files end names with a colon, or have none."""
     features: dict[str, tuple[str, ...]] = {}
     name = ""
@@ -351,7 +393,7 @@ def _features(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _layout(text: str) -> tuple[tuple[str, int], ...]:
-    return tuple((name, len(values)) for name, values in _features(text).items())
+    return tuple((name, len(values)) for name, values in feature_values(text).items())
 
 
 def _shown_layout(layout: Sequence[tuple[str, int]]) -> str:
@@ -401,10 +443,76 @@ def moses_lines(lists: Iterable[NBest]) -> Iterator[str]:
 # -- Kaldi ----------------------------------------------------------------------------------
 
 
-def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
+class ScoreFile(NamedTuple):
+    """A file of scores beside a Kaldi n-best file: ``utterance-rank score``, line for line.
+
+    Args:
+        name: Name of the feature.
+        source: The file.
+        is_cost: Whether less is better; the feature then has the opposite sign.
+    """
+
+    name: str
+    source: Source
+    is_cost: bool = False
+
+
+def read_kaldi_columns(source: Source, scores: Sequence[ScoreFile] = ()) -> Iterator[NBestColumns]:
     """Yield the lists of a Kaldi or ESPnet n-best file: ``utterance-rank words``.
 
-    Neighbouring lines with the same utterance are one list. An utterance may have no words.
+    Neighbouring lines with the same utterance are one list. An utterance may have no words. Ranks
+    are the further column of a list.
+
+    Args:
+        source: The file.
+        scores: Files of scores, which become features.
+
+    Raises:
+        CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
+    """
+    readers = [(each, iter(read_lines(each.source))) for each in scores]
+    source_called = source_name(source)
+    rows: list[list[str]] = []
+    current, first = "", 1
+    for number, line in enumerate(read_lines(source, Wanted.N_BEST), 1):
+        name, _, text = line.strip(SPACE).partition(" ")
+        found = _RANKED.fullmatch(name)
+        if found is None:
+            name, *words = split_words(line) or ("",)
+            found, text = _RANKED.fullmatch(name), " ".join(words)
+        if found is None:
+            raise malformed(
+                source,
+                number,
+                f'"{visible(name[:40])}" is not an utterance and a rank',
+                "Lines look like: utterance-1 the words",
+            )
+        features = [_score_feature(each, lines, name, number) for each, lines in readers]
+        if rows and found["id"] != current:
+            yield _columns(current, rows, range(first, number), source_called)
+            rows, first = [], number
+        current = found["id"]
+        rows.append([current, text.strip(SPACE), " ".join(features), "", found["rank"]])
+    if rows:
+        yield _columns(current, rows, range(first, first + len(rows)), source_called)
+
+
+def _score_feature(file: ScoreFile, lines: Iterator[str], name: str, line: int) -> str:
+    """Return the score of a hypothesis as a feature."""
+    parts = split_words(next(lines, ""))
+    if len(parts) != 2 or parts[0] != name:
+        raise malformed(
+            file.source,
+            line,
+            f'there is no score for "{visible(name)}"',
+            "Both files belong together.",
+        )
+    value = read_number(parts[1], file.source, line)
+    return f"{file.name}= {-value!r}" if file.is_cost else f"{file.name}= {parts[1]}"
+
+
+def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
+    """Yield the lists of a Kaldi or ESPnet n-best file as hypotheses; see `read_kaldi_columns`.
 
     Args:
         source: The file.
@@ -413,39 +521,14 @@ def read_kaldi(source: Source, scores: Source | None = None) -> Iterator[NBest]:
     Raises:
         CorpusFormatError: ``E_NBEST`` with the line, for a malformed line.
     """
-    numbers = None if scores is None else enumerate(read_lines(scores), 1)
-    group: list[Hypothesis] = []
-    current, first = "", 0
-    for number, line in enumerate(read_lines(source, Wanted.N_BEST), 1):
-        name, *words = split_words(line) or ("",)
-        found = _RANKED.fullmatch(name)
-        if found is None:
-            raise malformed(
-                source,
-                number,
-                f'"{visible(name[:40])}" is not an utterance and a rank',
-                "Lines look like: utterance-1 the words",
-            )
-        score = None
-        if numbers is not None and scores is not None:
-            at, given = next(numbers, (number, ""))
-            parts = split_words(given)
-            if len(parts) != 2 or parts[0] != name:
-                raise malformed(
-                    scores,
-                    at,
-                    f'there is no score for "{visible(name)}"',
-                    "Both files belong together.",
-                )
-            score = read_number(parts[1], scores, at)
-        if group and found["id"] != current:
-            yield NBest(current, tuple(group), first)
-            group = []
-        if not group:
-            current, first = found["id"], number
-        group.append(Hypothesis(tuple(words), score=score))
-    if group:
-        yield NBest(current, tuple(group), first)
+    files = [] if scores is None else [ScoreFile("score", scores)]
+    for each in read_kaldi_columns(source, files):
+        values = [feature_values(features).get("score") for features in each.features]
+        hypotheses = tuple(
+            Hypothesis(split_words(text), score=None if value is None else float(value[0]))
+            for text, value in zip(each.texts, values, strict=True)
+        )
+        yield NBest(each.id, hypotheses, each.lines[0])
 
 
 def kaldi_lines(lists: Iterable[NBest], *, scores: bool = False) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Types of other packages, each imported only when used."""
+"""Types, files and calls of other packages, each imported only when used."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OwnModel = TypeVar("OwnModel", bound="LanguageModel")
 
+#: How the name of a folder of transformers begins.
+NEURAL = "hf:"
 #: Where other packages name systems of theirs.
 ENTRY_POINT = "treelm.systems"
 
@@ -307,7 +309,7 @@ def load(
     """Return the model saved in a folder, whatever its system; its tables are mapped, not read.
 
     Args:
-        folder: A model folder.
+        folder: A model folder; or ``hf:FOLDER`` for a causal language model of transformers.
         kind: The class that the model must have, such as ``treelm.NgramModel``, so that type
             checkers know it; by default any.
         verify: Read everything and compare checksums first.
@@ -320,7 +322,13 @@ def load(
 
     from treelm.store.folder import read_folder
 
-    model = read_folder(Path(folder), from_folder, verify=verify)
+    name = os.fspath(folder)
+    if name.startswith(NEURAL):
+        from treelm.models.neural.model import load_neural
+
+        model: LanguageModel = load_neural(name.removeprefix(NEURAL))
+    else:
+        model = read_folder(Path(folder), from_folder, verify=verify)
     if kind is not None and not isinstance(model, kind):
         raise ModelFileError(
             f"{visible(os.fspath(folder))}: the class of the model is {type(model).__name__}, not "
@@ -328,6 +336,12 @@ def load(
             code="E_MODEL_SYSTEM",
         )
     return model
+
+
+def names_model(source: str | os.PathLike[str]) -> bool:
+    """Return whether `load` is meant to read this, and not some reader of files."""
+    name = os.fspath(source)
+    return name.startswith(NEURAL) or os.path.isdir(name)  # noqa: PTH112  # pathlib is slow to load
 
 
 def from_folder(folder: ModelFolder) -> LanguageModel:

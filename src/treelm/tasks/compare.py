@@ -22,7 +22,7 @@ from treelm.corpus.score_files import ScoreTable, align_tables, parse_labels, pa
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.words import check_vocabularies
-from treelm.models.registry import load
+from treelm.models.registry import load, names_model
 from treelm.tasks.evaluate.classification import is_called_good
 from treelm.tasks.evaluate.comparison import (
     Comparison,
@@ -80,7 +80,7 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
         VocabularyError: ``E_VOCABULARY_MISMATCH`` for probabilities over different words.
         UsageError: if the two are not of the same kind, or files are missing.
     """
-    are_models = [Path(source).is_dir() for source in (a, b)]
+    are_models = [names_model(source) for source in (a, b)]
     if all(are_models):
         first, second = load(a), load(b)
         if options.max_words is not None:

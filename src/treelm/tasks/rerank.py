@@ -153,10 +153,12 @@ class ScoredList:
     """A list with new features.
 
     Args:
-        columns: The list, features and perhaps totals and order changed.
+        given: The list as it was.
+        columns: The same, features and perhaps totals and order changed.
         scores: What each scorer said, a column each, rows in the order of the file.
     """
 
+    given: NBestColumns
     columns: NBestColumns
     scores: Numbers
 
@@ -201,7 +203,7 @@ def rerank(
             changed = _with_features(each, names, scores, replaced)
             if vectors is not None:
                 changed = with_totals(changed, vectors, sort=sort)
-            yield ScoredList(changed, scores.T)
+            yield ScoredList(each, changed, scores.T)
 
 
 def _scores(
@@ -260,6 +262,8 @@ def _with_features(
     features = []
     for old, new, line in zip(each.features, added, each.lines, strict=True):
         first, last = _place_of(old, replaced)
+        if first is None and each.sparse:
+            first = last = len(old)
         if first is None:
             raise malformed(
                 each.source,
@@ -307,6 +311,12 @@ class WeightVectors:
         self._layout: tuple[tuple[str, int], ...] | None = None
         self._vector = np.zeros(0)
 
+    def widened(self, table: FeatureTable) -> FeatureTable:
+        """Return a table with columns of zeros for features that have weights and are not there."""
+        own = {name for name, _ in table.layout}
+        others = ((name, len(values)) for name, values in self.weights.items() if name not in own)
+        return table.widened((*table.layout, *others))
+
     def of(self, table: FeatureTable) -> Numbers:
         """Return the weight of every column of a table.
 
@@ -342,6 +352,8 @@ def with_totals(each: NBestColumns, weights: WeightVectors, *, sort: bool = True
         CorpusFormatError: ``E_NBEST`` with the line, ``E_FEATURE_WEIGHTS`` with the feature.
     """
     table = each.feature_table()
+    if each.sparse:
+        table = weights.widened(table)
     totals = table.values @ weights.of(table)
     changed = replace(each, scores=[repr(total) for total in totals.tolist()])
     if not sort:

@@ -1,4 +1,4 @@
-"""Tuning the weights of translation features: decode, collect hypotheses, optimise, repeat."""
+"""Tuning the weights of features: decode, collect hypotheses, optimise, repeat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from treelm.parallel.progress import SILENT, Progress
 from treelm.store.checkpoint import CheckpointFolder
 from treelm.store.schema import ANY, Tensor
 from treelm.tasks.rerank import weights_of
-from treelm.translation.bleu import COLUMNS
 from treelm.translation.decoder import Decoder, Entry
 from treelm.translation.hypothesis_pool import (
     KEY_BYTES,
@@ -28,6 +27,7 @@ from treelm.translation.hypothesis_pool import (
     pool_of_lists,
 )
 from treelm.translation.mert import RESTARTS, Tuned, mert, normalized
+from treelm.translation.metrics import METRICS, Metric, MetricName
 from treelm.translation.mira import EPOCHS, mira
 from treelm.translation.weights import DEFAULTS, FIXED, Weights
 
@@ -50,6 +50,7 @@ class TuneOptions:
 
     Args:
         seed: Seed of everything random.
+        metric: What hypotheses are measured by.
         method: ``mert`` for few features; ``mira`` is more stable, and for many.
         restarts: Random points from which MERT starts again, in each round.
         epochs: Passes of MIRA over the sentences, in each round.
@@ -58,6 +59,7 @@ class TuneOptions:
     """
 
     seed: int
+    metric: MetricName = "bleu"
     method: Method = "mert"
     restarts: int = RESTARTS
     epochs: int = EPOCHS
@@ -71,11 +73,13 @@ class Round:
 
     Args:
         number: From 1.
-        decoded: BLEU of the best hypotheses of the lists that the weights before this round gave.
+        decoded: Figure of the best hypotheses of the lists that the weights before this round gave;
+            more is better, as `Metric.value` has it.
         new: Hypotheses that no list had before.
         hypotheses: All hypotheses until now.
-        tuned: BLEU of what the new weights choose from all of them.
+        tuned: Figure of what the new weights choose from all of them.
         weights: The new weights.
+        metric: What the figures are.
     """
 
     number: int
@@ -84,15 +88,23 @@ class Round:
     hypotheses: int
     tuned: float
     weights: Weights
+    metric: MetricName = "bleu"
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """The figures of decoding and tuning as people know them."""
+        metric = METRICS[self.metric]
+        return metric.shown(self.decoded), metric.shown(self.tuned)
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
+        decoded, tuned = self.shown
         return {
             "round": self.number,
-            "decoded_bleu": self.decoded,
+            f"decoded_{self.metric}": decoded,
             "new_hypotheses": self.new,
             "hypotheses": self.hypotheses,
-            "tuned_bleu": self.tuned,
+            f"tuned_{self.metric}": tuned,
             "weights": {name: list(values) for name, values in self.weights.items()},
         }
 
@@ -114,15 +126,15 @@ class Tuning:
     has_fixed_lists: bool = False
 
     @property
-    def bleu(self) -> float:
-        """BLEU of what the weights choose from the lists that they were found on."""
-        return next(each.tuned for each in self.rounds if each.weights == self.weights)
+    def best(self) -> Round:
+        """The round that found the weights."""
+        return next(each for each in self.rounds if each.weights == self.weights)
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
         return {
             "stopped": self.stopped,
-            "bleu": self.bleu,
+            self.best.metric: self.best.shown[1],
             "weights": {name: list(values) for name, values in self.weights.items()},
             "rounds": [each.to_record() for each in self.rounds],
         }
@@ -135,14 +147,15 @@ class TuningCheckpoint(CheckpointFolder):
     told_by = "sentences, references, models, weights or options"
 
 
-_SCHEMA = (
-    Tensor("starts", np.int64, (ANY,)),
-    Tensor("keys", np.uint8, ("hypotheses", KEY_BYTES)),
-    Tensor("features", np.float64, ("hypotheses", "values")),
-    Tensor("statistics", np.int64, ("hypotheses", COLUMNS)),
-    Tensor("weights", np.float64, ("rounds", "values")),
-    Tensor("figures", np.float64, ("rounds", 4)),
-)
+def _schema(metric: Metric) -> tuple[Tensor, ...]:
+    return (
+        Tensor("starts", np.int64, (ANY,)),
+        Tensor("keys", np.uint8, ("hypotheses", KEY_BYTES)),
+        Tensor("features", np.float64, ("hypotheses", "values")),
+        Tensor("statistics", np.int64, ("hypotheses", metric.columns)),
+        Tensor("weights", np.float64, ("rounds", "values")),
+        Tensor("figures", np.float64, ("rounds", 4)),
+    )
 
 
 @dataclass
@@ -231,7 +244,7 @@ def tune(
 
     The lists of all rounds are kept together. Tuning ends when decoding finds nothing new, when no
     weight changes by more than 0.0001, or after a number of rounds. Unless decoding found nothing
-    new, the weights are those with which decoding had the highest BLEU.
+    new, the weights are those with which decoding was best.
 
     Args:
         decode: Translates the sentences, the best hypothesis first.
@@ -246,7 +259,7 @@ def tune(
         CorpusFormatError: for lists that do not fit; see `PoolBuilder.add`.
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another tuning.
     """
-    state = _State(PoolBuilder(references), start)
+    state = _State(PoolBuilder(references, METRICS[options.metric]), start)
     file = None if checkpoint is None else TuningCheckpoint(checkpoint[0])
     key = "" if checkpoint is None else checkpoint[1]
     if file is not None:
@@ -285,12 +298,13 @@ def tune_on_lists(
     Raises:
         CorpusFormatError: for lists that do not fit; see `pool_of_lists`.
     """
-    pool = pool_of_lists(lists, references)
+    pool = pool_of_lists(lists, references, METRICS[options.metric])
     new = len(pool.features)
     start = starting_weights(pool.layout, given)
     found = optimize(pool, start, options)
     chosen = pool.value(pool.chosen(vector_of(start)))
-    only = Round(1, chosen, new, new, found.value, weights_from(found.weights, pool.layout))
+    weights = weights_from(found.weights, pool.layout)
+    only = Round(1, chosen, new, new, found.value, weights, options.metric)
     return Tuning(only.weights, (only,), "the lists are fixed", has_fixed_lists=True)
 
 
@@ -349,7 +363,7 @@ def _one_round(
     lists = list(decode(state.weights))
     if not lists:
         raise CorpusFormatError("there is nothing to tune on.", code="E_NO_DATA")
-    first = PoolBuilder(references)
+    first = PoolBuilder(references, state.builder.metric)
     first.add(each.reordered([0]) for each in lists)
     chosen = first.pool()
     decoded = chosen.value(chosen.starts[:-1])
@@ -359,7 +373,7 @@ def _one_round(
     start = weights_of(state.weights, pool.layout)
     found = optimize(pool, start, options, stream=number)
     weights = weights_from(found.weights, pool.layout)
-    done = Round(number, decoded, new, len(pool.features), found.value, weights)
+    done = Round(number, decoded, new, len(pool.features), found.value, weights, pool.metric.name)
     state.rounds.append(done)
     state.weights = weights
     return done
@@ -413,7 +427,8 @@ def _restore(state: _State, file: TuningCheckpoint, key: str) -> None:
     tables = file.open(key)
     if tables is None:
         return
-    found = file.read(tables, _SCHEMA)
+    metric = state.builder.metric
+    found = file.read(tables, _schema(metric))
     layout = tuple((name, count) for name, count in json.loads(tables.metadata["layout"]))
     starts = np.array(found["starts"])
     is_whole = (
@@ -430,5 +445,7 @@ def _restore(state: _State, file: TuningCheckpoint, key: str) -> None:
     for number, (row, vector) in enumerate(zip(figures, found["weights"], strict=True), 1):
         decoded, new, hypotheses, tuned = row
         weights = weights_from(np.array(vector), layout)
-        state.rounds.append(Round(number, decoded, int(new), int(hypotheses), tuned, weights))
+        state.rounds.append(
+            Round(number, decoded, int(new), int(hypotheses), tuned, weights, metric.name)
+        )
         state.weights = weights

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.nbest import FeatureTable, NBestColumns, numbered_lists
 from treelm.errors import CorpusFormatError
-from treelm.translation.bleu import (
-    COLUMNS,
-    References,
-    Statistics,
-    bleu,
-    check_line_counts,
-    list_statistics,
-)
+from treelm.translation.bleu import check_line_counts
+from treelm.translation.metrics import BLEU, Metric, Statistics
 
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
+#: Names of features, and how many values each has.
+Layout = tuple[tuple[str, int], ...]
 #: Bytes by which a hypothesis is known again.
 KEY_BYTES = 16
-#: Returns the figure of each row of sums of statistics; more is better.
-Measure = Callable[[npt.NDArray[np.generic]], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +32,14 @@ class HypothesisPool:
         starts: Where the hypotheses of each sentence begin, and their number.
         features: A row per hypothesis.
         statistics: A row per hypothesis; they are added over sentences.
-        measure: What is computed from the sums.
+        metric: What is computed from the sums.
     """
 
-    layout: tuple[tuple[str, int], ...]
+    layout: Layout
     starts: Places
     features: Numbers
     statistics: Statistics
-    measure: Measure = bleu
+    metric: Metric = BLEU
 
     def __post_init__(self) -> None:
         empty = np.flatnonzero(np.diff(self.starts) < 1)
@@ -74,8 +68,8 @@ class HypothesisPool:
         return self.best(self.features @ weights)
 
     def value(self, hypotheses: Places) -> float:
-        """Return the figure of some hypotheses, one for each sentence."""
-        return float(self.measure(self.statistics[hypotheses].sum(axis=0)))
+        """Return the figure of some hypotheses, one for each sentence; more is better."""
+        return float(self.metric.value(self.statistics[hypotheses].sum(axis=0)))
 
     def part(self, sentences: Sequence[int] | Places) -> HypothesisPool:
         """Return the pool of some sentences."""
@@ -86,7 +80,7 @@ class HypothesisPool:
             np.cumsum([0, *map(len, rows)]),
             self.features[places],
             self.statistics[places],
-            self.measure,
+            self.metric,
         )
 
 
@@ -98,46 +92,53 @@ def first_highest(scores: Numbers, starts: Places) -> Places:
 
 
 def pool_of_lists(
-    lists: Iterable[NBestColumns], references: Sequence[Sequence[str]], measure: Measure = bleu
+    lists: Iterable[NBestColumns], references: Sequence[Sequence[str]], metric: Metric = BLEU
 ) -> HypothesisPool:
     """Return the hypotheses of lists, row for row.
 
     Args:
         lists: One for each sentence; their ids are the numbers of sentences.
         references: One or more translations of the sentences, words separated by white space.
-        measure: What is computed from sums of statistics.
+        metric: What they are measured by.
 
     Raises:
         CorpusFormatError: as `PoolBuilder.add` and `PoolBuilder.pool`.
     """
-    right = _all_references(references)
-    layout: tuple[tuple[str, int], ...] | None = None
+    right = _all_references(references, metric)
+    layout: Layout | None = None
     sizes = np.zeros(len(right), dtype=np.int64)
-    features, statistics = [], []
+    tables, statistics = [], []
     for number, each in numbered_lists(lists, len(right)):
         table = each.feature_table()
         layout = _same_layout(layout, table, each)
         sizes[number] = len(each)
-        features.append(table.values)
-        statistics.append(list_statistics(each.texts, right[number]))
+        tables.append(table)
+        statistics.append(metric.statistics(each.texts, right[number]))
+    features = _same_width(tables, layout or ())
     return HypothesisPool(
         layout or (),
         np.concatenate([[0], np.cumsum(sizes)]),
         np.concatenate([np.zeros((0, sum(count for _, count in layout or ()))), *features]),
-        np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *statistics]),
-        measure,
+        np.concatenate([np.zeros((0, metric.columns), dtype=np.int64), *statistics]),
+        metric,
     )
 
 
-def _all_references(references: Sequence[Sequence[str]]) -> list[References]:
+def _all_references(references: Sequence[Sequence[str]], metric: Metric) -> list[Any]:
     check_line_counts(len(references[0]) if references else 0, map(len, references))
-    return [References.of(each) for each in zip(*references, strict=True)]
+    return [metric.reference(each) for each in zip(*references, strict=True)]
 
 
-def _same_layout(
-    layout: tuple[tuple[str, int], ...] | None, table: FeatureTable, each: NBestColumns
-) -> tuple[tuple[str, int], ...]:
-    """Return the features that all lists have; refuse a list with others."""
+def _same_width(tables: Iterable[FeatureTable], layout: Layout) -> list[Numbers]:
+    """Return features of lists as columns of the same layout, which has all of them."""
+    return [(table if table.layout == layout else table.widened(layout)).values for table in tables]
+
+
+def _same_layout(layout: Layout | None, table: FeatureTable, each: NBestColumns) -> Layout:
+    """Return the features that all lists have; refuse a list with others, unless it is sparse."""
+    if each.sparse:
+        known = dict(layout or ())
+        return (*(layout or ()), *(item for item in table.layout if item[0] not in known))
     if layout is not None and table.layout != layout:
         raise CorpusFormatError(
             f"{each.source}:{each.lines[0]}: sentence {each.id} has other features than those "
@@ -162,12 +163,14 @@ class PoolBuilder:
 
     Args:
         references: One or more translations of the sentences, words separated by white space.
+        metric: What hypotheses are measured by.
     """
 
-    def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        self._references = _all_references(references)
+    def __init__(self, references: Sequence[Sequence[str]], metric: Metric = BLEU) -> None:
+        self.metric = metric
+        self._references = _all_references(references, metric)
         self._seen = [_Seen({}, [], []) for _ in self._references]
-        self.layout: tuple[tuple[str, int], ...] | None = None
+        self.layout: Layout | None = None
 
     @property
     def sentences(self) -> int:
@@ -200,10 +203,10 @@ class PoolBuilder:
         if kept:
             seen.features.append(values[kept])
             new = [texts[place] for place in kept]
-            seen.statistics.append(list_statistics(new, self._references[number]))
+            seen.statistics.append(self.metric.statistics(new, self._references[number]))
         return len(seen.keys) - before
 
-    def pool(self, measure: Measure = bleu) -> HypothesisPool:
+    def pool(self) -> HypothesisPool:
         """Return everything that was added.
 
         Raises:
@@ -217,8 +220,8 @@ class PoolBuilder:
             layout,
             np.cumsum([0, *(len(each.keys) for each in self._seen)]),
             np.concatenate([np.zeros((0, width)), *features]),
-            np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *statistics]),
-            measure,
+            np.concatenate([np.zeros((0, self.metric.columns), dtype=np.int64), *statistics]),
+            self.metric,
         )
 
     def tensors(self) -> dict[str, npt.NDArray[np.generic]]:
@@ -234,7 +237,7 @@ class PoolBuilder:
 
     def restore(
         self,
-        layout: tuple[tuple[str, int], ...],
+        layout: Layout,
         starts: Places,
         keys: npt.NDArray[np.uint8],
         features: Numbers,

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from treelm.seeds import generator
 from treelm.translation.hypothesis_pool import (
     HypothesisPool,
-    Measure,
     Numbers,
     Places,
     first_highest,
 )
+from treelm.translation.metrics import Metric
 
 #: Distance from the outermost bend that is gone where a best interval has no end.
 BEYOND = 0.1
@@ -127,7 +127,7 @@ def _outermost(offsets: Numbers, slopes: Numbers, starts: Places) -> Places:
     return places[first_highest(offsets[places], np.searchsorted(places, starts))]
 
 
-def best_point(bends: Bends, statistics: npt.NDArray[np.int64], measure: Measure) -> BestPoint:
+def best_point(bends: Bends, statistics: npt.NDArray[np.int64], metric: Metric) -> BestPoint:
     """Return the best point of a line.
 
     It is in the middle of the best interval between bends; of equal ones of the widest, and then of
@@ -135,7 +135,7 @@ def best_point(bends: Bends, statistics: npt.NDArray[np.int64], measure: Measure
     """
     total = statistics[bends.first].sum(axis=0)
     if not len(bends.gammas):
-        return BestPoint(0.0, float(measure(total)))
+        return BestPoint(0.0, float(metric.value(total)))
     order = np.argsort(bends.gammas, kind="stable")
     gammas = bends.gammas[order]
     changes = (statistics[bends.new] - statistics[bends.old])[order]
@@ -143,7 +143,7 @@ def best_point(bends: Bends, statistics: npt.NDArray[np.int64], measure: Measure
     last = np.flatnonzero(np.r_[gammas[1:] != gammas[:-1], True])
     edges = gammas[last]
     sums = np.concatenate([total[None], total + np.cumsum(changes, axis=0)[last]])
-    values = measure(sums)
+    values = metric.value(sums)
     widths = np.r_[np.inf, np.diff(edges), np.inf]
     middles = np.r_[edges[0] - BEYOND, (edges[1:] + edges[:-1]) / 2, edges[-1] + BEYOND]
     best = np.lexsort((np.abs(middles), -widths, -values))[0]
@@ -153,7 +153,7 @@ def best_point(bends: Bends, statistics: npt.NDArray[np.int64], measure: Measure
 def line_search(pool: HypothesisPool, offsets: Numbers, slopes: Numbers) -> BestPoint:
     """Return the best point of the line on which scores are ``offsets + gamma * slopes``."""
     bends = upper_envelopes(offsets, slopes, pool.starts)
-    return best_point(bends, pool.statistics, pool.measure)
+    return best_point(bends, pool.statistics, pool.metric)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.seeds import random_bits
-from treelm.translation.bleu import COLUMNS, bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
 from treelm.translation.mert import Tuned, normalized
 
@@ -29,8 +28,6 @@ DECAY = 0.999
 #: Passes over the sentences.
 EPOCHS = 60
 
-_REFERENCE_LENGTH = COLUMNS - 1
-
 
 def mira(
     pool: HypothesisPool,
@@ -42,10 +39,10 @@ def mira(
     aggressiveness: float = AGGRESSIVENESS,
     stream: int = 0,
 ) -> Tuned:
-    """Return weights that prefer good hypotheses to bad ones by margins as large as their BLEU.
+    """Return weights that prefer good hypotheses to bad ones by as much as they are better.
 
     Args:
-        pool: The hypotheses; their statistics are those of BLEU.
+        pool: The hypotheses.
         start: Weights from which the search starts.
         seed: Seed of the order of the sentences.
         free: Which weights are moved; by default all.
@@ -62,7 +59,7 @@ def mira(
     weights = first
     part = -1
     lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
-    background = np.ones(COLUMNS)
+    background = np.ones(pool.metric.columns)
     most = aggressiveness / len(lists)
     mobility = np.where(moved, _mobility(pool), 0.0)
     for epoch in range(epochs):
@@ -74,9 +71,8 @@ def mira(
             rows = pool.features[lists[place]]
             statistics = pool.statistics[lists[place]]
             scores = rows @ weights
-            together = background + statistics
             # In words, so that margins are as large as scores are.
-            worth = bleu(together) / 100 * together[:, _REFERENCE_LENGTH]
+            worth = pool.metric.worth(statistics, background)
             hope, fear = int(np.argmax(scores + worth)), int(np.argmax(scores - worth))
             apart = rows[hope] - rows[fear]
             direction = apart * mobility

@@ -195,8 +195,15 @@ class Weights(Mapping[str, tuple[float, ...]]):
         return weights
 
     def write(self, target: str | Path) -> None:
-        """Write the weights as JSON; the file appears under its name when it is complete."""
-        text = json.dumps({name: list(values) for name, values in self._values.items()}, indent=1)
+        """Write the weights as JSON, or as lines of a ``moses.ini`` if the name ends in ``.ini``.
+
+        The file appears under its name when it is complete.
+        """
+        if Path(target).suffix == ".ini":
+            rows = (f"{name}= {' '.join(map(repr, each))}" for name, each in self._values.items())
+            text = "\n".join(("[weight]", *rows))
+        else:
+            text = json.dumps({name: list(each) for name, each in self._values.items()}, indent=1)
         with write_atomically(target) as file:
             file.write(f"{text}\n".encode())
 

@@ -204,6 +204,11 @@ class IncrementalModel(LanguageModel):
         return False
 
     @property
+    def open_vocabulary(self) -> bool:
+        """Whether every word has a probability of its own, in the vocabulary or not."""
+        return False
+
+    @property
     def remembers_documents(self) -> bool:
         """Whether a sentence depends on those before it in its document."""
         return False

@@ -32,6 +32,7 @@ from treelm.store.manifest import Exactness
 if TYPE_CHECKING:
     from treelm.models.interface.incremental import IncrementalModel
     from treelm.models.interface.model import LanguageModel
+    from treelm.models.interface.scores import BatchScores
 
 #: Whether unknown words count as what stands for them, or are left out of sum and number.
 OovMode = Literal["include", "skip"]
@@ -133,7 +134,11 @@ def text_perplexity(
     skip = oov_mode == "skip"
     incremental = model.incremental
     with lines_of_sentences(sentences) if isinstance(sentences, TextCorpus) else nullcontext():
-        if incremental is not None:
+        if incremental is not None and incremental.open_vocabulary:
+            for batch in _batches(sentences):
+                with after_sentences(counts.sentences):
+                    counts.add_scores(incremental.score_batch(batch, threads=threads), skip=skip)
+        elif incremental is not None:
             for text in _encoded(sentences, incremental, threads=threads):
                 with after_sentences(counts.sentences):
                     counts.add_words(incremental, text, skip=skip, threads=threads)
@@ -255,13 +260,15 @@ class _Sums:
         skip: bool,
         threads: int,
     ) -> None:
-        scores = model.score_documents(text, threads=threads)
+        self.documents += len(text.document_starts) - 1
+        self.add_scores(model.score_documents(text, threads=threads), skip=skip)
+
+    def add_scores(self, scores: BatchScores, *, skip: bool) -> None:
         is_end = np.zeros(len(scores.log_probs), dtype=np.bool_)
         is_end[scores.ends] = True
         counted = ~is_end & ~scores.oov if skip else ~is_end
         self.tokens += len(is_end) - len(scores)
         self.sentences += len(scores)
-        self.documents += len(text.document_starts) - 1
         self.oov += int(scores.oov.sum())
         self.word_sum += float(scores.log_probs[counted].sum())
         self.end_sum += float(scores.log_probs[is_end].sum())

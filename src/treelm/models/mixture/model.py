@@ -377,6 +377,11 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Whether a part of it does."""
         return any(part.reads_spelling for part in self._parts)
 
+    @property
+    def open_vocabulary(self) -> bool:
+        """Whether a part of it has one."""
+        return any(part.open_vocabulary for part in self._parts)
+
     def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of sentences, in flat arrays."""
         if not self.reads_spelling:

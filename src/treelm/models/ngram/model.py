@@ -267,6 +267,29 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         """Return the natural log probability that the sentence ends in this state."""
         return self._reader.finish(self._own(state))
 
+    def advance_boundary(self, state: State, *, end: bool) -> Step:
+        """Return the log probability of a sentence boundary, read like a word, and the state after.
+
+        Args:
+            state: The state.
+            end: Whether it is the end of a sentence or the start of one, which is never predicted.
+        """
+        boundary = self.word_ids.end if end else self.word_ids.start
+        step: Step = self._reader.advance_id(self._own(state), boundary)
+        return step
+
+    def matched_words(self, state: State, word: int) -> int:
+        """Return how many words the longest n-gram of the table has that a word ends in a state.
+
+        Args:
+            state: The state.
+            word: Id of the word, the sentence end included.
+
+        Returns:
+            0 for a word that the table does not have.
+        """
+        return self._reader.matched_words(self._own(state), word)
+
     @property
     def words_are_cheap(self) -> bool:
         """True: the kernel reads millions of words in a second."""

@@ -20,8 +20,8 @@ from treelm.tasks.evaluate.resampling import Numbers as Rows
 from treelm.tasks.evaluate.significance import Difference, bootstrap_sums
 from treelm.tasks.evaluate.translation import ROUNDS
 from treelm.tasks.tune import TuneOptions, optimize, starting_weights, weights_from
-from treelm.translation.bleu import COLUMNS, ORDER, bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, Numbers, Places, pool_of_lists
+from treelm.translation.metrics import METRICS, MetricName
 from treelm.translation.weights import Weights
 
 #: Folds of the published experiment.
@@ -32,11 +32,11 @@ _SWEEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class FoldScores:
-    """BLEU of what was chosen, fold by fold.
+    """The figure of what was chosen, fold by fold.
 
     Args:
-        folds: BLEU of each fold.
-        together: BLEU of all folds as one text.
+        folds: The figure of each fold.
+        together: That of all folds as one text.
     """
 
     folds: tuple[float, ...]
@@ -71,12 +71,13 @@ class Reranking:
         distinct: Different texts of a list, in the mean.
         first: The first hypotheses of the lists.
         reranked: What tuned weights choose.
-        oracle: BLEU of the best choice that was found: no weights can give more.
-        tuned: BLEU of the nine folds that the weights of each fold were tuned on.
+        oracle: The figure of the best choice that was found: no weights can do better.
+        tuned: The figure of the folds that the weights of each fold were tuned on.
         weights: Weights of each fold.
-        difference: BLEU of all folds, reranked minus first.
+        difference: The figure of all folds, reranked minus first.
         chosen: Number of the hypothesis that was chosen from each list, the first being 0.
-        signature: How BLEU was computed, and the weights were found.
+        signature: How the figure was computed, and the weights were found.
+        metric: What the figure is.
     """
 
     sentences: int
@@ -89,10 +90,12 @@ class Reranking:
     difference: Difference
     chosen: tuple[int, ...]
     signature: str
+    metric: MetricName = "bleu"
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
         return {
+            "metric": self.metric,
             "sentences": self.sentences,
             "distinct_texts_per_list": self.distinct,
             "first": self.first.to_record(),
@@ -148,7 +151,8 @@ def cross_validate(
         CorpusFormatError: for lists that do not fit; see `pool_of_lists`.
         UsageError: for a number of folds that is not possible.
     """
-    pool = pool_of_lists(lists, references)
+    metric = METRICS[options.metric]
+    pool = pool_of_lists(lists, references, metric)
     parts = contiguous_folds(pool.sentences, folds)
     start = starting_weights(pool.layout, given)
     chosen = np.zeros(pool.sentences, dtype=np.int64)
@@ -157,7 +161,7 @@ def cross_validate(
         others = [each for each in range(pool.sentences) if each not in part]
         found = optimize(pool.part(others), start, options, stream=number)
         chosen[part.start : part.stop] = pool.chosen(found.weights)[part.start : part.stop]
-        tuned.append(found.value)
+        tuned.append(metric.shown(found.value))
         weights.append(weights_from(found.weights, pool.layout))
     first = pool.starts[:-1]
     return Reranking(
@@ -165,7 +169,7 @@ def cross_validate(
         float(np.mean([len(set(each.texts)) for each in lists])),
         _fold_scores(pool, first, parts),
         _fold_scores(pool, chosen, parts),
-        oracle_bleu(pool),
+        metric.shown(pool.value(oracle_choice(pool))),
         tuple(tuned),
         tuple(weights),
         compare_choices(pool, chosen, first, seed=options.seed),
@@ -177,47 +181,52 @@ def cross_validate(
             seed=options.seed,
             nrefs=len(references),
             tok="none",
-            smooth="none",
+            **({"smooth": "none"} if options.metric == "bleu" else {"metric": options.metric}),
         ),
+        options.metric,
     )
 
 
 def _fold_scores(pool: HypothesisPool, chosen: Places, parts: Sequence[range]) -> FoldScores:
-    values = [pool.value(chosen[part.start : part.stop]) for part in parts]
-    return FoldScores(tuple(values), pool.value(chosen))
+    shown = pool.metric.shown
+    values = [shown(pool.value(chosen[part.start : part.stop])) for part in parts]
+    return FoldScores(tuple(values), shown(pool.value(chosen)))
 
 
 def compare_choices(
     pool: HypothesisPool, ours: Places, theirs: Places, *, seed: int, rounds: int = ROUNDS
 ) -> Difference:
     """Compare two choices from the same lists by a paired bootstrap over sentences."""
+    metric = pool.metric
+    sign = metric.shown(1.0)  # a figure of which less is better is below 0 in the pool
 
     def measure(sums: Rows) -> Rows:
-        more: Numbers = bleu(sums[:, :COLUMNS]) - bleu(sums[:, COLUMNS:])
-        return more
+        more: Numbers = metric.value(sums[:, : metric.columns]) - metric.value(
+            sums[:, metric.columns :]
+        )
+        return sign * more
 
     items = np.concatenate([pool.statistics[ours], pool.statistics[theirs]], axis=1)
     return bootstrap_sums(
-        items.astype(np.float64), measure, statistic="BLEU", seed=seed, rounds=rounds
+        items.astype(np.float64), measure, statistic=metric.title, seed=seed, rounds=rounds
     )
 
 
-def oracle_bleu(pool: HypothesisPool) -> float:
-    """Return the BLEU of the best choice that is found.
+def oracle_choice(pool: HypothesisPool) -> Places:
+    """Return the best choice from all lists that is found.
 
     It starts with the hypotheses that are best alone, and changes one at a time for the better
-    until none is left. No method that takes less than exponential time is sure to find the best.
+    until none is left. Word errors add up, so the first choice is the best; for BLEU no method that
+    takes less than exponential time is sure to find it.
     """
-    # One more n-gram of each order that matches: most sentences have none of the longest alone.
-    alone = bleu(pool.statistics + (np.arange(COLUMNS) < 2 * ORDER))
-    chosen = pool.best(alone)
+    chosen = pool.best(pool.metric.alone(pool.statistics))
     total = pool.statistics[chosen].sum(axis=0)
     for _ in range(_SWEEPS):
         changed = False
         for place in range(pool.sentences):
             rows = slice(int(pool.starts[place]), int(pool.starts[place + 1]))
             without = total - pool.statistics[chosen[place]]
-            values = pool.measure(without + pool.statistics[rows])
+            values = pool.metric.value(without + pool.statistics[rows])
             best = rows.start + int(np.argmax(values))
             if values[best - rows.start] > values[chosen[place] - rows.start]:
                 chosen[place] = best
@@ -225,4 +234,4 @@ def oracle_bleu(pool: HypothesisPool) -> float:
                 changed = True
         if not changed:
             break
-    return pool.value(chosen)
+    return chosen

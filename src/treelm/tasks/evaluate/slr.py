@@ -115,8 +115,13 @@ def _scored(
             [score.trees or 0 for score in scores],
             [score.fallback for score in scores],
         )
-    if model.incremental is not None:
-        found = model.incremental.score_ids(text.ids, text.starts, threads=threads)
+    own = model.incremental
+    if own is not None:
+        found = (
+            own.score_batch(batch, threads=threads)
+            if own.open_vocabulary
+            else own.score_ids(text.ids, text.starts, threads=threads)
+        )
         return _Scored(_exact_sums(found.log_probs, found.starts), [], [])
     return _Scored(model.sentence_log_probs(batch, threads=threads), [], [])
 
