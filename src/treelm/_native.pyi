@@ -887,6 +887,16 @@ def hhmm_search_model(
     best: int,
     state_bytes: int,
 ) -> SearchModel: ...
+def slm_search_model(
+    phrases: PhraseTable,
+    search: SlmSearch,
+    words: WordEncoder,
+    *,
+    unigrams: npt.NDArray[np.float64],
+    topics: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float64],
+    state_bytes: int,
+) -> SearchModel: ...
 def mixture_search_model(parts: Sequence[SearchModel], weights: Sequence[float]) -> SearchModel: ...
 def python_search_model(phrases: PhraseTable, model: object) -> SearchModel: ...
 
