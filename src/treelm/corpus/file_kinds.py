@@ -133,7 +133,7 @@ _ADVICE = {
     FileKind.BLLIP: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
     FileKind.K_BEST: "`treelm score --k-best FILE` and `treelm evaluate oracle` read them.",
     FileKind.MOSES: (f"In Python treelm.corpus.nbest.read_moses reads it; {_WORDS_OF_NBEST}"),
-    FileKind.PHRASES: "No command reads it.",
+    FileKind.PHRASES: "`treelm decode --phrase-table FILE` translates with it.",
     FileKind.TABLE: (
         "Tables of stimuli are given with `treelm surprisal --stimuli FILE`; tables of scores to "
         "`treelm evaluate` and `treelm compare` without a model."
