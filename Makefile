@@ -7,7 +7,7 @@ NATIVE := $(shell find native CMakeLists.txt -type f)
 SOURCES := $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*') pyproject.toml README.md LICENSE
 CMAKE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD_PROJECT_VERSION=0 \
 	-DTREELM_PYTHON=OFF -DTREELM_WERROR=ON
-NATIVE_READERS := brackets arpa tables phrases
+NATIVE_READERS := brackets arpa tables phrases saved_phrases
 PYTHON_READERS := forest manifest safetensors
 EXECUTIONS ?= 20000
 MUTANTS ?= 1000

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from negatives import Negatives, write_lines
+
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
+from treelm.corpus.files import read_lines
+from treelm.corpus.labelled import LabelledSentences
 from treelm.models.hhmm.model import HhmmModel
+from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load, train
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
+#: The last parsed captions, on which the weights of structured models are found.
+_HELD_OUT = 1000
+#: Pairs of sentences on which classifiers find their settings.
+_TUNING_PAIRS = 1000
 
 
 class LanguageModels:
@@ -24,11 +34,25 @@ class LanguageModels:
         folder: Where models are kept; what is there is reused.
         cycles: Cycles of splitting of the parser's grammar.
         threads: Number of threads.
+        negatives: Bad translations of the training text.
+        pairs: Pairs of good and bad sentences that classifiers learn from.
+        rounds: Rounds of the latent SVM.
     """
 
-    def __init__(self, data: Path, folder: Path, *, cycles: int, threads: int) -> None:
+    def __init__(
+        self,
+        data: Path,
+        folder: Path,
+        *,
+        cycles: int,
+        threads: int,
+        negatives: Negatives,
+        pairs: int,
+        rounds: int,
+    ) -> None:
         self.data, self.folder, self.threads = data, folder, threads
-        self._cycles = cycles
+        self.negatives = negatives
+        self._cycles, self._pairs, self._rounds = cycles, pairs, rounds
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -63,10 +87,84 @@ class LanguageModels:
     @cached_property
     def hhmm(self) -> HhmmModel:
         """The HHMM of the parsed captions."""
-        path = self.folder / "hhmm"
+        return cast("HhmmModel", self._kept("hhmm", lambda: train("hhmm", self.trees)))
+
+    def rerankers(self) -> Mapping[str, Callable[[], LanguageModel]]:
+        """Return what reranks lists, by name; a model is trained when it is first asked for."""
+        parsed = {
+            "PCFG": lambda: self._kept("pcfg", lambda: train("pcfg", self.trees)),
+            "PCFG-LA": lambda: self._latent,
+            "treelet": self._treelet,
+            "2-SLM": lambda: self._structured("slm"),
+            "5-gram/2-SLM": lambda: self._structured("composite", order=5, heads=2),
+        }
+        return {
+            "3-gram": lambda: self._order(3),
+            "6-gram": lambda: self._order(6),
+            "HHMM": lambda: self.hhmm.with_search(beam_width=50),
+            **parsed,
+            "trigram SVM": lambda: self._classifier("trigram_svm"),
+            "latent SVM": lambda: self._classifier("lsvm"),
+        }
+
+    def _kept(self, name: str, make: Callable[[], LanguageModel]) -> LanguageModel:
+        path = self.folder / name
         if not path.exists():
-            train("hhmm", self.trees, threads=self.threads).save(path)
-        return cast("HhmmModel", load(path))
+            make().save(path)
+        return load(path)
+
+    def _order(self, order: int) -> LanguageModel:
+        text = TextCorpus((self.captions,))
+        return self._kept(f"ngram{order}", lambda: train("ngram", text, order=order))
+
+    @cached_property
+    def _latent(self) -> LanguageModel:
+        cycles = min(self._cycles, 4)  # captions have fewer constructions than treebanks
+        return self._kept(
+            "pcfg-la",
+            lambda: train("pcfg-la", self.trees, cycles=cycles, seed=1, threads=self.threads),
+        )
+
+    def _treelet(self) -> LanguageModel:
+        """Return the treelet model; it sums over the ten best trees of the latent grammar."""
+        parser = self._latent
+        return self._kept("treelet", lambda: train("treelet", self.trees, parser=parser, k=10))
+
+    def _structured(self, system: str, **options: object) -> LanguageModel:
+        def make() -> LanguageModel:
+            lines = list(read_lines(str(self.trees.paths[0])))
+            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
+            files = [self.folder / f"captions.{name}.mrg" for name in ("train", "held-out")]
+            write_lines(files[0], lines[:end])
+            write_lines(files[1], lines[end:])
+            trees, held_out = (TreeCorpus((str(file),)) for file in files)
+            return train(system, trees, held_out=held_out, threads=self.threads, **options)
+
+        return self._kept(system, make)
+
+    def _classifier(self, system: str) -> LanguageModel:
+        """Return what tells references from translations of the training text."""
+
+        def make() -> LanguageModel:
+            pairs = self.negatives.pairs()
+            held = max(1, min(_TUNING_PAIRS, len(pairs) // 10))
+            parts = (pairs[held : held + self._pairs], pairs[:held])
+            labelled = [
+                LabelledSentences(
+                    *(
+                        TextCorpus.of_sentences([getattr(pair, side).split() for pair in part])
+                        for side in ("good", "bad")
+                    )
+                )
+                for part in parts
+            ]
+            options: dict[str, object] = {}
+            if system == "lsvm":
+                options = {"trees": self.trees, "vertical_order": 1, "rounds": self._rounds}
+                options |= {"regularization": 10.0, "parts": 5}
+            return train(system, labelled[0], tuning=labelled[1], **options)
+
+        return self._kept(system, make)
 
 
 def parse_captions(

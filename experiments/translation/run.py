@@ -1,7 +1,7 @@
 """Phrase-based translation with a syntactic language model inside, and lists reranked by models.
 
     python experiments/translation/run.py --output FOLDER [--data FOLDER] [--threads 2]
-        [--seeds 5] [--parts tuning times reranking]
+        [--seeds 5] [--parts tuning tables times reranking] [--alignment LINKS]
 
 Writes a report folder, and keeps models, weights and translations in FOLDER.work, from which an
 interrupted run resumes; see README.md beside this file.
@@ -19,14 +19,17 @@ from dataclasses import replace
 
 from decoded import PAPER, System, report_systems
 from language_models import LanguageModels
+from lists import ScoredLists
+from negatives import Negatives
 from recipe import check_kept_options, print_report, recipe_options
 from reranked import report_reranking
+from tables import report_tables
 from times import report_times
 
 from treelm.tasks.report.report import Report
 from treelm.translation.weights import Weights
 
-PARTS = ("tuning", "times", "reranking")
+PARTS = ("tuning", "tables", "times", "reranking")
 
 
 def options() -> argparse.ArgumentParser:
@@ -43,6 +46,14 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--reranked", choices=("val", "test_2016_flickr"), default="test_2016_flickr"
     )
+    parser.add_argument("--list-size", type=int, default=1000, help="hypotheses reranked")
+    parser.add_argument("--rerankers", nargs="+", help="models that rerank; default: all")
+    parser.add_argument("--rerank-seeds", type=int, default=3, help="seeds of reranking")
+    parser.add_argument(
+        "--alignment", type=Path, help="word alignments of the training text; default: eflomal"
+    )
+    parser.add_argument("--pairs", type=int, default=10_000, help="pairs that classifiers see")
+    parser.add_argument("--rounds", type=int, default=6, help="rounds of the latent SVM")
     return parser
 
 
@@ -60,8 +71,47 @@ def run(arguments: argparse.Namespace) -> Path:
         work, {"cycles": arguments.cycles, "method": arguments.method, "pops": arguments.pops}
     )
     models = LanguageModels(
-        arguments.data, work / "models", cycles=arguments.cycles, threads=arguments.threads
+        arguments.data,
+        work / "models",
+        cycles=arguments.cycles,
+        threads=arguments.threads,
+        negatives=Negatives(
+            arguments.data, work / "negatives", arguments.alignment, arguments.threads
+        ),
+        pairs=arguments.pairs,
+        rounds=arguments.rounds,
     )
+    if "reranking" in arguments.parts:
+        report_reranking(
+            report,
+            ScoredLists(
+                arguments.data,
+                arguments.reranked,
+                arguments.list_size,
+                work / "lists",
+                arguments.threads,
+            ),
+            {
+                name: model
+                for name, model in models.rerankers().items()
+                if arguments.rerankers is None or name in arguments.rerankers
+            },
+            seeds=range(arguments.seed, arguments.seed + arguments.rerank_seeds),
+            method=arguments.method,
+        )
+    if "tables" in arguments.parts:
+        report_tables(
+            report,
+            System("n-gram", (models.ngram,), replace(PAPER, search="cube")),
+            arguments.data,
+            work / "tables",
+            alignment=arguments.alignment,
+            seeds=range(1, arguments.seeds + 1),
+            method=arguments.method,
+            threads=arguments.threads,
+        )
+    if not {"tuning", "times"} & {*arguments.parts}:
+        return report.write()
     pair = (models.ngram, models.hhmm.with_search(beam_width=arguments.beam))
     plain = replace(PAPER, search="cube")
     narrow = replace(plain, pop_limit=arguments.pops)
@@ -92,16 +142,6 @@ def run(arguments: argparse.Namespace) -> Path:
             for config in (replace(PAPER, early_discard=True), narrow)
         ]
         report_times(report, timed, weights, arguments.data, arguments.timed)
-    if "reranking" in arguments.parts:
-        hhmm = models.hhmm.with_search(beam_width=500)
-        report_reranking(
-            report,
-            arguments.data,
-            {"features as they are": {}, "+ HHMM": {"HHMM0": hhmm}},
-            part=arguments.reranked,
-            seeds=range(arguments.seed, arguments.seed + 3),
-            threads=arguments.threads,
-        )
     return report.write()
 
 

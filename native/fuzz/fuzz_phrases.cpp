@@ -1,11 +1,7 @@
 // Fuzz target: phrase tables. Input: options, the table, perhaps a zero byte and a table of orientations. What is
 // accepted translates a sentence, by stacks and by cubes, and its features add up to its score.
-#include <cmath>
-
 #include "target.h"
-#include "translation/n_best.h"
-#include "translation/phrase_table.h"
-#include "translation/search.h"
+#include "translated.h"
 
 using namespace treelm;
 
@@ -63,30 +59,6 @@ void feed(FieldLines& reader, std::string_view text, std::size_t block) {
   for (std::size_t at = 0; at < text.size(); at += block) reader.feed(text.substr(at, block));
 }
 
-void translate(std::shared_ptr<PhraseTable> table, bool cube) {
-  const FeaturePlaces places(table->has_reordering(), 0, table->score_count());
-  std::vector<double> weights(places.size, 0.25);
-  SearchLimits limits;
-  limits.log_threshold = std::log(1e-5);
-  limits.cube = cube;
-  limits.stack_size = 5;
-  limits.distortion = 2;
-  auto options = std::make_shared<PhraseOptions>(table, weights, places, 0, 3);
-  const std::size_t features = places.size;
-  PhraseSearch search(
-      std::make_shared<const SearchSetup>(SearchSetup{std::move(table), {}, weights, places, limits, options}));
-  const std::vector<std::string> source{"das", "haus", "neu", "das", "haus", "\xC3\xA9"};
-  search.run(source, true);
-  const auto found = best_translations(search, 20, true, true);
-  require(!found.empty() && !search.relaxed(), "every sentence has a translation");
-  for (const TranslationEntry& entry : found) {
-    double sum = 0;
-    for (std::size_t i = 0; i < features; ++i) sum += weights[i] * entry.features[i];
-    require(sum == entry.score && std::isfinite(sum), "features add up to the score");
-  }
-  require(!search_graph(search, 0).empty(), "a search has a graph");
-}
-
 }  // namespace
 
 }  // namespace treelm::fuzz
@@ -102,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     feed(reader, phrases, block);
     auto table = reader.finish();
     if (phrases.size() < text.size()) {
-      ReorderingReader orientations(*table);
+      ReorderingReader orientations(table);
       feed(orientations, text.substr(phrases.size() + 1), block);
       table = orientations.finish();
     }

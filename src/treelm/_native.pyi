@@ -837,12 +837,33 @@ class NgramReader:
 
 @final
 class PhraseTable:
+    def __init__(
+        self,
+        *,
+        words: npt.NDArray[np.uint8],
+        word_starts: npt.NDArray[np.uint64],
+        source_words: npt.NDArray[np.uint32],
+        source_starts: npt.NDArray[np.uint64],
+        target_words: npt.NDArray[np.uint32],
+        target_starts: npt.NDArray[np.uint64],
+        row_starts: npt.NDArray[np.uint32],
+        targets: npt.NDArray[np.uint32],
+        scores: npt.NDArray[np.float64],
+        point_starts: npt.NDArray[np.uint64],
+        points: npt.NDArray[np.uint8],
+        orientations: npt.NDArray[np.float64],
+        longest_source: int,
+        has_deletions: bool,
+    ) -> None: ...
+    def arrays(self) -> dict[str, npt.NDArray[Any]]: ...
     @property
     def sources(self) -> int: ...
     @property
     def score_count(self) -> int: ...
     @property
     def longest_source(self) -> int: ...
+    @property
+    def has_deletions(self) -> bool: ...
     @property
     def has_alignments(self) -> bool: ...
     @property
@@ -886,6 +907,16 @@ def hhmm_search_model(
     single: bool,
     key: str,
     best: int,
+    state_bytes: int,
+) -> SearchModel: ...
+def slm_search_model(
+    phrases: PhraseTable,
+    search: SlmSearch,
+    words: WordEncoder,
+    *,
+    unigrams: npt.NDArray[np.float64],
+    topics: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float64],
     state_bytes: int,
 ) -> SearchModel: ...
 def mixture_search_model(parts: Sequence[SearchModel], weights: Sequence[float]) -> SearchModel: ...

@@ -80,7 +80,7 @@ def test_decode_writes_one_translation_per_line(files: Path) -> None:
 
 
 def test_decode_output_is_the_same_with_any_number_of_threads(files: Path) -> None:
-    source = b"".join([SOURCE] * 20)
+    source = b"".join([SOURCE.replace(b"neu", b"ist")] * 20)
     written = []
     for threads in ("1", "3"):
         lists = files / f"list{threads}"
@@ -168,3 +168,67 @@ def test_decode_names_the_sentence_that_is_wrong_with_many_workers(files: Path) 
     assert (found.returncode, found.stderr) == (alone.returncode, alone.stderr)
     refused = decode(files, "--engine", "processes", "--line-buffered")
     assert_refused(refused, 2, "--engine cannot be combined with --line-buffered")
+
+
+def test_decode_reads_a_table_that_was_converted(files: Path) -> None:
+    table, lists = files / "table.safetensors", files / "out.nbest"
+    done = treelm("convert", files / "table.gz", table)
+    assert done.stderr.decode() == f"treelm: {table}: 5 phrase pairs.\n"
+    assert not done.stdout
+    expected = decode(files, "--n-best", "9", lists, "--alignments", stdin=SOURCE)
+    listed = lists.read_bytes()
+    (files / "table.gz").unlink()
+    table.rename(files / "table.gz")  # known by its content
+    found = decode(files, "--n-best", "9", lists, "--alignments", stdin=SOURCE)
+    assert assert_fine(found) == assert_fine(expected)
+    assert lists.read_bytes() == listed
+
+
+def test_decode_says_what_is_wrong_with_a_converted_table(files: Path) -> None:
+    treelm("convert", files / "table.gz", files / "table.safetensors")
+    data = (files / "table.safetensors").read_bytes()
+    (files / "table.gz").write_bytes(data[:-1])
+    assert_refused(decode(files, stdin=SOURCE), 3, "table.gz", "the tables end at byte")
+
+
+def test_convert_of_a_phrase_table_takes_its_own_options_only(files: Path) -> None:
+    table = files / "table.safetensors"
+    refused = treelm("convert", files / "table.gz", table, "--bits", "8")
+    assert_refused(refused, 2, "name of a phrase table")
+    refused = treelm("convert", files / "ngram", files / "lm.arpa", "--allow-deletion")
+    assert_refused(refused, 2, "about phrase tables")
+    refused = treelm("convert", files / "weights.ini", table)
+    assert_refused(refused, 3, "weights.ini:1", "at least 3 are needed")
+    assert not table.exists()
+
+
+def many_words(files: Path, words: list[str]) -> bytes:
+    """Write a table whose targets are these words, and return a source text of all of them."""
+    lines = [f"{word}-de ||| {word} ||| 0.5\n" for word in words]
+    (files / "table.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    return "".join(f"{word}-de\n" for word in words).encode()
+
+
+def test_decode_warns_of_a_model_that_does_not_know_the_words_of_the_table(files: Path) -> None:
+    words = [f"w{i}" for i in range(100)]
+    source = many_words(files, words)
+    done = decode(files, stdin=source)
+    assert done.returncode == 0
+    message = done.stderr.decode()
+    assert "LM0 (ngram) does not know 100.0% of the words in the target phrases" in message
+    assert 'such as "w0", "w1", "w10". Was the text' in message
+    package.train("ngram", [words, words[:50], words[50:80]], order=2, smoothing="berkeley").save(
+        files / "ngram"
+    )
+    assert_fine(decode(files, stdin=source))
+
+
+def test_decode_warns_of_a_source_that_the_table_does_not_know(files: Path) -> None:
+    words = [f"w{i}" for i in range(200)]
+    source = many_words(files, words)
+    package.train("ngram", [words, words[:50], words[50:80]], order=2, smoothing="berkeley").save(
+        files / "ngram"
+    )
+    assert_fine(decode(files, stdin=source + b"Haus " * 10))
+    done = decode(files, stdin=source + b"Haus " * 100)
+    assert "warning: 100 of 300 words are copied from the source" in done.stderr.decode()

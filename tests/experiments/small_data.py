@@ -108,6 +108,10 @@ def write_parallel_data(data: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     short = [each for each in SENTENCES if len(each.split()) <= 8][:36]
     (folder / "train.en").write_text("\n".join(short) + "\n")
+    foreign = [" ".join(f"{word}en" for word in each.split()) for each in short]
+    (folder / "train.de").write_text("\n".join(foreign) + "\n")
+    links = [" ".join(f"{i}-{i}" for i in range(len(each.split()))) for each in short]
+    (folder / "train.links").write_text("\n".join(links) + "\n")
     for name, part in {"val": short[:24], "test_2016_flickr": short[24:]}.items():
         source = [" ".join(f"{word}en" for word in each.split()) for each in part]
         (folder / f"{name}.en").write_text("\n".join(part) + "\n")
@@ -116,7 +120,10 @@ def write_parallel_data(data: Path) -> None:
         with lzma.open(folder / f"{name}.nbest.xz", "wt", encoding="utf-8") as lists:
             for number, each in enumerate(part):
                 words = each.split()
-                for place, text in enumerate((each, " ".join(words[::-1]), words[0])):
+                texts = list(enumerate((each, " ".join(words[::-1]), words[0])))
+                if number == 0:  # the translator's choice is not always the right one
+                    texts[:2] = texts[1::-1]
+                for place, text in texts:
                     size = len(text.split())
                     features = values.format(-size, -size - place)
                     lists.write(f"{number} ||| {text} ||| {features} ||| {-place}\n")

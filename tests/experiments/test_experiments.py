@@ -222,6 +222,8 @@ def test_lsvm(data: Path, tmp_path: Path, every_stop: bool) -> None:
 def test_translation(data: Path, tmp_path: Path) -> None:
     write_parallel_data(data)
     options = ("--seeds", "1", "--beam", "5", "--beams", "5", "--timed", "1", "--cycles", "1")
+    options += ("--alignment", str(data / "mt/multi30k/train.links"), "--rerank-seeds", "1")
+    options += ("--pairs", "20", "--rounds", "1", "--list-size", "3")
     report = tmp_path / "report"
     results, tables = run(
         "translation", data, report, *options, "--reranked", "val", "--method", "mira"
@@ -233,8 +235,16 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     assert ("n-gram", "up to 10 words") in values(
         results, "Seconds per sentence, by the words of the source"
     )
-    reranked = values(results, "Reranked 1000-best lists, ten folds")
-    assert reranked["oracle", "mean BLEU of folds"] == pytest.approx(100)
+    reranked = values(results, "Reranked n-best lists, ten folds (Table 4 of the composite paper)")
+    assert reranked["oracle", "BLEU of all"] == pytest.approx(100)
+    assert reranked["first of the lists, tuned on these", "BLEU of all"] < 100
+    # The reference has the best features in every list.
+    for row in ("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "all together"):
+        assert reranked[f"{row}, seed 3", "BLEU of all"] == pytest.approx(100)
+    pairs = values(results, "References against translations (Table 6 of the treelet paper)")
+    assert pairs["3-gram", "pairwise accuracy"] in (0, 1)  # of one pair
+    assert "| given |" in tables
+    assert "own, with orientations" in tables
     assert "Growth with length" in tables
     again, _ = run("translation", data, report, *options, "--reranked", "val", "--method", "mira")
     assert values(again, "Translation of sentences of 1 to 20 words") == translated

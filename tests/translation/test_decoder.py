@@ -18,9 +18,11 @@ from treelm.corpus.files import Content
 from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.nbest import moses_lines, read_moses
 from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.models.composite.model import CompositeModel
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import Task
 from treelm.models.ngram.arpa import read_arpa
+from treelm.translation import search_models
 from treelm.translation.decoder import Decoder, DecoderConfig, Translation
 from treelm.translation.phrase_table import PhraseTable
 from treelm.translation.weights import Weights
@@ -45,6 +47,8 @@ TREES = """
 """
 SOURCE = ("das", "haus", "ist", "klein", "alt")
 TARGET = ("the", "that", "house", "is", "small", "old", "boat", "unheard")
+
+HELD_OUT = "(S (NP (DT a) (JJ small) (NN boat)) (VP (VBZ is) (ADJP (JJ old))))"
 
 
 def arpa(levels: Sequence[dict[str, float]]) -> Content:
@@ -237,6 +241,38 @@ def mixture_with_python() -> IncrementalModel:
     return model
 
 
+@cache
+def composite_model(topics: int = 0) -> IncrementalModel:
+    """Return a composite model that the kernel reads itself."""
+    model = treelm.train(
+        "composite",
+        [treelm.Tree.from_string(line) for line in TREES.strip().splitlines()],
+        held_out=[treelm.Tree.from_string(HELD_OUT)],
+        order=2,
+        heads=2,
+        topics=topics,
+        keep_topics=max(topics, 1),
+        adapt=False,
+        min_count=1,
+        iterations=0,
+        follow_up=0,
+        stack_size=3,
+    )
+    assert isinstance(model, IncrementalModel)
+    return model
+
+
+class PythonComposite(CompositeModel):
+    """A composite model that the decoder does not know, and asks through Python."""
+
+
+def through_python(model: IncrementalModel) -> IncrementalModel:
+    assert isinstance(model, CompositeModel)
+    return PythonComposite(
+        model.parts, model.vocabulary, model.unigram_counts, model.prior, model.corpora
+    )
+
+
 MODELS = {
     "none": (),
     "ngram": (ngram_model,),
@@ -244,6 +280,7 @@ MODELS = {
     "both": (ngram_model, hhmm_model),
     "python": (toy_model,),
     "python-and-both": (toy_model, hhmm_model, ngram_model),
+    "composite": (composite_model,),
     "mixture": (mixture,),
     "mixture-with-python": (mixture_with_python,),
 }
@@ -428,6 +465,41 @@ def test_decoder_may_forget_states_of_an_hhmm() -> None:
         assert lists(list(forgetful.translate(sentences, n_best=5))) == lists(
             list(usual.translate(sentences, n_best=5))
         )
+
+
+def test_decoder_may_forget_states_of_a_composite_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = random_sentences(8, 8)
+    config = DecoderConfig(stack_size=30)
+    usual, _ = both_decoders(3, [composite_model()], config)
+    expected = lists(list(usual.translate(sentences, n_best=5)))
+    monkeypatch.setattr(search_models, "_STATE_BYTES", 0)
+    forgetful, _ = both_decoders(3, [composite_model()], config)
+    assert lists(list(forgetful.translate(sentences, n_best=5))) == expected
+
+
+@pytest.mark.parametrize("topics", [0, 2])
+@pytest.mark.parametrize("search", ["stack", "cube"])
+def test_decoder_reads_a_composite_model_as_python_does(search: str, topics: int) -> None:
+    own = composite_model(topics)
+    config = DecoderConfig(search=search, stack_size=30)  # type: ignore[arg-type]
+    sentences = random_sentences(8, 6)
+    found = [
+        list(both_decoders(3, [model], config)[0].translate(sentences, n_best=20))
+        for model in (own, through_python(own))
+    ]
+    assert [each.text for each in found[0]] == [each.text for each in found[1]]
+    for one, other in zip(*found, strict=True):
+        assert [x.score for x in one.entries] == pytest.approx([x.score for x in other.entries])
+
+
+def test_decoder_asks_a_model_whose_topics_move_through_python() -> None:
+    moving = composite_model(topics=2).with_search(adapt=True)
+    assert isinstance(moving, CompositeModel)
+    assert not moving.has_fixed_states
+    fast, slow = both_decoders(2, [moving], DecoderConfig(distortion_limit=-1))
+    words = list(SOURCE[:2])
+    [found] = fast.translate([words])
+    assert found.score == pytest.approx(slow.derivations(words)[0].score, abs=1e-9)
 
 
 def test_decoder_lists_are_read_back_as_they_were_written() -> None:

@@ -32,6 +32,9 @@ class SlmSearcher {
   mutable WorkspacePool<SlmSearch::Workspace> workspaces_;
 };
 
+// Topics and their shares, checked; for a model with so many topics.
+TopicShares mixture_of(std::size_t topics, const Array<std::uint32_t>& chosen, const Array<double>& shares);
+
 // Adds the methods that take many sentences at once.
 void bind_slm_shape(nb::module_& module);
 void bind_slm_batches(nb::class_<SlmSearcher>& searcher);

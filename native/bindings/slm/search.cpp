@@ -6,11 +6,8 @@
 
 namespace treelm::bindings {
 
-namespace {
-
 using Words = Array<std::uint32_t>;
 using Numbers = Array<double>;
-using Part = std::shared_ptr<LatticeModel>;
 
 TopicShares mixture_of(std::size_t topics, const Words& chosen, const Numbers& shares) {
   if (chosen.size() != shares.size() || (topics > 0) != (chosen.size() > 0))
@@ -20,6 +17,10 @@ TopicShares mixture_of(std::size_t topics, const Words& chosen, const Numbers& s
       throw Error(ErrorCode::argument, "topics must ascend and have shares that are not negative");
   return {span_of(chosen), span_of(shares)};
 }
+
+namespace {
+
+using Part = std::shared_ptr<LatticeModel>;
 
 nb::tuple advance(const SlmSearcher& self, const SlmBeamHandle& state, std::uint32_t word, const Words& topics,
                   const Numbers& shares) {

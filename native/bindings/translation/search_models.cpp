@@ -10,11 +10,13 @@
 
 #include "bindings/bindings.h"
 #include "bindings/hhmm/handles.h"
+#include "bindings/slm/handles.h"
 #include "translation/hhmm_reader.h"
 #include "translation/mixture_reader.h"
 #include "translation/model_reader.h"
 #include "translation/ngram_reader.h"
 #include "translation/phrase_table.h"
+#include "translation/slm_reader.h"
 
 namespace treelm::bindings {
 
@@ -154,6 +156,18 @@ std::shared_ptr<SearchModel> hhmm_model(const PhraseTable& phrases, const Gramma
                                            beam_key_of(key, best), state_bytes);
 }
 
+std::shared_ptr<SearchModel> slm_model(const PhraseTable& phrases, const SlmSearcher& searcher,
+                                       std::shared_ptr<WordEncoder> words, const Array<double>& unigrams,
+                                       const Array<std::uint32_t>& topics, const Array<double>& shares,
+                                       std::size_t state_bytes) {
+  const SlmSearch& search = searcher.search();
+  if (words->size() > search.shape().words) throw Error(ErrorCode::argument, "the model has fewer words");
+  mixture_of(search.topics(), topics, shares);
+  auto map = std::make_shared<WordMap>(phrases.words(), std::move(words));
+  return std::make_shared<SlmSearchModel>(std::make_shared<const SlmSearch>(search), std::move(map), copy(unigrams),
+                                          FixedTopics{copy(topics), copy(shares)}, state_bytes);
+}
+
 }  // namespace
 
 void bind_search_models(nb::module_& module) {
@@ -163,6 +177,8 @@ void bind_search_models(nb::module_& module) {
   module.def("hhmm_search_model", &hhmm_model, nb::arg("phrases"), nb::arg("grammar"), nb::arg("words"), nb::kw_only(),
              nb::arg("beam"), nb::arg("ratio"), nb::arg("epsilon"), nb::arg("single"), nb::arg("key"), nb::arg("best"),
              nb::arg("state_bytes"));
+  module.def("slm_search_model", &slm_model, nb::arg("phrases"), nb::arg("search"), nb::arg("words"), nb::kw_only(),
+             nb::arg("unigrams"), nb::arg("topics"), nb::arg("shares"), nb::arg("state_bytes"));
   module.def(
       "mixture_search_model",
       [](const std::vector<std::shared_ptr<SearchModel>>& parts,

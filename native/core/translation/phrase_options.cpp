@@ -47,6 +47,7 @@ std::span<const PhraseOption> PhraseOptions::of(std::uint32_t source, ModelReade
   options->reserve(last - first);
   for (std::uint32_t row = first; row < last; ++row) {
     poll_interrupt();
+    table_->check_row(source, row);
     options->push_back(made(row, readers));
   }
   const auto better = [](const PhraseOption& a, const PhraseOption& b) {

@@ -48,6 +48,42 @@ TEST("a phrase table is the same however its text is divided") {
   CHECK_THROWS_CODE(read_table("das ||| the\n", 5), ErrorCode::phrase_table);
 }
 
+TEST("what a saved phrase table says is not believed") {
+  const auto table = read_table(table_text, 7);
+  const auto words = std::make_shared<const Symbols>(table->words());
+  const auto changed = [&](const auto& change) {
+    PhraseArrays arrays = table->arrays();
+    change(arrays);
+    const PhraseTable forged(words, arrays, 1);
+    for (std::uint32_t source = 0; source < forged.sources(); ++source) {
+      const auto [first, last] = forged.rows_of(source);
+      for (std::uint32_t row = first; row < last; ++row) forged.check_row(source, row);
+    }
+    return forged.find(std::vector<std::uint32_t>{0});
+  };
+  CHECK_EQ(changed([](PhraseArrays&) {}), 0u);
+  const std::vector<std::uint32_t> far{9, 9, 9}, falling{0, 3, 2, 3};
+  const std::vector<std::uint64_t> ends_nowhere{0, 99, 3, 4}, alignment_falls{0, 2, 1, 4};
+  const std::vector<double> scores{-1, -200, -1};
+  const std::vector<AlignmentPoint> points{{0, 0}, {1, 0}, {9, 0}, {0, 0}};
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.targets = far; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.target_words = far; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.row_starts = falling; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.source_starts = ends_nowhere; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.point_starts = alignment_falls; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.scores = scores; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.scores = a.scores.first(2); }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.points = points; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.orientations = a.scores; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.longest_source = 256; }), ErrorCode::table);
+  CHECK_THROWS_CODE(changed([&](PhraseArrays& a) { a.targets = {}; }), ErrorCode::table);
+
+  const std::vector<std::uint64_t> starts{0, 1, 2};
+  CHECK_EQ(saved_words("ab", starts)->size(), 2u);
+  for (const std::string_view bad : {"aa", "a ", "a\xFF", "abc"})
+    CHECK_THROWS_CODE(saved_words(bad, starts), ErrorCode::table);
+}
+
 TEST("coverages are kept once and know what is left") {
   FutureScores future;
   const auto words = [](std::size_t first, std::size_t end) { return end - first == 1 ? -1.0 : -1e300; };

@@ -22,7 +22,9 @@ def convert(
     target: Annotated[
         NewPath,
         Parameter(
-            metavar="PATH", help="ARPA file, model folder, or file of trees (.mrg), to write."
+            metavar="PATH",
+            help="ARPA file, model folder, file of trees (.mrg), or phrase table (.safetensors), "
+            "to write.",
         ),
     ],
     *,
@@ -30,15 +32,20 @@ def convert(
     layout: Layout | None = None,
     oov_log_prob: Annotated[float | None, within(Range(below=0))] = None,
     measure: File | None = None,
+    reordering_table: File | None = None,
+    allow_deletion: bool = False,
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
     """Write an n-gram model as an ARPA file, an ARPA file as a model, or a model as a smaller one.
 
-    A file of parses (.forest) is written as trees, the best of each sentence, one per line.
+    A file of parses (.forest) is written as trees, the best of each sentence, one per line. A
+    phrase table of Moses is written as a file (.safetensors) that treelm decode and tune use where
+    it lies, instead of reading all of it.
 
     Args:
-        source: Model folder, ARPA file (.arpa, .arpa.gz), or file of parses (.forest).
+        source: Model folder, ARPA file (.arpa, .arpa.gz), file of parses (.forest), or phrase
+            table.
         bits: Store probabilities and back-off weights as codes of 8 or 16 bits, or of 4 to 8 or 16
             with --layout compact; the target is then a model folder. How far the stored values
             moved is written to standard error.
@@ -48,7 +55,30 @@ def convert(
             file has no <unk>. Default: -230.259, which is KenLM's -100 in base 10.
         measure: With --bits: text on which bits per word and perplexity of both models are
             measured, and reported instead.
+        reordering_table: With a phrase table: its table of orientations, msd-bidirectional-fe,
+            which is written into the same file.
+        allow_deletion: With a phrase table: take phrases that are translated by nothing.
     """
+    if task.is_phrase_table_name(target):
+        if any(given is not None for given in (bits, layout, oov_log_prob, measure)):
+            raise UsageError(
+                f"{source_name(target)}: this is the name of a phrase table, and --bits, --layout, "
+                "--oov-log-prob and --measure are about models."
+            )
+        pairs = task.save_phrase_table(
+            source,
+            target,
+            reordering=reordering_table,
+            allow_deletion=allow_deletion,
+            progress=common.progress,
+        )
+        common.note(f"{source_name(target)}: {pairs} phrase pairs.")
+        return
+    if reordering_table is not None or allow_deletion:
+        raise UsageError(
+            "--reordering-table and --allow-deletion are about phrase tables, which are written to "
+            f"a file named .safetensors, not to {source_name(target)}."
+        )
     if bits is None and layout is None:
         if measure is not None:
             raise UsageError("--measure shows what --bits costs; it needs --bits.")

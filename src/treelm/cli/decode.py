@@ -155,12 +155,17 @@ def decode(
     is written is the same.
 
     Args:
-        phrase_table: Phrase table in the format of Moses.
+        phrase_table: Phrase table in the format of Moses, or what treelm convert made of one.
         weights: File of weights, JSON or lines such as LM0= 0.5; a whole moses.ini will do.
         reordering_table: Table of orientations, msd-bidirectional-fe.
         allow_deletion: Take phrases that are translated by nothing.
     """
-    from treelm.tasks.decode import DecodingReport, make_decoder, record_of
+    from treelm.tasks.decode import (
+        DecodingReport,
+        make_decoder,
+        record_of,
+        unknown_word_notes,
+    )
 
     lists.check()
     if engine.is_given and line_buffered:
@@ -177,6 +182,8 @@ def decode(
         allow_deletion=allow_deletion,
         progress=common.progress,
     )
+    for message in unknown_word_notes(made):
+        common.note(message)
     if made.recombination != "exact" and common.verbose:
         common.note(f"recombination={made.recombination}")
     flush = at_once(output, line_buffered=line_buffered)

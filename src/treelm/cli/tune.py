@@ -39,7 +39,7 @@ class DecodingOptions:
     """How sentences are translated in every round."""
 
     phrase_table: File | None = None
-    """Phrase table in the format of Moses."""
+    """Phrase table in the format of Moses, or what treelm convert made of one."""
     reordering_table: File | None = None
     """Table of orientations in the format of Moses."""
     source: File | None = None
@@ -226,6 +226,7 @@ def _tune_decoder(
     """Tune with a decoder, round by round."""
     from treelm.models.registry import load
     from treelm.store.checkpoint import training_folder
+    from treelm.tasks.decode import unknown_word_notes
     from treelm.tasks.tune import decoding as decoding_by
     from treelm.tasks.tune import starting_weights
     from treelm.tasks.tune import tune as tune_weights
@@ -245,6 +246,8 @@ def _tune_decoder(
         # The features are asked for before there are weights.
         warnings.simplefilter("ignore", TreelmWarning)
         decoder = Decoder(table, models, None, config)
+    for message in unknown_word_notes(decoder):
+        common.note(message)
     start = starting_weights(tuple(decoder.features.items()), given)
     told_by = {
         "sentences": sentences,

@@ -1,4 +1,4 @@
-"""N-gram models to and from ARPA files; files of parses to trees in brackets."""
+"""N-gram models to and from ARPA files; files of parses to trees; phrase tables to mapped ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.models.interface.abilities import WritesArpa, ask_for
 from treelm.models.interface.model import LanguageModel
 from treelm.models.registry import load
+from treelm.parallel.progress import SILENT, Progress
 from treelm.store.replacement import model_at
 from treelm.tasks.train import check_target
 
@@ -100,6 +101,47 @@ def write_best_trees(source: Source, target: Source) -> int:
             out.write(block)
     with ForestFile(source) as file:
         return len(file)
+
+
+def save_phrase_table(
+    source: Source,
+    target: Source,
+    *,
+    reordering: Source | None = None,
+    allow_deletion: bool = False,
+    progress: Progress = SILENT,
+) -> int:
+    """Write a phrase table as a file that the decoder maps instead of reading it.
+
+    Args:
+        source: A phrase table in the format of Moses.
+        target: The file to write; its name must end in ``.safetensors``.
+        reordering: Table of orientations, which is written into the same file.
+        allow_deletion: Whether target phrases may be empty.
+        progress: Shows how far the reading is.
+
+    Returns:
+        The number of phrase pairs.
+    """
+    from treelm.corpus.target import check_file_target
+    from treelm.translation.phrase_table import PhraseTable
+
+    check_file_target(target)
+    table = PhraseTable.read(
+        source, reordering=reordering, allow_deletion=allow_deletion, progress=progress
+    )
+    table.save(target)
+    return len(table)
+
+
+def is_phrase_table_name(path: Source) -> bool:
+    """Return whether a file is named as a phrase table that is mapped.
+
+    Examples:
+        >>> is_phrase_table_name("table.safetensors"), is_phrase_table_name("model")
+        (True, False)
+    """
+    return Path(path).suffix == ".safetensors"
 
 
 def is_arpa_name(path: Source) -> bool:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from treelm.characters import visible
 from treelm.corpus.files import Source
 from treelm.models.interface.model import LanguageModel
 from treelm.parallel.progress import SILENT, Progress
 from treelm.translation.decoder import Decoder, DecoderConfig, SearchCounts, Translation
 from treelm.translation.phrase_table import PhraseTable
 from treelm.translation.weights import Weights
+
+#: A larger share of unknown words is told: table, model and text may be tokenized differently.
+MOST_UNKNOWN = 0.1
+#: Of fewer words a share says nothing.
+_FEWEST_WORDS = 100
+_SHOWN_WORDS = 3
+#: Value of the feature for one word that is copied.
+_COPIED = -100.0
 
 
 def make_decoder(
@@ -28,7 +37,7 @@ def make_decoder(
     The weights are read first: a mistake in them shows before the table is read.
 
     Args:
-        phrase_table: Phrase table in the format of Moses.
+        phrase_table: Phrase table in the format of Moses, or what `treelm convert` made of one.
         models: Language models, as the features LM0, LM1 and so on.
         weights: File of weights; None for the defaults, with a warning.
         config: How it searches.
@@ -43,11 +52,36 @@ def make_decoder(
     return Decoder(table, models, given, config)
 
 
+def unknown_word_notes(decoder: Decoder) -> Iterator[str]:
+    """Yield warnings about language models that do not know many words of the target phrases.
+
+    Words are weighed by the number of target phrases in which they occur.
+    """
+    words = decoder.table.target_words()
+    total = sum(words.values())
+    if total < _FEWEST_WORDS:
+        return
+    for number, model in enumerate(decoder.models):
+        unknown = {word: count for word, count in words.items() if word not in model.vocabulary}
+        share = sum(unknown.values()) / total
+        if share <= MOST_UNKNOWN:
+            continue
+        often = sorted(unknown, key=lambda word: (-unknown[word], word))[:_SHOWN_WORDS]
+        shown = ", ".join(f'"{visible(word[:30])}"' for word in often)
+        yield (
+            f"warning: LM{number} ({model.system}) does not know {share:.1%} of the words in the "
+            f"target phrases of {decoder.table.source}, such as {shown}. Was the text that it was "
+            "trained on tokenized as that of the table?"
+        )
+
+
 @dataclass(slots=True)
 class DecodingReport:
     """What happened to a text."""
 
     sentences: int = 0
+    words: int = 0
+    copied: int = 0
     seconds: float = 0.0
     cut_by_time: int = 0
     cut_by_memory: int = 0
@@ -58,6 +92,9 @@ class DecodingReport:
         """Pass translations on, and count them."""
         for each in translations:
             self.sentences += 1
+            self.words += len(each.words)
+            if each.entries:
+                self.copied += round(each.entries[0].features["UnknownWordPenalty0"][0] / _COPIED)
             self.seconds += each.seconds
             self.cut_by_time += each.cut == "time"
             self.cut_by_memory += each.cut == "memory"
@@ -73,6 +110,11 @@ class DecodingReport:
                     f"warning: {count} of {self.sentences} sentences ran out of {what}; their "
                     "translations are what was found until then."
                 )
+        if self.words >= _FEWEST_WORDS and self.copied > MOST_UNKNOWN * self.words:
+            yield (
+                f"warning: {self.copied} of {self.words} words are copied from the source, because "
+                "the phrase table does not have them. Is the source tokenized as the table?"
+            )
         if self.relaxed:
             yield (
                 f"warning: {self.relaxed} of {self.sentences} sentences could not be translated "

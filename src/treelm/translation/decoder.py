@@ -318,7 +318,8 @@ class Decoder:
         with progress.step("translating", unit="sentences") as step:
             while some := list(islice(rest, batch or _BATCH * threads)):
                 _check_words(some, done)
-                with kernel_errors(f"translating sentence {done + 1} and those after it"):
+                place = f"sentence {done + 1} and those after it"
+                with kernel_errors(f"translating {place} by {self.table.source}"):
                     found = self._native.translate(
                         [list(words) for words in some],
                         first=done,

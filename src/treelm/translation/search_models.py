@@ -7,13 +7,15 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.interface.model import LanguageModel, Task
 
 _MEBIBYTE = 1 << 20
+#: Memory of a composite model's states within a sentence, unless more are in use.
+_STATE_BYTES = 256 * _MEBIBYTE
 
 
 def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.SearchModel:
     """Return what a decoder asks about words.
 
-    N-gram models, HHMMs and mixtures of these are read by the kernel itself. Any other incremental
-    model is asked in batches through `advance_many`.
+    N-gram models, HHMMs, composite models whose topics do not move, and mixtures of these are read
+    by the kernel itself. Any other incremental model is asked in batches through `advance_many`.
 
     Args:
         phrases: The phrases, whose words are looked up once.
@@ -34,6 +36,7 @@ def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.
 
 def _kernel_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.SearchModel | None:
     """Return a model that the kernel reads itself, or None if it cannot."""
+    from treelm.models.composite.model import CompositeModel
     from treelm.models.hhmm.model import HhmmModel
     from treelm.models.mixture.model import InterpolatedModel
     from treelm.models.ngram.model import NgramModel
@@ -61,6 +64,16 @@ def _kernel_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native
             key=key,
             best=best,
             state_bytes=config.cache_mebibytes * _MEBIBYTE,
+        )
+    if type(model) is CompositeModel and model.has_fixed_states:
+        return _native.slm_search_model(
+            phrases,
+            model.parts.search,
+            model.vocabulary.encoder,
+            unigrams=model.unigram_log_probs,
+            topics=model.first_topics[0],
+            shares=model.first_topics[1],
+            state_bytes=_STATE_BYTES,
         )
     if type(model) is InterpolatedModel:
         counting = [pair for pair in zip(model.parts, model.weights, strict=True) if pair[1] > 0]

@@ -162,6 +162,23 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
             "types": self.parts.models["predictor"].tables.types(),
         }
 
+    @property
+    def has_fixed_states(self) -> bool:
+        """Whether a kernel can go from word to word alone: topics stay, and parses are dropped."""
+        return not self.remembers_documents and self.parts.drops_parses
+
+    @property
+    def first_topics(self) -> tuple[Ids, Floats]:
+        """The topics that predict the first word of a document, and their shares."""
+        return self._mixture(self.initial())
+
+    @cached_property
+    def unigram_log_probs(self) -> Floats:
+        """Log probability of each word, and of the end, by how often it was seen."""
+        counts = self._unigram_counts.astype(np.float64)
+        found: Floats = np.log((counts + 1) / (counts.sum() + len(counts)))
+        return found
+
     # -- word by word -----------------------------------------------------------------------
 
     def initial(self, context: Context | None = None) -> CompositeState:
@@ -251,8 +268,7 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
     def estimate(self, words: Words) -> float:
         """Return the log probability of words by how often they were seen."""
         ids = self.word_ids.sentence(words_of(words))
-        counts = self._unigram_counts.astype(np.float64)
-        return float(np.log((counts[ids] + 1) / (counts.sum() + len(counts))).sum())
+        return float(self.unigram_log_probs[ids].sum())
 
     # -- sentences --------------------------------------------------------------------------
 

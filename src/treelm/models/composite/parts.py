@@ -198,7 +198,7 @@ class CompositeParts(PickledFields):
     @cached_property
     def longest(self) -> int | None:
         """Most words of a sentence whose parses can all be kept; None if the search drops some."""
-        if self._drops_parses:
+        if self.drops_parses:
             return None
         words = 1
         while words < _LONGEST and self._parses(words + 1) <= _MOST_PARSES:
@@ -206,7 +206,8 @@ class CompositeParts(PickledFields):
         return words
 
     @property
-    def _drops_parses(self) -> bool:
+    def drops_parses(self) -> bool:
+        """Whether the search keeps only some hypotheses, so that they do not multiply."""
         config = self.shape.config
         stacks = config.stack_size is not None and config.stack_size <= _MOST_PARSES
         threshold = config.threshold is not None and config.threshold <= _FAR_BELOW
@@ -229,7 +230,7 @@ class CompositeParts(PickledFields):
         Raises:
             EstimationError: ``E_TOO_LONG``.
         """
-        if not self._drops_parses and hypotheses * self._parses(2) > _MOST_PARSES * self._parses(1):
+        if not self.drops_parses and hypotheses * self._parses(2) > _MOST_PARSES * self._parses(1):
             raise EstimationError(
                 f"this search keeps all hypotheses, {hypotheses} by now, and the next word would "
                 "multiply them beyond any memory. Give the model a stack_size or a threshold.",

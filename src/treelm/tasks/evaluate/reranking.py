@@ -151,8 +151,36 @@ def cross_validate(
         CorpusFormatError: for lists that do not fit; see `pool_of_lists`.
         UsageError: for a number of folds that is not possible.
     """
-    metric = METRICS[options.metric]
-    pool = pool_of_lists(lists, references, metric)
+    pool = pool_of_lists(lists, references, METRICS[options.metric])
+    distinct = float(np.mean([len(set(each.texts)) for each in lists]))
+    return cross_validate_pool(
+        pool, given, options, folds=folds, distinct=distinct, references=len(references)
+    )
+
+
+def cross_validate_pool(
+    pool: HypothesisPool,
+    given: Weights | None,
+    options: TuneOptions,
+    *,
+    folds: int = FOLDS,
+    distinct: float,
+    references: int = 1,
+) -> Reranking:
+    """Rerank hypotheses, as `cross_validate` does; many sets of features can share their texts.
+
+    Args:
+        pool: The hypotheses of all sentences, the best of each first.
+        given: Weights to start from; see `starting_weights`.
+        options: How weights are tuned.
+        folds: Number of folds.
+        distinct: Different texts of a list, in the mean.
+        references: Number of references that the statistics are from.
+
+    Raises:
+        UsageError: for a number of folds that is not possible.
+    """
+    metric = pool.metric
     parts = contiguous_folds(pool.sentences, folds)
     start = starting_weights(pool.layout, given)
     chosen = np.zeros(pool.sentences, dtype=np.int64)
@@ -166,7 +194,7 @@ def cross_validate(
     first = pool.starts[:-1]
     return Reranking(
         pool.sentences,
-        float(np.mean([len(set(each.texts)) for each in lists])),
+        distinct,
         _fold_scores(pool, first, parts),
         _fold_scores(pool, chosen, parts),
         metric.shown(pool.value(oracle_choice(pool))),
@@ -179,7 +207,7 @@ def cross_validate(
             folds=f"contiguous-{folds}",
             method=options.method,
             seed=options.seed,
-            nrefs=len(references),
+            nrefs=references,
             tok="none",
             **({"smooth": "none"} if options.metric == "bleu" else {"metric": options.metric}),
         ),
