@@ -14,8 +14,9 @@ from treelm.corpus.sample_treebank import sample_treebank
 from treelm.errors import CorpusFormatError, EstimationError, UsageError
 from treelm.models.composite.actions import ActionCodes, actions_of, codes_of, trees_of
 from treelm.models.composite.config import CompositeConfig
-from treelm.models.composite.parsed_text import joined, prepare, prepared_trees
+from treelm.models.composite.parsed_text import joined, prepare, whole_sentence
 from treelm.trees.heads import find_heads
+from treelm.trees.profile import load_profile
 from treelm.trees.tree import Tree
 
 
@@ -90,13 +91,18 @@ def test_prepared_treebank_is_that_of_its_trees() -> None:
     config = CompositeConfig(heads=2)
     prepared = prepare(sample_treebank(), config)
     text = prepared.text
-    found = list(prepared_trees(sample_treebank(), config))
+    profile = load_profile(sample_treebank().options.profile)
+    found = [
+        (config.pipeline().apply(whole_sentence(tree)), tree.words)
+        for batch in sample_treebank().batches()
+        for tree in batch.trees(batch.native.find_heads(profile.native))
+    ]
     assert len(found) == len(text) == len(list(sample_treebank()))
     for sentence in (0, 7, len(text) - 1):
         first, last = (int(place) for place in text.action_starts[sentence : sentence + 2])
-        assert text.actions[first:last].tolist() == actions_of(found[sentence][1], prepared.codes)
-        assert trees_of(text.actions[first:last].tolist(), found[sentence][2], prepared.codes) == [
-            found[sentence][1]
+        assert text.actions[first:last].tolist() == actions_of(found[sentence][0], prepared.codes)
+        assert trees_of(text.actions[first:last].tolist(), found[sentence][1], prepared.codes) == [
+            found[sentence][0]
         ]
     assert len(np.unique(text.documents)) > 1
     assert np.all(np.diff(text.documents) >= 0)

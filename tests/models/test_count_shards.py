@@ -21,7 +21,7 @@ from treelm.errors import CorpusFormatError, EngineError, InputFileError, Treelm
 from treelm.models.ngram import count_shards
 from treelm.models.ngram.count_shards import count_in_pieces
 from treelm.models.ngram.counts import NgramCounts
-from treelm.parallel.executor import SERIAL, SerialExecutor
+from treelm.parallel.executor import SERIAL, Engine, SerialExecutor, executor
 from treelm.parallel.processes import ProcessExecutor
 from treelm.testing.model_folders import different_files, folder_contents
 
@@ -88,6 +88,37 @@ def test_counts_with_words_that_enter_late_do_not_depend_on_pieces(
     assert_same(found, NgramCounts.count(text, 2, vocabulary=known), tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("engine", ["serial", "processes", "ray"])
+def test_counts_of_the_worked_example_are_exact_on_every_engine(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """D1: three documents, one to a worker, and their seven bigrams."""
+    if engine == "ray":
+        pytest.importorskip("ray")
+    path = tmp_path / "text.txt"
+    path.write_text("a b\n\na a\n\nb a\n")
+    with executor(engine, workers=None if engine == "serial" else 2) as workers:
+        found = count_in_pieces(TextCorpus(path), 2, workers, tmp_path, piece_bytes=5)
+    names = [*found.vocabulary.symbols, "</s>", "<s>"]
+    counts = {
+        (names[before], names[word]): int(count)
+        for (word, before), count in zip(
+            found.events.rows.tolist(), found.events.counts.tolist(), strict=True
+        )
+    }
+    assert counts == {
+        ("<s>", "a"): 2,
+        ("<s>", "b"): 1,
+        ("a", "b"): 1,
+        ("a", "a"): 1,
+        ("a", "</s>"): 2,
+        ("b", "a"): 1,
+        ("b", "</s>"): 1,
+    }
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("size", [200, 3000])
 def test_counts_do_not_depend_on_ranges_that_are_merged(
@@ -98,9 +129,9 @@ def test_counts_do_not_depend_on_ranges_that_are_merged(
     path = tmp_path / "text.txt"
     lines = [" ".join(words) for words in sample_sentences()]
     path.write_text("\n".join([*["a b a"] * 300, *lines, *lines[:20]]))
-    executor = SendingExecutor()
-    found = count_in_pieces(TextCorpus(path), order, executor, tmp_path, piece_bytes=size)
-    assert executor.maps == ["_CountWords", "_CountNgrams", "_MergeRange"]
+    workers = SendingExecutor()
+    found = count_in_pieces(TextCorpus(path), order, workers, tmp_path, piece_bytes=size)
+    assert workers.maps == ["_CountWords", "_CountNgrams", "_MergeRange"]
     assert_same(found, NgramCounts.count(TextCorpus(path), order), tmp_path)
 
 

@@ -16,7 +16,7 @@ import treelm.models.composite.train as training
 import treelm.models.lsvm.features as latent
 import treelm.models.plsa.em as topics
 from treelm.errors import UsageError
-from treelm.models.composite import follow_up
+from treelm.models.composite import follow_up, parsed_text
 from treelm.models.plsa import trainer as topic_trainer
 from treelm.models.registry import SYSTEMS, train
 from treelm.parallel.executor import SERIAL, Executor, executor
@@ -46,6 +46,11 @@ TRAININGS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         "slm",
         "few.mrg",
         {"held_out": "fewer.mrg", "iterations": 2, "follow_up": 1, "n_best": 3},
+    ),
+    "slm without punctuation": (
+        "slm",
+        "few.mrg",
+        {"punctuation": "remove", "unary_moves": True, "follow_up": 0, "n_best": 2},
     ),
     "plsa": (
         "plsa",
@@ -92,6 +97,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """Cut small data into many shards, and let files be named as recipes name them."""
+    monkeypatch.setattr(parsed_text, "TREES_A_SHARD", 9)
     monkeypatch.setattr(n_best, "SENTENCES_A_SHARD", 7)
     monkeypatch.setattr(follow_up, "SENTENCES_AT_ONCE", 14)
     monkeypatch.setattr(follow_up, "SENTENCES_A_SHARD", 7)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
 from treelm.corpus.brackets import read_packed
 from treelm.corpus.corpus import TreeCorpus, document_names
 from treelm.corpus.encoder import EncodedText, Ids, Places, encode_sentences
@@ -19,8 +20,9 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import EstimationError, flag
 from treelm.models.composite.actions import ActionCodes, actions_of
 from treelm.models.composite.config import CompositeConfig
+from treelm.parallel.executor import SERIAL, Executor
 from treelm.trees.packed import NO_WORD, PackedTrees
-from treelm.trees.profile import Profile, load_profile
+from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
 #: What a tree with several nodes at its top becomes below ROOT.
@@ -143,6 +145,21 @@ class _OpenCodes:
     def unary(self, label: str) -> int:
         return 3 + 3 * self.phrases.setdefault(label, len(self.phrases))
 
+    def renumbered(self, part: _Prepared) -> list[npt.NDArray[np.int64]]:
+        """Return the actions of trees that had numbers of their own."""
+        tags = np.array([self.tag(label) for label in part.tags], np.int64)
+        moves = [0]
+        for label in part.phrases:
+            left = self.adjoin(label, left=True)
+            moves += [left, left + 1, left + 2]
+        made = []
+        for actions in part.actions:
+            is_tag = actions >= _TAG
+            own = np.array(moves, np.int64)[np.where(is_tag, 0, actions)]
+            own[is_tag] = tags[actions[is_tag] - _TAG]
+            made.append(own)
+        return made
+
     def closed(self) -> ActionCodes:
         return ActionCodes(
             tuple(sorted(self.tags)), tuple(sorted(self.phrases)), unary_moves=self.unary_moves
@@ -162,31 +179,107 @@ class _OpenCodes:
         return made
 
 
-def prepared_trees(
-    corpus: TreeCorpus, config: CompositeConfig
-) -> Iterator[tuple[str, Tree, tuple[str, ...]]]:
-    """Yield the document, the binary tree and the words of every tree that has words left."""
-    profile = load_profile(corpus.options.profile)
-    pipeline = config.pipeline()
+#: Number of trees that a worker prepares at a time.
+TREES_A_SHARD = 512
+
+
+class _TreeShard(NamedTuple):
+    """Some trees of a file as they are sent."""
+
+    name: str
+    """The file, as messages name it."""
+    documents: list[str]
+    """The document of every tree."""
+    labels: Sequence[tuple[str, str | None, bool, str | None]]
+    words: Sequence[str]
+    node_label: Ids
+    node_size: Ids
+    node_word: Ids
+    tree_start: Ids
+
+    @property
+    def trees(self) -> PackedTrees:
+        """The trees."""
+        packed = _native.PackedTrees(
+            list(self.labels),
+            list(self.words),
+            self.node_label,
+            self.node_size,
+            self.node_word,
+            self.tree_start,
+        )
+        return PackedTrees(packed)
+
+
+def _tree_shards(corpus: TreeCorpus) -> Iterator[_TreeShard]:
+    """Yield the trees of a corpus, some at a time."""
     for number, path in enumerate(corpus.paths):
         names = document_names(path)
         for batch in read_packed(path, corpus.options, on_error=corpus.on_error):
-            if config.strict_heads:
-                check_heads(batch, profile, source_name(path))
-            ordinals: Sequence[int] = batch.ordinal.tolist()
-            if config.punctuation == "remove":
-                kept = [
-                    (o, without_punctuation(tree, profile))
-                    for o, tree in zip(ordinals, batch, strict=True)
-                ]
-                ordinals = [ordinal for ordinal, tree in kept if tree is not None]
-                batch = PackedTrees.from_trees([tree for _, tree in kept if tree is not None])  # noqa: PLW2901
-            for ordinal, tree in zip(
-                ordinals, batch.trees(batch.native.find_heads(profile.native)), strict=True
-            ):
+            starts = batch.tree_start
+            documents = []
+            for ordinal in batch.ordinal.tolist():
                 name = names[ordinal - 1] if names is not None and ordinal <= len(names) else None
-                document = f"{number}" if name is None else f"{number}\n{name}"
-                yield document, pipeline.apply(whole_sentence(tree)), tree.words
+                documents.append(f"{number}" if name is None else f"{number}\n{name}")
+            for first in range(0, len(documents), TREES_A_SHARD):
+                last = min(first + TREES_A_SHARD, len(documents))
+                nodes = slice(int(starts[first]), int(starts[last]))
+                yield _TreeShard(
+                    source_name(path),
+                    documents[first:last],
+                    batch.native.labels,
+                    batch.words,
+                    batch.node_label[nodes],
+                    batch.node_size[nodes],
+                    batch.node_word[nodes],
+                    starts[first : last + 1] - starts[first],
+                )
+
+
+class _Prepared(NamedTuple):
+    """Some trees as words and actions."""
+
+    documents: list[str]
+    sentences: list[tuple[str, ...]]
+    tags: tuple[str, ...]
+    """Tags and phrases in the order of the numbers that actions have here."""
+    phrases: tuple[str, ...]
+    actions: list[npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepare:
+    """Makes trees binary, and actions of them.
+
+    Args:
+        config: Options.
+        profile: Language profile.
+    """
+
+    config: CompositeConfig
+    profile: ProfileSource
+
+    def __call__(self, shard: _TreeShard) -> _Prepared:
+        config, profile = self.config, load_profile(self.profile)
+        opened = _OpenCodes(unary_moves=config.unary_moves)
+        batch, documents = shard.trees, shard.documents
+        if config.strict_heads:
+            check_heads(batch, profile, shard.name)
+        if config.punctuation == "remove":
+            kept = [
+                (document, without_punctuation(tree, profile))
+                for document, tree in zip(documents, batch, strict=True)
+            ]
+            documents = [document for document, tree in kept if tree is not None]
+            batch = PackedTrees.from_trees([tree for _, tree in kept if tree is not None])
+        pipeline = config.pipeline()
+        sentences, actions = [], []
+        for tree in batch.trees(batch.native.find_heads(profile.native)):
+            sentences.append(tree.words)
+            binary = pipeline.apply(whole_sentence(tree))
+            found = actions_of(binary, opened) if config.heads else []
+            actions.append(np.array(found, np.int64))
+        return _Prepared(documents, sentences, tuple(opened.tags), tuple(opened.phrases), actions)
 
 
 def check_heads(batch: PackedTrees, profile: Profile, path: str) -> None:
@@ -257,6 +350,7 @@ def prepare(
     *,
     vocabulary: Vocabulary | None = None,
     codes: ActionCodes | None = None,
+    executor: Executor = SERIAL,
 ) -> PreparedTrees:
     """Return a treebank in the form the model needs.
 
@@ -266,6 +360,7 @@ def prepare(
         vocabulary: The words to know; by default those seen often enough.
         codes: Tags and moves; by default those of the trees. Sentences with other labels are left
             out.
+        executor: Does the work.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if no sentence is left.
@@ -275,13 +370,13 @@ def prepare(
     document_of: list[int] = []
     number, last = -1, ""
     found: list[npt.NDArray[np.int64]] = []
-    for document, tree, words in prepared_trees(corpus, config):
-        sentences.append(words)
-        number, last = (number, last) if document == last else (number + 1, document)
-        document_of.append(number)
-        found.append(
-            np.array(actions_of(tree, opened), np.int64) if config.heads else np.zeros(0, np.int64)
-        )
+    work = _Prepare(config, load_profile(corpus.options.profile).to_config())
+    for part in executor.map(work, _tree_shards(corpus)):
+        sentences += part.sentences
+        for document in part.documents:
+            number, last = (number, last) if document == last else (number + 1, document)
+            document_of.append(number)
+        found += opened.renumbered(part)
     if not sentences:
         raise EstimationError("there are no trees with words.", code="E_NO_DATA")
     if vocabulary is None:

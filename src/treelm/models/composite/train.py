@@ -64,10 +64,16 @@ def train_composite(
             the training text.
     """
     config = config.composite()
-    prepared = prepare(corpus, config, vocabulary=vocabulary)
+    prepared = prepare(corpus, config, vocabulary=vocabulary, executor=run.executor)
     check = None
     if held_out is not None:
-        check = prepare(held_out, config, vocabulary=prepared.vocabulary, codes=prepared.codes).text
+        check = prepare(
+            held_out,
+            config,
+            vocabulary=prepared.vocabulary,
+            codes=prepared.codes,
+            executor=run.executor,
+        ).text
         check_overlap(prepared.text.encoded, check.encoded)
     else:
         warnings.warn(
