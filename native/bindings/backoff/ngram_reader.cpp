@@ -15,8 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "backoff/similar_texts.h"
 #include "backoff/table.h"
 #include "base/hashed_places.h"
+#include "base/interrupt.h"
+#include "base/pairwise_sum.h"
 #include "base/random.h"
 #include "bindings/bindings.h"
 #include "text/word_encoder.h"
@@ -73,32 +76,6 @@ struct NgramSentence {
   std::vector<double> log_probs;
   std::vector<bool> oov;
 };
-
-// The sum as numpy adds up a piece of an array, to the last bit: the first number, and the others by halves.
-double pairwise_sum(const double* values, std::size_t count) {
-  constexpr std::size_t wide = 8, block = 128;
-  if (count < wide) {
-    double sum = -0.0;
-    for (std::size_t i = 0; i < count; ++i) sum += values[i];
-    return sum;
-  }
-  if (count > block) {
-    const std::size_t half = count / 2 / wide * wide;
-    return pairwise_sum(values, half) + pairwise_sum(values + half, count - half);
-  }
-  std::array<double, wide> sums;
-  std::copy_n(values, wide, sums.begin());
-  std::size_t i = wide;
-  for (; i + wide <= count; i += wide)
-    for (std::size_t lane = 0; lane < wide; ++lane) sums[lane] += values[i + lane];
-  double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-  for (; i < count; ++i) sum += values[i];
-  return sum;
-}
-
-double sum_of(const std::vector<double>& values) {
-  return values[0] + pairwise_sum(values.data() + 1, values.size() - 1);
-}
 
 class NgramReader {
  public:
@@ -212,8 +189,41 @@ class NgramReader {
     const nb::object end = eos ? nb::object(nb::float_(found.log_probs.back())) : nb::none();
     // What counts last is impossible.
     const bool lost = !ids.empty() && std::isinf(found.log_probs[ids.size() - 1]);
-    const double total = sum_of(found.log_probs);
+    const double total = piece_sum(found.log_probs.data(), found.log_probs.size());
     return nb::make_tuple(total, end, lost, nb::cast(std::move(found)));
+  }
+
+  // The sums of the sentences of lists that have much in common, their ends included; None as in `advance`. One list
+  // after the other, so that its texts are still in the caches when they are scored.
+  nb::object score_similar(nb::sequence lists) const {
+    std::vector<nb::tuple> kept;  // they live until the work is done
+    std::vector<std::string_view> texts;
+    std::vector<double> sums;
+    SimilarTexts similar(*table_, *words_, first_context_, end_, unknown_by_option_);
+    for (nb::handle list : lists) {
+      kept.emplace_back(nb::borrow<nb::sequence>(list));
+      texts.clear();
+      for (std::size_t i = 0; i < nb::len(kept.back()); ++i) {
+        PyObject* const sentence = PyTuple_GetItem(kept.back().ptr(), static_cast<Py_ssize_t>(i));
+        Py_ssize_t size = 0;
+        const char* data = PyUnicode_Check(sentence) ? PyUnicode_AsUTF8AndSize(sentence, &size) : nullptr;
+        if (data == nullptr) {
+          PyErr_Clear();
+          return nb::none();
+        }
+        texts.emplace_back(data, static_cast<std::size_t>(size));
+      }
+      const bool done = released([&] {
+        for (const std::string_view text : texts) {
+          poll_interrupt();
+          sums.push_back(0);
+          if (!similar.score(text, &sums.back())) return false;
+        }
+        return true;
+      });
+      if (!done) return nb::none();
+    }
+    return nb::cast(give(std::move(sums)));
   }
 
   std::uint64_t advances() const { return advances_; }
@@ -387,6 +397,7 @@ void bind_ngram_reader(nb::module_& module) {
       .def("finish", &NgramReader::finish, nb::arg("state"))
       .def("matched_words", &NgramReader::matched_words, nb::arg("state"), nb::arg("word"))
       .def("advance_many", &NgramReader::advance_many, nb::arg("states"), nb::arg("words"))
+      .def("score_similar", &NgramReader::score_similar, nb::arg("lists"))
       .def("score", &NgramReader::score, nb::arg("sentence"), nb::arg("eos"))
       .def_prop_ro("advances", &NgramReader::advances)
       .def("reset", &NgramReader::reset);

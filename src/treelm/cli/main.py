@@ -123,6 +123,11 @@ COMMANDS = {
         "Turn models into ARPA files and back, or parses into trees.",
         "treelm convert model model.arpa.gz",
     ),
+    "card": _Command(
+        "treelm.cli.card:card",
+        "Write the card of a model for a model hub.",
+        "treelm card -m model --language en -o model/README.md",
+    ),
     "evaluate": _Command(
         "treelm.cli.evaluate:evaluate",
         "Measure how good something is.",

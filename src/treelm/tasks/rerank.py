@@ -19,6 +19,7 @@ from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, VocabularyError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.ngram.model import NgramModel
 from treelm.tasks.evaluate.slr import measured_scores, score_sentences
 from treelm.translation.weights import FIXED, Weights
 
@@ -57,12 +58,21 @@ class Scorer:
 
     def scores(self, lists: Sequence[Sequence[str]]) -> list[Numbers]:
         """Return the scores of the different texts of each of some lists."""
-        fast = self.model.incremental
-        if fast is not None and not fast.words_are_cheap and self.measure != "slr":
+        fast = None if self.measure == "slr" else self.model.incremental
+        if isinstance(fast, NgramModel):
+            found = self._similar(fast, lists)
+        elif fast is not None and not fast.words_are_cheap:
             found = list(self._in_threads(lambda texts: prefix_log_probs(fast, texts), lists))
         else:
             found = self._batches(lists)
         return [self._finished(texts, scores) for texts, scores in zip(lists, found, strict=True)]
+
+    def _similar(self, model: NgramModel, lists: Sequence[Sequence[str]]) -> list[Numbers]:
+        """Return the scores of lists by an n-gram model; with one thread all of them at once."""
+        if self.threads > 1:
+            return list(self._in_threads(lambda texts: model.score_similar([texts]), lists))
+        scores = model.score_similar(lists)
+        return np.split(scores, np.cumsum([len(texts) for texts in lists])[:-1]) if lists else []
 
     def _in_threads(
         self, work: Callable[[Sequence[str]], Numbers], lists: Sequence[Sequence[str]]
