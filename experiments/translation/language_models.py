@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,8 @@ from negatives import Negatives, write_lines
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import read_lines
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.tokenize import tokenize_stream
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.arpa import read_arpa
@@ -20,7 +23,14 @@ from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.registry import load, train
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
-#: The last parsed captions, on which the weights of structured models are found.
+#: Open text of other kinds, as far as it is there.
+OPEN = (
+    *("simplewiki2021", "enwiki2014_a", "enwiki2014_b", "wikinews", "standardebooks"),
+    *("wikivoyage", "usgov_blogs"),
+)
+#: Words of it that are known: those of the captions, and those seen so often.
+_OPEN_COUNT = 5
+#: The last captions, on which the weights of structured models and mixtures are found.
 _HELD_OUT = 1000
 #: Pairs of sentences on which classifiers find their settings.
 _TUNING_PAIRS = 1000
@@ -98,9 +108,14 @@ class LanguageModels:
             "2-SLM": lambda: self._structured("slm"),
             "5-gram/2-SLM": lambda: self._structured("composite", order=5, heads=2),
         }
+        of_open_text = {
+            "4-gram of open text": lambda: self._of_open_text("open"),
+            "mixture of n-grams": self._mixture,
+        }
         return {
             "3-gram": lambda: self._order(3),
             "6-gram": lambda: self._order(6),
+            **(of_open_text if self._open_files() else {}),
             "HHMM": lambda: self.hhmm.with_search(beam_width=50),
             **parsed,
             "trigram SVM": lambda: self._classifier("trigram_svm"),
@@ -116,6 +131,47 @@ class LanguageModels:
     def _order(self, order: int) -> LanguageModel:
         text = TextCorpus((self.captions,))
         return self._kept(f"ngram{order}", lambda: train("ngram", text, order=order))
+
+    def _open_files(self) -> list[Path]:
+        files = [self.data / f"text-open/{name}.txt.xz" for name in OPEN]
+        return [file for file in files if file.is_file()]
+
+    def _texts(self) -> dict[str, Path]:
+        """Return captions without the last ones, these, and open text: tokenized, one per line."""
+        names = ("captions", "held-out", "open")
+        files = {name: self.folder / f"{name}.txt" for name in names}
+        if not files["open"].exists():
+            lines = list(read_lines(self.captions))
+            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
+            write_lines(files["captions"], lines[:end])
+            write_lines(files["held-out"], lines[end:])
+            raw = (line for file in self._open_files() for line in read_lines(file))
+            write_lines(files["open"], (" ".join(words) for words in tokenize_stream(raw) if words))
+        return files
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        counts = Counter(word for line in read_lines(self.captions) for word in line.split())
+        more = Counter(word for line in read_lines(self._texts()["open"]) for word in line.split())
+        often = {word: count for word, count in more.items() if count >= _OPEN_COUNT}
+        return Vocabulary.from_counts(counts + Counter(often))
+
+    def _of_open_text(self, name: str) -> LanguageModel:
+        """Return an n-gram model of open text, or of captions, with words of both."""
+        options = {"order": 5}
+        if name == "open":
+            options = {"order": 4, "min_count": (1, 1, 2, 2), "no_measure": True}
+        text = TextCorpus((self._texts()[name],))
+        return self._kept(
+            f"ngram-{name}",
+            lambda: train("ngram", text, vocabulary=self._vocabulary, **options),
+        )
+
+    def _mixture(self) -> LanguageModel:
+        """Return a mixture of both, word by word."""
+        held_out = TextCorpus((self._texts()["held-out"],))
+        parts = [self._of_open_text(name) for name in ("captions", "open")]
+        return self._kept("mixture", lambda: train("interpolated", parts, held_out=held_out))
 
     @cached_property
     def _latent(self) -> LanguageModel:

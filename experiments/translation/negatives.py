@@ -7,7 +7,7 @@ output of a translation system).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,8 +108,9 @@ class Negatives:
         return list(align_words(read_parallel_text(*text)).lines())
 
 
-def write_lines(path: Path, lines: Sequence[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file that is there when it is complete."""
     part = path.with_name(f"{path.name}.part")
-    part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with part.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
     part.replace(path)

@@ -15,6 +15,7 @@ from treelm.tasks.evaluate.reranking import Reranking, compare_choices, cross_va
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.tasks.tune import Method, TuneOptions
+from treelm.translation.mira import EPOCHS
 from treelm.translation.weights import Weights
 
 Rerankers = Mapping[str, Callable[[], LanguageModel]]
@@ -62,6 +63,7 @@ def report_reranking(
     *,
     seeds: Sequence[int],
     method: Method,
+    epochs: int = EPOCHS,
 ) -> None:
     """Report BLEU of the lists as they are, and reranked with the features of each row."""
     # Moses tuned its weights on the development set: there nothing may start from them.
@@ -91,7 +93,7 @@ def report_reranking(
         features = {feature_name(name): scores[name] for name in names}
         pool = lists.with_features(features)
         for seed in seeds:
-            options = TuneOptions(seed=seed, method=method)
+            options = TuneOptions(seed=seed, method=method, epochs=epochs)
             found = cross_validate_pool(pool, given, options, distinct=lists.distinct)
             if not baselines:
                 first = "first of the lists" + (", tuned on these" if is_tuned_on else "")

@@ -27,6 +27,7 @@ from tables import report_tables
 from times import report_times
 
 from treelm.tasks.report.report import Report
+from treelm.translation.mira import EPOCHS
 from treelm.translation.weights import Weights
 
 PARTS = ("tuning", "tables", "times", "reranking")
@@ -49,6 +50,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--list-size", type=int, default=1000, help="hypotheses reranked")
     parser.add_argument("--rerankers", nargs="+", help="models that rerank; default: all")
     parser.add_argument("--rerank-seeds", type=int, default=3, help="seeds of reranking")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes of MIRA, reranking")
     parser.add_argument(
         "--alignment", type=Path, help="word alignments of the training text; default: eflomal"
     )
@@ -98,6 +100,7 @@ def run(arguments: argparse.Namespace) -> Path:
             },
             seeds=range(arguments.seed, arguments.seed + arguments.rerank_seeds),
             method=arguments.method,
+            epochs=arguments.epochs,
         )
     if "tables" in arguments.parts:
         report_tables(

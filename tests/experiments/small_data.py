@@ -112,6 +112,9 @@ def write_parallel_data(data: Path) -> None:
     (folder / "train.de").write_text("\n".join(foreign) + "\n")
     links = [" ".join(f"{i}-{i}" for i in range(len(each.split()))) for each in short]
     (folder / "train.links").write_text("\n".join(links) + "\n")
+    (data / "text-open").mkdir(exist_ok=True)
+    with lzma.open(data / "text-open/simplewiki2021.txt.xz", "wt", encoding="utf-8") as text:
+        text.writelines(f"{each} It was so.\n" for each in SENTENCES)
     for name, part in {"val": short[:24], "test_2016_flickr": short[24:]}.items():
         source = [" ".join(f"{word}en" for word in each.split()) for each in part]
         (folder / f"{name}.en").write_text("\n".join(part) + "\n")

@@ -223,7 +223,7 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     write_parallel_data(data)
     options = ("--seeds", "1", "--beam", "5", "--beams", "5", "--timed", "1", "--cycles", "1")
     options += ("--alignment", str(data / "mt/multi30k/train.links"), "--rerank-seeds", "1")
-    options += ("--pairs", "20", "--rounds", "1", "--list-size", "3")
+    options += ("--pairs", "20", "--rounds", "1", "--list-size", "3", "--epochs", "4")
     report = tmp_path / "report"
     results, tables = run(
         "translation", data, report, *options, "--reranked", "val", "--method", "mira"
@@ -239,7 +239,10 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     assert reranked["oracle", "BLEU of all"] == pytest.approx(100)
     assert reranked["first of the lists, tuned on these", "BLEU of all"] < 100
     # The reference has the best features in every list.
-    for row in ("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "all together"):
+    for row in (
+        *("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "+ mixture of n-grams"),
+        "all together",
+    ):
         assert reranked[f"{row}, seed 3", "BLEU of all"] == pytest.approx(100)
     pairs = values(results, "References against translations (Table 6 of the treelet paper)")
     assert pairs["3-gram", "pairwise accuracy"] in (0, 1)  # of one pair
