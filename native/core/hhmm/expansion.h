@@ -41,18 +41,38 @@ class HhmmWorkspace {
     std::uint32_t node, active, awaited;  // active is no_symbol where there is no new element
     std::uint32_t top;
   };
+  // A stack of the old beam: what it does next, and what that brings at most.
+  struct Source {
+    double share;                // its weight, by what is expected
+    double within, within_top;   // to a new stack with the same tail, with and without a new element
+    double across, across_tags;  // to one with a shorter tail
+    std::uint32_t plan, cross;
+  };
+  // The stacks one element deeper than a node, below elements with one active symbol.
+  struct Group {
+    std::uint32_t active, first, last;  // sources
+    double across;                      // what they bring at most to an element
+    double within;                      // what the stacks of the node bring at most to one with this active symbol
+    double expected;                    // how often the symbol is expected below the node
+  };
 
   WordMemo memo_;
-  std::uint64_t node_stamp_ = 0;
-  std::vector<double> pair_sum_, right_sum_, top_sum_;
-  std::vector<std::uint64_t> pair_mark_, parent_mark_;
-  std::vector<std::pair<std::uint32_t, std::int32_t>> pairs_;  // and the row below the right child, negative for tags
-  std::vector<std::uint32_t> rights_, tops_;
-  std::vector<double> share_;
-  std::vector<std::uint32_t> child_start_, stack_start_, plan_of_, cross_of_;
-  std::vector<std::pair<double, std::uint32_t>> order_;
-  std::vector<double> weight_of_node_, group_reach_;
+  std::uint64_t node_stamp_ = 0, group_stamp_ = 0;        // of what is being looked at
+  std::vector<double> top_sum_, right_sum_, within_sum_;  // by symbol, as are the marks
+  std::vector<std::uint64_t> right_mark_, group_mark_;
+  std::vector<std::uint32_t> tops_;
+  std::vector<std::pair<std::uint32_t, std::int32_t>> rights_;  // and their rows
+  std::vector<Group> tag_groups_;  // those that bring something where a tag is awaited; so much at most
+  std::vector<std::uint32_t> child_start_, stack_start_;
+  std::vector<Source> sources_;
+  std::vector<const WordView::Parent*> parents_;  // of one symbol, by stack of the node
+  std::vector<double> node_reach_, values_;
+  double guess_factor_ = 1;  // by which thresholds are guessed higher, because that has been right
   std::vector<Candidate> candidates_;
+  std::vector<std::uint32_t> bucket_size_;  // number of candidates by weight
+  std::uint32_t lowest_bucket_ = 0, highest_bucket_ = 0;
+  std::vector<std::uint8_t> used_;
+  std::vector<std::uint32_t> place_, node_of_, new_start_;
 };
 
 class StackExpansion {
@@ -67,35 +87,40 @@ class StackExpansion {
 
  private:
   using Candidate = HhmmWorkspace::Candidate;
-  using Plan = WordPlans::Plan;
-  using CrossPlan = WordPlans::CrossPlan;
+  using Source = HhmmWorkspace::Source;
+  using Group = HhmmWorkspace::Group;
 
   void place_stacks();
-  void order_nodes();
+  void weigh_nodes();
+  double guessed_threshold() const;
+  bool expand(double threshold);
   void expand_node(std::uint32_t node);
-  void sum_within(std::uint32_t node, std::uint32_t level);
-  double reach_across(std::uint32_t node, std::uint32_t level, double within);
-  void reduce_across(std::uint32_t node, std::uint32_t level, double within);
-  // An element that a completed constituent below it goes on with.
-  struct Above {
-    std::uint32_t node, active;
-    bool single;                            // whether the node has one stack
-    double parents;                         // expected number of the active symbol
-    std::span<const WordView::Rule> rules;  // by which the one stack makes the active symbol
-    double within;                          // what the stacks of the node bring at most
-  };
-  std::span<const WordView::Rule> rules_of(std::uint32_t level, std::uint32_t left, std::uint32_t parent);
-  void cross_one(const Above& above, std::uint32_t stack);
-  void cross_several(const Above& above, std::uint32_t level, std::uint32_t first, std::uint32_t last);
-  void settle(const Above& above, std::uint32_t right, std::int32_t row, double value);
-  void emit_pairs(std::uint32_t node, std::int32_t row);
-  void emit_tag(std::uint32_t active, std::uint32_t tag, double value);
-  void emit(std::uint32_t node, std::uint32_t active, std::uint32_t awaited, std::int32_t row, double value);
-  void emit_plan(std::uint32_t node, std::uint32_t stack);
-  void flush_tops(std::uint32_t node);
+  void expand_groups(std::int32_t row);
+  double find_parents(std::uint32_t symbol, double expected);
+  void add_up(const Group& group);
+  void add_within();
+  void look_through(const Group& group);
+  double sum_across(const Group& group, std::uint32_t right) const;
+  double sum_within(std::uint32_t right) const;
+  // The share of a stack of the node; that of an only one comes into its sum at the end.
+  double own_share(std::uint32_t source) const {
+    return node_.last - node_.first == 1 ? 1.0 : work_.sources_[source].share;
+  }
+  void expand_alone();
+  void expand_together();
+  void expand_tops(std::int32_t row);
+  void expand_top_alone();
+  void expand_tops_together(std::int32_t row, double within);
+  void add_tags(const Group& group);
+  void add_within_tags();
+  double take_tags(double expected);
+  void emit(std::uint32_t active, std::uint32_t awaited, std::int32_t row, double across, double expected,
+            double within);
+  void begin(double threshold);
   void add(const Candidate& candidate);
   void prune();
   std::vector<std::uint32_t> symbols_of(const Candidate& candidate) const;
+  void place_nodes(HhmmBeam& made);
 
   const HhmmGrammar& grammar_;
   const HhmmOptions& options_;
@@ -105,7 +130,14 @@ class StackExpansion {
   const WordView& word_;
   HhmmWorkspace& work_;
   std::vector<std::uint8_t> depths_;
+  struct {
+    std::uint32_t node, level, first, last;  // its stacks and their level
+    double share;                            // that of an only stack, else 1
+    double within;                           // what these bring at most to an element
+  } node_{};
   double total_ = 0, threshold_ = 0, largest_ = 0;
+  std::uint32_t bucket_ = 0;  // that of the threshold
+  std::size_t above_ = 0;     // candidates in higher ones
   std::size_t limit_;
 };
 

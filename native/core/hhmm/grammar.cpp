@@ -141,35 +141,27 @@ void HhmmGrammar::index_rules(const HhmmArrays& arrays) {
   }
   std::partial_sum(cross_start_.begin(), cross_start_.end(), cross_start_.begin());
 
-  // Pairs of parent and right child, ascending, without the rules of the top: these end the sentence.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (const auto& rule : rules)
-    if (rule[0] != 0) pairs.emplace_back(rule[0], rule[2]);
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  pair_start_.assign(symbols_ + 1, 0);
-  for (const auto& [parent, right] : pairs) {
-    ++pair_start_[parent + 1];
-    pair_parent_.push_back(parent);
-    pair_right_.push_back(right);
-  }
-  std::partial_sum(pair_start_.begin(), pair_start_.end(), pair_start_.begin());
-
+  // Without the rules of the top: these end the sentence.
   std::erase_if(order, [&](std::size_t i) { return rules[i][0] == 0; });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rules[a][1] < rules[b][1]; });
   left_start_.assign(symbols_ + 1, 0);
   left_value_.resize(order.size() * levels);
-  left_right_.resize(order.size() * levels);
+  left_row_.resize(order.size() * levels);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto& rule = rules[order[i]];
-    ++left_start_[rule[1] + 1];
-    left_pair_.push_back(find_pair(rule[0], rule[2]));
+    const auto [parent, left, right] = rules[order[i]];
+    const auto place = static_cast<std::uint32_t>(i);
+    if (i == 0 || rules[order[i - 1]][1] != left || left_parents_.back().symbol != parent) {
+      ++left_start_[left + 1];
+      left_parents_.push_back({parent, place, place});
+    }
+    if (!is_tag(right)) left_parents_.back().tags = place + 1;
+    left_right_.push_back(right);
     for (std::uint32_t level = 0; level < levels; ++level) {
       left_value_[level * order.size() + i] = arrays.left[level * count + order[i]];
-      left_right_[level * order.size() + i] =
-          is_tag(rule[2]) ? -2 - static_cast<std::int32_t>(rule[2]) : row(level + 1, rule[2]);
+      left_row_[level * order.size() + i] = is_tag(right) ? -1 : row(level + 1, right);
     }
   }
+  left_parents_.push_back({no_symbol, static_cast<std::uint32_t>(order.size()), 0});
   std::partial_sum(left_start_.begin(), left_start_.end(), left_start_.begin());
 }
 
@@ -181,17 +173,11 @@ double HhmmGrammar::progeny(std::int32_t row, std::uint32_t symbol) const {
   return values[static_cast<std::size_t>(found - symbols.begin())];
 }
 
-std::uint32_t HhmmGrammar::find_pair(std::uint32_t parent, std::uint32_t right) const {
-  const auto first = pair_right_.begin() + pair_start_[parent], last = pair_right_.begin() + pair_start_[parent + 1];
+std::size_t HhmmGrammar::find_right(RuleRange rules, std::uint32_t right) const {
+  const auto first = cross_right_.begin() + static_cast<std::ptrdiff_t>(rules.first);
+  const auto last = cross_right_.begin() + static_cast<std::ptrdiff_t>(rules.last);
   const auto found = std::lower_bound(first, last, right);
-  return found == last || *found != right ? no_symbol : static_cast<std::uint32_t>(found - pair_right_.begin());
-}
-
-std::size_t HhmmGrammar::find_left(std::uint32_t left, std::uint32_t pair) const {
-  const auto first = left_pair_.begin() + static_cast<std::ptrdiff_t>(left_start_[left]);
-  const auto last = left_pair_.begin() + static_cast<std::ptrdiff_t>(left_start_[left + 1]);
-  const auto found = std::lower_bound(first, last, pair);
-  return found == last || *found != pair ? no_rule : static_cast<std::size_t>(found - left_pair_.begin());
+  return found == last || *found != right ? no_rule : static_cast<std::size_t>(found - cross_right_.begin());
 }
 
 HhmmGrammar::RuleRange HhmmGrammar::by_parent(std::uint32_t parent, std::uint32_t left) const {

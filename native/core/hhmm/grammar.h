@@ -46,7 +46,6 @@ class HhmmGrammar {
   std::uint32_t end() const { return end_; }
   std::uint32_t depth() const { return depth_; }
   std::size_t words() const { return word_start_.size() - 1; }
-  std::size_t pairs() const { return pair_parent_.size(); }
   std::size_t rows() const { return row_start_.size() - 1; }
   bool is_tag(std::uint32_t symbol) const { return symbol >= phrasal_; }
 
@@ -81,26 +80,29 @@ class HhmmGrammar {
   // Expected number of `symbol` in a row; 0 for no row.
   double progeny(std::int32_t row, std::uint32_t symbol) const;
 
-  // Rules by left child: pairs (parent, right) and their probabilities at a level of the stack.
+  // Rules by left child, then by parent, then by right child; phrases come before tags.
   struct RuleRange {
     std::size_t first, last;
   };
-  RuleRange by_left(std::uint32_t left) const { return {left_start_[left], left_start_[left + 1]}; }
-  std::uint32_t left_pair(std::size_t place) const { return left_pair_[place]; }
-  // By the place of a rule: the row below its right child at one level further, or a tag as -2 - symbol; -1 where
-  // there is neither.
-  const std::int32_t* left_rights(std::uint32_t level) const { return left_right_.data() + level * left_pair_.size(); }
-  // The place of the rule with a left child and a pair, or no_rule.
+  // A symbol that a left child can make, by rules that begin with `first`; those from `tags` on have a tag on the
+  // right, and those of the next parent follow.
+  struct LeftParent {
+    std::uint32_t symbol, first, tags;
+  };
+  // The parents of a left child, and one more, with which its rules end.
+  std::span<const LeftParent> left_parents(std::uint32_t left) const {
+    return {left_parents_.data() + left_start_[left], left_parents_.data() + left_start_[left + 1] + 1};
+  }
+  std::uint32_t left_right(std::size_t rule) const { return left_right_[rule]; }
+  // By the place of a rule: the row below its right child at one level further, or -1. Not for tags.
+  const std::int32_t* left_rows(std::uint32_t level) const { return left_row_.data() + level * left_right_.size(); }
+  const double* left_values(std::uint32_t level) const { return left_value_.data() + level * left_right_.size(); }
   static constexpr std::size_t no_rule = ~std::size_t{0};
-  std::size_t find_left(std::uint32_t left, std::uint32_t pair) const;
-  const double* left_values(std::uint32_t level) const { return left_value_.data() + level * left_pair_.size(); }
-  // A pair is a parent and a right child that stand together in some rule.
-  std::uint32_t pair_parent(std::uint32_t pair) const { return pair_parent_[pair]; }
-  std::uint32_t pair_right(std::uint32_t pair) const { return pair_right_[pair]; }
-  std::uint32_t find_pair(std::uint32_t parent, std::uint32_t right) const;
 
   // Rules by parent and left child: right children and their probabilities below an awaited parent.
   RuleRange by_parent(std::uint32_t parent, std::uint32_t left) const;
+  // The place among these of the rule with a right child, or no_rule.
+  std::size_t find_right(RuleRange rules, std::uint32_t right) const;
   std::uint32_t cross_right(std::size_t place) const { return cross_right_[place]; }
   const double* cross_values(std::uint32_t level) const { return cross_value_.data() + level * cross_right_.size(); }
 
@@ -121,13 +123,12 @@ class HhmmGrammar {
   std::vector<std::size_t> word_start_;
   std::vector<Emission> emissions_;
   std::vector<double> unigram_;
-  std::vector<std::size_t> left_start_;
-  std::vector<std::uint32_t> left_pair_;
-  std::vector<std::int32_t> left_right_;
+  std::vector<std::size_t> left_start_;  // of parents, by left child
+  std::vector<LeftParent> left_parents_;
+  std::vector<std::uint32_t> left_right_;
+  std::vector<std::int32_t> left_row_;
   std::vector<double> left_value_;
-  std::vector<std::uint32_t> pair_parent_, pair_right_;
-  std::vector<std::uint32_t> pair_start_;  // by parent
-  std::vector<std::size_t> cross_start_;   // by parent
+  std::vector<std::size_t> cross_start_;  // by parent
   std::vector<std::uint32_t> cross_left_, cross_right_;
   std::vector<double> cross_value_;
 };

@@ -1,7 +1,6 @@
 #include "hhmm/plans.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/random.h"
 
@@ -9,13 +8,8 @@ namespace treelm {
 
 namespace {
 
-// Kept plans list outcomes down to this share of what was asked for, so that they serve the next time too.
+// Kept plans list symbols down to this share of what was asked for, so that they serve the next time too.
 constexpr double margin = 1.0 / 16;
-// Rounding must not leave out what just reaches a threshold.
-constexpr double careful = 1 - 1e-9;
-
-constexpr double without_end = std::numeric_limits<double>::infinity();
-
 template <class T>
 std::size_t bytes_of(const std::vector<T>& values) {
   return values.capacity() * sizeof(T);
@@ -51,77 +45,73 @@ void WordPlans::show(std::span<const Emission> emissions) {
   cross_places_.clear();
   plans_.clear();
   cross_plans_.clear();
-  outcomes_.clear();
+  made_.clear();
   tops_.clear();
   rights_.clear();
 }
 
 std::size_t WordPlans::bytes() const {
   return sizeof(*this) + view_.bytes() + places_.bytes() + cross_places_.bytes() + bytes_of(plans_) +
-         bytes_of(cross_plans_) + bytes_of(outcomes_) + bytes_of(tops_) + bytes_of(rights_);
+         bytes_of(cross_plans_) + bytes_of(made_) + bytes_of(tops_) + bytes_of(rights_);
 }
 
-std::uint32_t WordPlans::find(std::int32_t row, std::uint32_t active, std::uint32_t level, double weight) {
-  std::uint32_t found = places_.find(plan_hash(row, active), [&](std::uint32_t each) {
+std::uint32_t WordPlans::find(std::int32_t row, std::uint32_t active, std::uint32_t level) {
+  const std::uint32_t known = places_.find(plan_hash(row, active), [&](std::uint32_t each) {
     return plans_[each].row == row && plans_[each].active == active && plans_[each].level == level;
   });
-  if (found == HashedPlaces::none) {
-    found = static_cast<std::uint32_t>(plans_.size());
-    Plan& made = plans_.emplace_back();
-    made.row = row;
-    made.active = active;
-    made.level = level;
-    made.expected = grammar_.progeny(row, active);
-    places_.add(found, [&](std::uint32_t each) { return plan_hash(plans_[each].row, plans_[each].active); });
+  if (known != HashedPlaces::none) return known;
+  const auto place = static_cast<std::uint32_t>(plans_.size());
+  Plan& made = plans_.emplace_back();
+  made.row = row;
+  made.active = active;
+  made.level = level;
+  make(made);
+  places_.add(place, [&](std::uint32_t each) { return plan_hash(plans_[each].row, plans_[each].active); });
+  return place;
+}
+
+void WordPlans::make(Plan& plan) {
+  plan.expected = grammar_.progeny(plan.row, plan.active);
+  if (!(plan.expected > 0) || plan.level > grammar_.depth()) return;
+  const double* expected = progeny(plan.row);
+  plan.parents = view_.find_parents(plan.level, plan.active);
+  for (const WordView::Parent& parent : view_.parents(plan.parents)) {
+    const double parents = expected[parent.symbol];
+    plan.total += parents * parent.sum;
+    plan.largest = std::max(plan.largest, parents * parent.largest);
+    plan.largest_top = std::max(plan.largest_top, parents * parent.tag_sum);
   }
-  Plan& plan = plans_[found];
-  const double share = plan.expected > 0 ? weight / plan.expected : 0.0;
-  plan.largest_share = plan.step == step_ ? std::max(plan.largest_share, share) : share;
-  plan.step = step_;
-  return found;
 }
 
-const WordPlans::Plan& WordPlans::made(std::uint32_t place, double threshold) {
+void WordPlans::list(std::uint32_t place, double cut) {
   Plan& plan = plans_[place];
-  const double cut = plan.largest_share > 0 ? careful * threshold / plan.largest_share : 0.0;
-  if (!plan.made || cut < plan.cut) make(plan, plan.made ? cut * margin : cut);
-  return plan;
-}
-
-void WordPlans::make(Plan& plan, double cut) {
-  plan.made = true;
+  if (plan.listed && plan.cut <= cut) return;
+  if (plan.listed) cut *= margin;
+  plan.listed = true;
   plan.cut = cut;
-  plan.total = plan.largest = 0;
-  plan.first = static_cast<std::uint32_t>(outcomes_.size());
+  plan.first = static_cast<std::uint32_t>(made_.size());
   plan.first_top = static_cast<std::uint32_t>(tops_.size());
   plan.size = plan.tops = 0;
-  if (plan.row < 0) return;
+  if (!(plan.total > 0)) return;
   const double* expected = progeny(plan.row);
-  for (const WordView::Rule& rule : view_.left_rules(plan.level, plan.active)) {
-    const double parents = expected[rule.parent];
-    if (parents == 0) continue;
-    plan.total += parents * rule.sum;
-    if (rule.right < 0) {
-      if (tops_.size() > plan.first_top && tops_.back().tag == rule.parent)
-        tops_.back().value += parents * rule.sum;
-      else
-        tops_.push_back({rule.parent, parents * rule.sum});
-      continue;
+  const double* values = grammar_.left_values(plan.level);
+  const auto parents = view_.parents(plan.parents);
+  for (std::uint32_t i = 0; i < parents.size(); ++i) {
+    const double number = expected[parents[i].symbol];
+    if (number * parents[i].tag_sum > 0) {
+      double sum = 0;
+      for (std::uint32_t rule = parents[i].tags; rule < parents[i].last; ++rule)
+        sum += number * (values[rule] * view_.tag_value(grammar_.left_right(rule)));
+      tops_.push_back({parents[i].symbol, sum});
     }
-    const double likeliest = parents * rule.largest;
-    plan.largest = std::max(plan.largest, likeliest);
-    if (likeliest < cut) continue;
-    const double share = parents * rule.value;
-    for (const auto& [tag, emitted] : view_.row_emissions(rule.right))
-      if (share * emitted >= cut) outcomes_.push_back({share * emitted, rule.pair, tag});
+    const double reach = number * parents[i].largest;
+    if (reach > 0 && reach >= cut) made_.push_back({reach, number, i});
   }
-  plan.size = static_cast<std::uint32_t>(outcomes_.size()) - plan.first;
+  plan.size = static_cast<std::uint32_t>(made_.size()) - plan.first;
   plan.tops = static_cast<std::uint32_t>(tops_.size()) - plan.first_top;
-  std::sort(outcomes_.begin() + plan.first, outcomes_.end(),
-            [](const Outcome& a, const Outcome& b) { return a.value > b.value; });
+  std::sort(made_.begin() + plan.first, made_.end(), [](const Made& a, const Made& b) { return a.reach > b.reach; });
   std::sort(tops_.begin() + plan.first_top, tops_.end(),
             [](const Emission& a, const Emission& b) { return a.value > b.value; });
-  if (plan.tops > 0) plan.largest = std::max(plan.largest, tops_[plan.first_top].value);
 }
 
 std::uint32_t WordPlans::find_cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active) {
@@ -130,13 +120,12 @@ std::uint32_t WordPlans::find_cross(std::uint32_t level, std::uint32_t awaited, 
     return plan.awaited == awaited && plan.active == active && plan.level == level;
   });
   if (known != HashedPlaces::none) return known;
-  CrossPlan made;
+  const auto place = static_cast<std::uint32_t>(cross_plans_.size());
+  CrossPlan& made = cross_plans_.emplace_back();
   made.awaited = awaited;
   made.active = active;
   made.level = level;
   make(made);
-  cross_plans_.push_back(made);
-  const auto place = static_cast<std::uint32_t>(cross_plans_.size()) - 1;
   cross_places_.add(place, [&](std::uint32_t each) {
     return cross_hash(cross_plans_[each].level, cross_plans_[each].awaited, cross_plans_[each].active);
   });
@@ -144,29 +133,44 @@ std::uint32_t WordPlans::find_cross(std::uint32_t level, std::uint32_t awaited, 
 }
 
 void WordPlans::make(CrossPlan& plan) {
-  plan.first = static_cast<std::uint32_t>(rights_.size());
-  const auto [first, last] = grammar_.by_parent(plan.awaited, plan.active);
+  plan.rules = grammar_.by_parent(plan.awaited, plan.active);
   const double* values = grammar_.cross_values(plan.level);
-  double tags = 0;
-  for (std::size_t rule = first; rule < last; ++rule) {
+  for (std::size_t rule = plan.rules.first; rule < plan.rules.last; ++rule) {
     const std::uint32_t right = grammar_.cross_right(rule);
-    if (values[rule] == 0 || !view_.emits(plan.level, right)) continue;
     if (grammar_.is_tag(right)) {
-      tags += values[rule] * view_.tag_value(right);
-      rights_.push_back({without_end, values[rule], right, -1});
+      plan.tags += values[rule] * view_.tag_value(right);
       continue;
     }
     const std::int32_t row = grammar_.row(plan.level + 1, right);
-    const double reach = values[rule] * view_.largest_emission(row);
-    rights_.push_back({reach, values[rule], right, row});
-    plan.largest = std::max(plan.largest, reach);
-    for (const auto& [tag, emitted] : view_.row_emissions(row)) plan.total += values[rule] * emitted;
+    plan.total += values[rule] * view_.summed_emission(row);
+    plan.largest = std::max(plan.largest, values[rule] * view_.largest_emission(row));
   }
-  plan.total += tags;
-  plan.largest = std::max(plan.largest, tags);
-  plan.size = static_cast<std::uint32_t>(rights_.size()) - plan.first;
-  std::sort(rights_.begin() + plan.first, rights_.end(),
-            [](const Right& a, const Right& b) { return a.reach > b.reach; });
+  plan.total += plan.tags;
+}
+
+std::span<const WordPlans::Right> WordPlans::rights(std::uint32_t place) {
+  CrossPlan& plan = cross_plans_[place];
+  if (!plan.listed) {
+    plan.listed = true;
+    plan.first = static_cast<std::uint32_t>(rights_.size());
+    const double* values = grammar_.cross_values(plan.level);
+    for (std::size_t rule = plan.rules.first; rule < plan.rules.last; ++rule) {
+      const std::uint32_t right = grammar_.cross_right(rule);
+      if (grammar_.is_tag(right)) break;  // all others are tags too
+      const std::int32_t row = grammar_.row(plan.level + 1, right);
+      const double reach = values[rule] * view_.largest_emission(row);
+      if (reach > 0) rights_.push_back({reach, values[rule], right, row});
+    }
+    plan.size = static_cast<std::uint32_t>(rights_.size()) - plan.first;
+    std::sort(rights_.begin() + plan.first, rights_.end(),
+              [](const Right& a, const Right& b) { return a.reach > b.reach; });
+  }
+  return {rights_.data() + plan.first, plan.size};
+}
+
+double WordPlans::cross_value(const CrossPlan& plan, std::uint32_t right) const {
+  const std::size_t rule = grammar_.find_right(plan.rules, right);
+  return rule == HhmmGrammar::no_rule ? 0.0 : grammar_.cross_values(plan.level)[rule];
 }
 
 // -- WordMemo -----------------------------------------------------------------------------------------------------
@@ -174,7 +178,6 @@ void WordPlans::make(CrossPlan& plan) {
 WordPlans& WordMemo::turn_to(std::span<const Emission> emissions) {
   ++asked_;
   unkept_.show(emissions);
-  unkept_.begin_step();
   return unkept_;
 }
 
@@ -186,9 +189,7 @@ WordPlans& WordMemo::turn_to(std::uint32_t word) {
     ++asked_;
     ++found_;
     entries_.splice(entries_.begin(), entries_, known->second);
-    WordPlans& plans = entries_.front().plans;
-    plans.begin_step();
-    return plans;
+    return entries_.front().plans;
   }
   if (!seen_[word] || capacity_ == 0) {
     seen_[word] = 1;
@@ -199,7 +200,6 @@ WordPlans& WordMemo::turn_to(std::uint32_t word) {
   places_.emplace(word, entries_.begin());
   WordPlans& plans = entries_.front().plans;
   plans.show(grammar_.emissions(word));
-  plans.begin_step();
   return plans;
 }
 

@@ -34,71 +34,72 @@ class WordPlans {
 
   // Turns to a word with these tags, and forgets the one before.
   void show(std::span<const Emission> emissions);
-  // Begins a step: the shares of stacks are those of a new beam.
-  void begin_step() { ++step_; }
 
   WordView& view() { return view_; }
   const WordView& view() const { return view_; }
   std::size_t bytes() const;
 
-  // A new stack below a node: an element `pair` is pushed and a tag emits the word.
-  struct Outcome {
-    double value;
-    std::uint32_t pair, tag;
-  };
   // A completed constituent becomes the left child of a new one in the same element: for all stacks with one row of
   // progeny above them and one active symbol.
   struct Plan {
     std::int32_t row = 0;
     std::uint32_t active = 0, level = 0;
-    double expected = 0;       // of the active symbol in the row
-    double largest_share = 0;  // of a stack of this step
-    std::uint64_t step = 0;
-    double total = 0, largest = 0;  // probability of anything, and of the likeliest outcome
-    double cut = 0;                 // outcomes that are less likely are not listed
-    bool made = false;
+    double expected = 0;                  // of the active symbol in the row
+    double total = 0;                     // probability of anything
+    double largest = 0, largest_top = 0;  // of the likeliest stack with a new element, and without
+    std::uint32_t parents = 0;            // their place in the view, if anything is expected
+    double cut = 0;                       // what is less likely is not listed
+    bool listed = false;
     std::uint32_t first = 0, size = 0, first_top = 0, tops = 0;
   };
-  // The place of the plan of a stack; `share` is its weight, to be divided by what is expected.
-  std::uint32_t find(std::int32_t row, std::uint32_t active, std::uint32_t level, double weight);
+  std::uint32_t find(std::int32_t row, std::uint32_t active, std::uint32_t level);
   const Plan& plan(std::uint32_t place) const { return plans_[place]; }
-  // The plan with every outcome by which a stack of this step reaches the threshold.
-  const Plan& made(std::uint32_t place, double threshold);
-  // Outcomes of a plan, the likeliest first.
-  std::span<const Outcome> outcomes(const Plan& plan) const { return {outcomes_.data() + plan.first, plan.size}; }
-  // Those that push nothing: an active symbol whose right child is a tag of the word.
+  // A symbol that may be made, the probability of its likeliest outcome, and how often it is expected.
+  struct Made {
+    double reach, expected;
+    std::uint32_t place;  // among the parents of the view
+  };
+  // Sees to it that every symbol made with at least a probability `cut` is listed, and all tops.
+  void list(std::uint32_t place, double cut);
+  // Those listed, the likeliest first.
+  std::span<const Made> made(const Plan& plan) const { return {made_.data() + plan.first, plan.size}; }
+  // Active symbols whose right child is a tag of the word, so that nothing is pushed; the likeliest first.
   std::span<const Emission> tops(const Plan& plan) const { return {tops_.data() + plan.first_top, plan.tops}; }
 
   // A completed constituent becomes the left child of what the element above awaits.
   struct CrossPlan {
     std::uint32_t awaited = 0, active = 0, level = 0;
-    double total = 0, largest = 0;
+    double total = 0, largest = 0;  // probability of anything, and of the likeliest outcome that pushes a tag
+    double tags = 0;                // that a tag of the word is awaited
+    HhmmGrammar::RuleRange rules{0, 0};
+    bool listed = false;
     std::uint32_t first = 0, size = 0;
   };
   std::uint32_t find_cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
   const CrossPlan& cross(std::uint32_t place) const { return cross_plans_[place]; }
-  // What is awaited next, with the probability of the rule: tags first, then those by which most is reached.
+  // What is awaited next and is no tag, with the probability of the rule and that of its likeliest outcome.
   struct Right {
-    double reach;  // the probability of the likeliest outcome; of tags without end
-    double value;
+    double reach, value;
     std::uint32_t symbol;
-    std::int32_t row;  // of progeny below the symbol; -1 for tags
+    std::int32_t row;  // of progeny below the symbol
   };
-  std::span<const Right> rights(const CrossPlan& plan) const { return {rights_.data() + plan.first, plan.size}; }
+  // Those of a plan, that by which most is reached first; the next call may move them.
+  std::span<const Right> rights(std::uint32_t place);
+  // The probability of the rule with a right child; 0 for none.
+  double cross_value(const CrossPlan& plan, std::uint32_t right) const;
   const double* progeny(std::int32_t row) { return progeny_.of(row); }
 
  private:
-  void make(Plan& plan, double cut);
+  void make(Plan& plan);
   void make(CrossPlan& plan);
 
   const HhmmGrammar& grammar_;
   ScatteredRow& progeny_;
   WordView view_;
-  std::uint64_t step_ = 0;
   HashedPlaces places_, cross_places_;
   std::vector<Plan> plans_;
   std::vector<CrossPlan> cross_plans_;
-  std::vector<Outcome> outcomes_;
+  std::vector<Made> made_;
   std::vector<Emission> tops_;
   std::vector<Right> rights_;
 };

@@ -148,18 +148,13 @@ std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam) const {
     for (std::size_t place = cross.first; place < cross.last; ++place)
       up[grammar.cross_right(place)] += share * grammar.cross_values(level - 1)[place];
     if (level > grammar.depth()) continue;
-    const auto in = grammar.by_left(active);
     double* here = awaited.data() + std::size_t{level} * grammar.symbols();
     const double* values = grammar.left_values(level);
-    std::uint32_t parent = no_symbol;
-    double parents = 0;
-    for (std::size_t place = in.first; place < in.last; ++place) {
-      const std::uint32_t pair = grammar.left_pair(place);
-      if (grammar.pair_parent(pair) != parent) {
-        parent = grammar.pair_parent(pair);
-        parents = grammar.progeny(row, parent);
-      }
-      here[grammar.pair_right(pair)] += share * parents * values[place];
+    const auto parents = grammar.left_parents(active);
+    for (std::size_t i = 0; i + 1 < parents.size(); ++i) {
+      const double number = grammar.progeny(row, parents[i].symbol);
+      for (std::size_t rule = parents[i].first; rule < parents[i + 1].first; ++rule)
+        here[grammar.left_right(rule)] += share * number * values[rule];
     }
   }
   for (std::uint32_t level = 0; level <= grammar.depth(); ++level)

@@ -87,16 +87,18 @@ void StackViterbi::expand(const Item& item, std::uint32_t place) {
   if (!(expected > 0)) return;
   const double share = item.value / expected;
   if (level <= grammar_.depth()) {
-    std::uint32_t parent = no_symbol;
-    double parents = 0;
-    for (const WordView::Rule& rule : word_.left_rules(level, item.top)) {
-      if (rule.parent != parent) {
-        parent = rule.parent;
-        parents = grammar_.progeny(row, parent);
+    for (const WordView::Parent& parent : word_.parents(word_.find_parents(level, item.top))) {
+      const double parents = grammar_.progeny(row, parent.symbol);
+      if (parents == 0) continue;
+      const double* values = grammar_.left_values(level);
+      for (std::uint32_t rule = parent.first; rule < parent.last; ++rule) {
+        const std::uint32_t right = grammar_.left_right(rule);
+        const double emitted =
+            rule < parent.tags ? word_.largest_emission(grammar_.left_rows(level)[rule]) : word_.tag_value(right);
+        if (emitted > 0 && share * parents * (values[rule] * emitted) >= threshold_)
+          emit(item.tail, parent.symbol, share * parents * values[rule],
+               {place, {StackMove::Kind::within, parent.symbol, right, no_symbol}});
       }
-      if (share * parents * rule.largest >= threshold_ && parents > 0)
-        emit(item.tail, parent, share * parents * rule.value,
-             {place, {StackMove::Kind::within, parent, grammar_.pair_right(rule.pair), no_symbol}});
     }
   }
   if (level < 2) return;

@@ -10,21 +10,20 @@ WordView::WordView(const HhmmGrammar& grammar)
     : grammar_(grammar),
       tag_value_(grammar.symbols() - grammar.phrasal(), 0.0),
       row_start_(grammar.rows() + 2, 0),
-      largest_(grammar.rows(), 0.0),
-      sum_(grammar.rows(), 0.0) {}
+      rows_(grammar.rows() + 1) {}
 
 void WordView::show(std::span<const Emission> emissions) {
   piece_places_.clear();
   pieces_.clear();
-  left_rules_.clear();
+  parents_.clear();
+  rules_.clear();
   for (const auto& [tag, value] : emissions_) tag_value_[tag - grammar_.phrasal()] = 0;
   emissions_.assign(emissions.begin(), emissions.end());
   for (const auto& [tag, value] : emissions_) tag_value_[tag - grammar_.phrasal()] = value;
 
   // Rows are filled from the columns of the tags: counted, placed, written.
   std::fill(row_start_.begin(), row_start_.end(), 0u);
-  std::fill(largest_.begin(), largest_.end(), 0.0);
-  std::fill(sum_.begin(), sum_.end(), 0.0);
+  std::fill(rows_.begin(), rows_.end(), RowEmissions{});
   for (const auto& [tag, value] : emissions_)
     for (const std::uint32_t row : grammar_.tag_column(tag).rows) ++row_start_[row + 2];
   for (std::size_t row = 2; row < row_start_.size(); ++row) row_start_[row] += row_start_[row - 1];
@@ -34,45 +33,62 @@ void WordView::show(std::span<const Emission> emissions) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double expected = values[i] * value;
       row_emissions_[row_start_[rows[i] + 1]++] = {tag, expected};
-      largest_[rows[i]] = std::max(largest_[rows[i]], expected);
-      sum_[rows[i]] += expected;
+      RowEmissions& row = rows_[rows[i] + 1];
+      row.largest = std::max(row.largest, expected);
+      row.sum += expected;
     }
   }
 }
 
 std::size_t WordView::bytes() const {
   const auto bytes = [](const auto& values) { return values.capacity() * sizeof(values[0]); };
-  return bytes(emissions_) + bytes(tag_value_) + bytes(row_start_) + bytes(largest_) + bytes(sum_) +
-         bytes(row_emissions_) + piece_places_.bytes() + bytes(pieces_) + bytes(left_rules_);
+  return bytes(emissions_) + bytes(tag_value_) + bytes(row_start_) + bytes(rows_) + bytes(row_emissions_) +
+         piece_places_.bytes() + bytes(pieces_) + bytes(parents_) + bytes(rules_);
 }
 
-std::span<const WordView::Rule> WordView::left_rules(std::uint32_t level, std::uint32_t left) {
+std::uint32_t WordView::find_parents(std::uint32_t level, std::uint32_t left) {
   const auto hash = [](std::uint32_t level, std::uint32_t left) { return mix64(std::uint64_t{level} << 32 | left); };
-  std::uint32_t place = piece_places_.find(hash(level, left), [&](std::uint32_t each) {
+  const std::uint32_t known = piece_places_.find(hash(level, left), [&](std::uint32_t each) {
     return pieces_[each].left == left && pieces_[each].level == level;
   });
-  if (place == HashedPlaces::none) {
-    place = static_cast<std::uint32_t>(pieces_.size());
-    pieces_.push_back({level, left, static_cast<std::uint32_t>(left_rules_.size()), 0});
-    piece_places_.add(place, [&](std::uint32_t each) { return hash(pieces_[each].level, pieces_[each].left); });
-    const auto [first, last] = grammar_.by_left(left);
-    const double* values = grammar_.left_values(level);
-    const std::int32_t* rights = grammar_.left_rights(level);
-    for (std::size_t rule = first; rule < last; ++rule) {
-      const std::int32_t right = rights[rule];
-      if (right == -1 || values[rule] == 0) continue;
-      const bool is_row = right >= 0;
-      const auto index = static_cast<std::size_t>(is_row ? right : -2 - right);
-      const double largest = is_row ? largest_[index] : tag_value_[index - grammar_.phrasal()];
-      if (largest == 0) continue;
-      const std::uint32_t pair = grammar_.left_pair(rule);
-      const double value = values[rule];
-      left_rules_.push_back(
-          {pair, grammar_.pair_parent(pair), right, value, value * (is_row ? sum_[index] : largest), value * largest});
+  if (known != HashedPlaces::none) return known;
+  const auto place = static_cast<std::uint32_t>(pieces_.size());
+  pieces_.push_back({level, left, static_cast<std::uint32_t>(parents_.size()), 0});
+  piece_places_.add(place, [&](std::uint32_t each) { return hash(pieces_[each].level, pieces_[each].left); });
+  add_parents(level, left);
+  pieces_[place].size = static_cast<std::uint32_t>(parents_.size()) - pieces_[place].first;
+  return place;
+}
+
+void WordView::add_parents(std::uint32_t level, std::uint32_t left) {
+  const double* values = grammar_.left_values(level);
+  const std::int32_t* rows = grammar_.left_rows(level);
+  const auto parents = grammar_.left_parents(left);
+  for (std::size_t i = 0; i + 1 < parents.size(); ++i) {
+    const auto [symbol, first, tags] = parents[i];
+    Parent parent{symbol, first, tags, parents[i + 1].first, 0, 0, 0, not_listed, 0};
+    for (std::uint32_t rule = first; rule < tags; ++rule) {
+      const RowEmissions& row = rows_[static_cast<std::size_t>(rows[rule] + 1)];
+      parent.sum += values[rule] * row.sum;
+      parent.largest = std::max(parent.largest, values[rule] * row.largest);
     }
-    pieces_[place].size = static_cast<std::uint32_t>(left_rules_.size()) - pieces_[place].first;
+    for (std::uint32_t rule = tags; rule < parent.last; ++rule)
+      parent.tag_sum += values[rule] * tag_value(grammar_.left_right(rule));
+    parent.sum += parent.tag_sum;
+    if (parent.sum > 0) parents_.push_back(parent);
   }
-  return {left_rules_.data() + pieces_[place].first, pieces_[place].size};
+}
+
+void WordView::list(const Parent& parent, std::uint32_t level) {
+  if (parent.first_listed != not_listed) return;
+  Parent& own = parents_[static_cast<std::size_t>(&parent - parents_.data())];
+  own.first_listed = static_cast<std::uint32_t>(rules_.size());
+  const double* values = grammar_.left_values(level);
+  const std::int32_t* rows = grammar_.left_rows(level);
+  for (std::uint32_t rule = parent.first; rule < parent.tags; ++rule)
+    if (values[rule] * largest_emission(rows[rule]) > 0)
+      rules_.push_back({grammar_.left_right(rule), rows[rule], values[rule]});
+  own.listed = static_cast<std::uint32_t>(rules_.size()) - own.first_listed;
 }
 
 }  // namespace treelm
