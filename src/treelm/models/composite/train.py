@@ -64,7 +64,9 @@ def train_composite(
             the training text.
     """
     config = config.composite()
-    prepared = prepare(corpus, config, vocabulary=vocabulary, executor=run.executor)
+    prepared = prepare(
+        corpus, config, vocabulary=vocabulary, executor=run.executor, progress=run.progress
+    )
     check = None
     if held_out is not None:
         check = prepare(
