@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -184,3 +185,15 @@ def workers_of(process: int) -> list[int]:
             if parent == process and b"spawn_main" in (path / "cmdline").read_bytes():
                 found.append(int(path.name))
     return sorted(found)
+
+
+def test_a_work_folder_can_be_used_again(
+    trained: Path, files: list[Argument], tmp_path: Path
+) -> None:
+    shutil.copytree(trained / "work", tmp_path / "work")
+    other = ("train", "composite", *files, "--heads", "0", "--order", "2", "-q")
+    again = treelm(*other, "-o", tmp_path / "model", "--work", tmp_path / "work", "--resume")
+    assert_refused(again, 2, "this is the checkpoint of another training")
+    assert_fine(treelm(*other, "-o", tmp_path / "model", "--work", tmp_path / "work"))
+    found = assert_fine(treelm("em", "verify", tmp_path / "work")).decode()
+    assert [line.split("\t")[0] for line in found.splitlines()] == ["round.safetensors"]

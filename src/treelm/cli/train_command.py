@@ -229,8 +229,17 @@ def _shards_option(system: System) -> list[inspect.Parameter]:
         "there. "
         "Results do not depend on it. Default: one process adds up."
     )
-    how = {"group": _RUNNING, "validator": Range(least=1, most=MAX_SHARDS)}
-    return [_option("shards", int | None, text, default=None, **how)]
+    return [
+        _option(
+            "shards",
+            int | None,
+            text,
+            default=None,
+            group=_RUNNING,
+            validator=Range(least=1, most=MAX_SHARDS),
+            converter=read_numbers,
+        )
+    ]
 
 
 def _hashes_option(system: System) -> list[inspect.Parameter]:

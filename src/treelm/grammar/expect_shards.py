@@ -19,6 +19,7 @@ from treelm.grammar.binary_trees import NONE
 from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.kernel_errors import kernel_errors
 from treelm.parallel.executor import Executor
+from treelm.parallel.progress import SILENT, shared_step
 
 #: Nodes after which the kernel begins another piece, at the end of a tree.
 PIECE_NODES = 1 << 15
@@ -154,9 +155,12 @@ def expect_in_pieces(
     work = _Expect(phrasal, tags, substates, weights, len(weights) - lexical, threads)
     counts[:] = 0.0
     log_probs = []
-    for found in executor.map(work, tree_pieces(trees)):
-        counts[found.places] += found.counts
-        places = word_places(tags, substates, found.words) + work.phrasal_weights
-        np.add.at(counts, places, found.word_counts)
-        log_probs.append(found.log_probs)
+    # What is shown of a cycle are its iterations.
+    with shared_step(executor, SILENT, "expecting counts", unit="trees") as (_, finished):
+        for found in executor.map(work, tree_pieces(trees)):
+            finished(len(found.log_probs))
+            counts[found.places] += found.counts
+            places = word_places(tags, substates, found.words) + work.phrasal_weights
+            np.add.at(counts, places, found.word_counts)
+            log_probs.append(found.log_probs)
     return np.concatenate(log_probs)

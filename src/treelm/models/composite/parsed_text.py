@@ -21,6 +21,7 @@ from treelm.errors import EstimationError, flag
 from treelm.models.composite.actions import ActionCodes, actions_of
 from treelm.models.composite.config import CompositeConfig
 from treelm.parallel.executor import SERIAL, Executor
+from treelm.parallel.progress import SILENT, Progress, shared_step
 from treelm.trees.packed import NO_WORD, PackedTrees
 from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
@@ -351,6 +352,7 @@ def prepare(
     vocabulary: Vocabulary | None = None,
     codes: ActionCodes | None = None,
     executor: Executor = SERIAL,
+    progress: Progress = SILENT,
 ) -> PreparedTrees:
     """Return a treebank in the form the model needs.
 
@@ -361,6 +363,7 @@ def prepare(
         codes: Tags and moves; by default those of the trees. Sentences with other labels are left
             out.
         executor: Does the work.
+        progress: Progress callback.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if no sentence is left.
@@ -371,12 +374,14 @@ def prepare(
     number, last = -1, ""
     found: list[npt.NDArray[np.int64]] = []
     work = _Prepare(config, load_profile(corpus.options.profile).to_config())
-    for part in executor.map(work, _tree_shards(corpus)):
-        sentences += part.sentences
-        for document in part.documents:
-            number, last = (number, last) if document == last else (number + 1, document)
-            document_of.append(number)
-        found += opened.renumbered(part)
+    with shared_step(executor, progress, "preparing trees", unit="trees") as (_, finished):
+        for part in executor.map(work, _tree_shards(corpus)):
+            finished(len(part.sentences))
+            sentences += part.sentences
+            for document in part.documents:
+                number, last = (number, last) if document == last else (number + 1, document)
+                document_of.append(number)
+            found += opened.renumbered(part)
     if not sentences:
         raise EstimationError("there are no trees with words.", code="E_NO_DATA")
     if vocabulary is None:

@@ -19,6 +19,7 @@ from treelm.estimation.lattice import Counts, Ids
 from treelm.models.composite.parts import CompositeShape, Rows
 from treelm.models.run import Run
 from treelm.parallel.key_shards import KeyShards
+from treelm.parallel.progress import SILENT, shared_step
 from treelm.store.checkpoint import DIGEST, tables_digest
 from treelm.store.tables import Tables, open_tables, write_tables
 
@@ -223,8 +224,11 @@ def collect(
     for number in run.executor.map(_Keep(work, files), missing):
         finished(places[number][1] - places[number][0])
     parts = tuple(collectors)
-    for shard in run.executor.map(_Merge(files, len(places), parts), range(files.shards.count)):
-        for part, rows in files.rows_of_shard(shard, parts):
-            collectors[part].add(*rows)
+    merge = _Merge(files, len(places), parts)
+    with shared_step(run.executor, SILENT, "adding up counts", unit="shards") as (_, added):
+        for shard in run.executor.map(merge, range(files.shards.count)):
+            added(1)
+            for part, rows in files.rows_of_shard(shard, parts):
+                collectors[part].add(*rows)
     for number in range(len(places)):
         yield files.others(number)

@@ -64,7 +64,9 @@ def train_composite(
             the training text.
     """
     config = config.composite()
-    prepared = prepare(corpus, config, vocabulary=vocabulary, executor=run.executor)
+    prepared = prepare(
+        corpus, config, vocabulary=vocabulary, executor=run.executor, progress=run.progress
+    )
     check = None
     if held_out is not None:
         check = prepare(
@@ -131,6 +133,9 @@ class _Training:
                 for step in kept.steps:  # so that the report is that of the whole training
                     self._tell(step)
                 return kept
+        elif self.checkpoint is not None:  # what another training has left
+            remove_round(self.checkpoint.folder)
+            self.checkpoint.remove()
         train, check, topics = Data(self.text), None, None
         if self.held_out is not None:
             check = Data(self.held_out)
