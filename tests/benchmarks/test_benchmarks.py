@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.command_line import run_script
 
+import treelm
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "trees.py"
 
 
@@ -75,6 +77,23 @@ def test_topic_benchmark_prints_every_figure(tmp_path: Path) -> None:
     printed = run_script(SCRIPT.with_name("topics.py"), "--text", text, "--topics", "6")
     for figure in ("PLSA, one iteration", "E-step (events)", "planned", "agree: True", "reading"):
         assert figure in printed
+
+
+def test_rescoring_benchmark_prints_every_figure(tmp_path: Path) -> None:
+    texts = [" ".join(tree.words) for tree in treelm.sample_treebank()][:40]
+    lists = tmp_path / "nbest"
+    lists.write_text(
+        "".join(f"{n // 4} ||| {text} ||| f= 1 ||| 0\n" for n, text in enumerate(texts))
+    )
+    model = treelm.train("ngram", [text.split() for text in texts], order=2, smoothing="kn")
+    assert isinstance(model, treelm.NgramModel)
+    model.write_arpa(tmp_path / "lm.arpa")
+    printed = run_script(
+        SCRIPT.with_name("rescoring.py"),
+        *("--lists", lists, "--arpa", tmp_path / "lm.arpa", "--hhmm-sentences", "1"),
+    )
+    assert "5-gram: 10 lists" in printed
+    assert "HHMM: 1 lists" in printed
 
 
 def test_tables_of_the_page_are_replaced_between_their_marks() -> None:
