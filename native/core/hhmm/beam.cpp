@@ -80,10 +80,19 @@ constexpr std::uint8_t initial_flag = 1, single_flag = 2;
 }  // namespace
 
 void HhmmBeam::set_hash() {
-  Hasher hasher(0);
-  add_stacks(*this, hasher);
-  for (const double weight : weights) hasher.add(std::bit_cast<std::uint64_t>(weight));
-  hash = hasher.value();
+  // Four at once: none waits for the one before.
+  Hasher nodes_of(0), awaited_of(1), stacks_of(2), weights_of(3);
+  nodes_of.add(packed(initial, single));
+  for (const Node& node : nodes) {
+    nodes_of.add(packed(node.parent, node.active));
+    awaited_of.add(node.awaited);
+  }
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    stacks_of.add(packed(stacks[i].node, stacks[i].active));
+    weights_of.add(std::bit_cast<std::uint64_t>(weights[i]));
+  }
+  for (const Hasher& each : {awaited_of, stacks_of, weights_of}) nodes_of.add(each.value());
+  hash = nodes_of.value();
 }
 
 bool HhmmBeam::same(const HhmmBeam& other) const {

@@ -11,8 +11,6 @@ namespace treelm {
 
 namespace {
 
-// Rounding must not leave out what just reaches a threshold.
-constexpr double careful = 1 - 1e-9;
 // Sources of a group that are looked through one by one; what more of them bring is added up.
 constexpr std::uint32_t most_listed = 3;
 
@@ -90,7 +88,12 @@ void StackExpansion::place_stacks() {
     const std::uint32_t level = depths_[node] + 1u, awaited = beam_.nodes[node].awaited;
     Source& source = work_.sources_[i];
     source = {};
-    source.plan = plans_.find(grammar_.row(level, awaited), active, level);
+    if (node == 0) {
+      source.plan = plans_.find(grammar_.row(level, awaited), active, level);
+    } else {
+      source.cross = plans_.find_cross(level - 1, awaited, active);
+      source.plan = plans_.cross(source.cross).plan;
+    }
     const WordPlans::Plan& plan = plans_.plan(source.plan);
     if (!(plan.expected > 0)) continue;
     source.share = beam_.weights[i] / plan.expected;
@@ -98,7 +101,6 @@ void StackExpansion::place_stacks() {
     source.within = source.share * plan.largest;
     source.within_top = source.share * plan.largest_top;
     if (node == 0) continue;
-    source.cross = plans_.find_cross(level - 1, awaited, active);
     const WordPlans::CrossPlan& cross = plans_.cross(source.cross);
     total_ += source.share * cross.total;
     source.across = source.share * cross.largest;
@@ -279,7 +281,7 @@ void StackExpansion::look_through(const Group& group) {
     const Source& source = work_.sources_[i];
     if (source.across == 0) continue;
     const double least = careful * across / group.across * source.across;
-    for (const WordPlans::Right& right : plans_.rights(source.cross)) {
+    for (const WordPlans::Right& right : plans_.sorted_rights(source.cross)) {
       if (source.share * right.reach < least) break;
       if (work_.right_mark_[right.symbol] == mark) continue;
       work_.right_mark_[right.symbol] = mark;
@@ -483,42 +485,42 @@ double StackExpansion::take_tags(double expected) {
   return sum;
 }
 
-// An element and the tags below it: what comes from one element deeper, and what the stacks of the node bring, to be
-// multiplied by how often the active symbol is expected.
-void StackExpansion::emit(std::uint32_t active, std::uint32_t awaited, std::int32_t row, double across, double expected,
-                          double within) {
-  const double value = across + expected * (node_.share * within);
-  if (value * word_.largest_emission(row) < careful * threshold_) return;
+// The tags below an element that may reach the threshold.
+void StackExpansion::emit_tags(const Candidate& element, std::int32_t row, double across, double within) {
   for (const auto& [tag, emitted] : word_.row_emissions(row)) {
-    const double weight = across == 0 ? expected * within * emitted * node_.share : value * emitted;
-    add({weight, node_.node, active, awaited, tag});
+    const double weight = across == 0 ? within * emitted * node_.share : element.value * emitted;
+    add({weight, element.node, element.active, element.awaited, tag});
   }
 }
 
 // Forgets all candidates.
 void StackExpansion::begin(double threshold) {
   work_.candidates_.clear();
-  std::fill(work_.bucket_size_.begin() + work_.lowest_bucket_, work_.bucket_size_.begin() + work_.highest_bucket_ + 1,
-            0u);
+  for (std::uint32_t bucket = work_.lowest_bucket_; bucket <= work_.highest_bucket_; ++bucket)
+    work_.bucket_size_[bucket] = 0;
+  work_.lowest_bucket_ = static_cast<std::uint32_t>(buckets);
+  work_.highest_bucket_ = 0;
   threshold_ = threshold;
   largest_ = 0;
-  bucket_ = work_.lowest_bucket_ = work_.highest_bucket_ = bucket_of(threshold);
+  bucket_ = bucket_of(threshold);
   above_ = 0;
 }
 
 void StackExpansion::add(const Candidate& candidate) {
   if (!(candidate.value > 0) || candidate.value < threshold_) return;
+  const std::uint32_t bucket = bucket_of(candidate.value);
   if (candidate.value > largest_) {
     largest_ = candidate.value;
     threshold_ = std::max(threshold_, largest_ * options_.ratio);
-    work_.highest_bucket_ = std::max(work_.highest_bucket_, bucket_of(largest_));
+    work_.highest_bucket_ = bucket;
   }
+  work_.lowest_bucket_ = std::min(work_.lowest_bucket_, bucket);
   work_.candidates_.push_back(candidate);
-  const std::uint32_t bucket = bucket_of(candidate.value);
   ++work_.bucket_size_[bucket];
   above_ += bucket > bucket_;
-  while (above_ >= options_.beam) {
-    above_ -= work_.bucket_size_[++bucket_];
+  if (above_ >= options_.beam) {
+    bucket_ = std::max(bucket_, work_.lowest_bucket_ - 1);  // nothing is in those below
+    while (above_ >= options_.beam) above_ -= work_.bucket_size_[++bucket_];
     threshold_ = std::max(threshold_, least_of(bucket_));
   }
   if (work_.candidates_.size() >= limit_) {

@@ -69,8 +69,8 @@ class HhmmWorkspace {
   std::vector<double> node_reach_, values_;
   double guess_factor_ = 1;  // by which thresholds are guessed higher, because that has been right
   std::vector<Candidate> candidates_;
-  std::vector<std::uint32_t> bucket_size_;  // number of candidates by weight
-  std::uint32_t lowest_bucket_ = 0, highest_bucket_ = 0;
+  std::vector<std::uint32_t> bucket_size_;                // number of candidates by weight
+  std::uint32_t lowest_bucket_ = 1, highest_bucket_ = 0;  // with candidates
   std::vector<std::uint8_t> used_;
   std::vector<std::uint32_t> place_, node_of_, new_start_;
 };
@@ -114,13 +114,23 @@ class StackExpansion {
   void add_tags(const Group& group);
   void add_within_tags();
   double take_tags(double expected);
+  // An element and the tags below it: what comes from one element deeper, and what the stacks of the node bring, to be
+  // multiplied by how often the active symbol is expected.
   void emit(std::uint32_t active, std::uint32_t awaited, std::int32_t row, double across, double expected,
-            double within);
+            double within) {
+    const double value = across + expected * (node_.share * within);
+    if (value * word_.largest_emission(row) >= careful * threshold_)
+      emit_tags({value, node_.node, active, awaited, no_symbol}, row, across, expected * within);
+  }
+  void emit_tags(const Candidate& element, std::int32_t row, double across, double within);
   void begin(double threshold);
   void add(const Candidate& candidate);
   void prune();
   std::vector<std::uint32_t> symbols_of(const Candidate& candidate) const;
   void place_nodes(HhmmBeam& made);
+
+  // Rounding must not leave out what just reaches a threshold.
+  static constexpr double careful = 1 - 1e-9;
 
   const HhmmGrammar& grammar_;
   const HhmmOptions& options_;

@@ -125,6 +125,7 @@ std::uint32_t WordPlans::find_cross(std::uint32_t level, std::uint32_t awaited, 
   made.awaited = awaited;
   made.active = active;
   made.level = level;
+  made.plan = find(grammar_.row(level + 1, awaited), active, level + 1);
   make(made);
   cross_places_.add(place, [&](std::uint32_t each) {
     return cross_hash(cross_plans_[each].level, cross_plans_[each].awaited, cross_plans_[each].active);
@@ -162,10 +163,19 @@ std::span<const WordPlans::Right> WordPlans::rights(std::uint32_t place) {
       if (reach > 0) rights_.push_back({reach, values[rule], right, row});
     }
     plan.size = static_cast<std::uint32_t>(rights_.size()) - plan.first;
-    std::sort(rights_.begin() + plan.first, rights_.end(),
-              [](const Right& a, const Right& b) { return a.reach > b.reach; });
   }
   return {rights_.data() + plan.first, plan.size};
+}
+
+std::span<const WordPlans::Right> WordPlans::sorted_rights(std::uint32_t place) {
+  const std::span<const Right> found = rights(place);
+  CrossPlan& plan = cross_plans_[place];
+  if (!plan.sorted) {
+    plan.sorted = true;
+    Right* first = rights_.data() + plan.first;
+    std::sort(first, first + plan.size, [](const Right& a, const Right& b) { return a.reach > b.reach; });
+  }
+  return found;
 }
 
 double WordPlans::cross_value(const CrossPlan& plan, std::uint32_t right) const {

@@ -71,10 +71,12 @@ class WordPlans {
     std::uint32_t awaited = 0, active = 0, level = 0;
     double total = 0, largest = 0;  // probability of anything, and of the likeliest outcome that pushes a tag
     double tags = 0;                // that a tag of the word is awaited
+    std::uint32_t plan = 0;         // of the same stacks within their element
     HhmmGrammar::RuleRange rules{0, 0};
-    bool listed = false;
+    bool listed = false, sorted = false;
     std::uint32_t first = 0, size = 0;
   };
+  // The place of the plan of stacks one level deeper.
   std::uint32_t find_cross(std::uint32_t level, std::uint32_t awaited, std::uint32_t active);
   const CrossPlan& cross(std::uint32_t place) const { return cross_plans_[place]; }
   // What is awaited next and is no tag, with the probability of the rule and that of its likeliest outcome.
@@ -83,8 +85,10 @@ class WordPlans {
     std::uint32_t symbol;
     std::int32_t row;  // of progeny below the symbol
   };
-  // Those of a plan, that by which most is reached first; the next call may move them.
+  // Those of a plan; the next call may move them.
   std::span<const Right> rights(std::uint32_t place);
+  // The same, that by which most is reached first.
+  std::span<const Right> sorted_rights(std::uint32_t place);
   // The probability of the rule with a right child; 0 for none.
   double cross_value(const CrossPlan& plan, std::uint32_t right) const;
   const double* progeny(std::int32_t row) { return progeny_.of(row); }
