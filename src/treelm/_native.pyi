@@ -608,6 +608,7 @@ class StreamRule:
     def signatures(self) -> list[str]: ...
     def signature_counts(self) -> npt.NDArray[np.uint64]: ...
 
+def line_hashes(text: bytes, *, least_words: int) -> npt.NDArray[np.uint64]: ...
 def lower_case(text: str) -> str: ...
 def numbers_text(values: npt.NDArray[np.float64]) -> str: ...
 def random_bits(seed: int, stream: int, counter: int) -> int: ...
@@ -676,6 +677,25 @@ class ChainCounts:
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
 
 @final
+class SequenceCounts:
+    def __init__(
+        self,
+        events: EventCounts,
+        *,
+        widths: list[int],
+        pads: list[int],
+        outcomes: int,
+        token_counts: bool,
+        keep_tokens: bool,
+        threads: int,
+        use_up: bool,
+    ) -> None: ...
+    @property
+    def levels(self) -> int: ...
+    def size(self, level: int) -> int: ...
+    def counts_of_counts(self, level: int) -> list[int]: ...
+
+@final
 class StreamedCounts:
     def __init__(
         self,
@@ -702,8 +722,29 @@ def event_counts(
     total: int,
     largest: list[int],
 ) -> EventCounts: ...
+
+@final
+class KeptBlocks:
+    def __init__(self) -> None: ...
+
+def count_sequences(
+    ids: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    *,
+    columns: int,
+    end: int,
+    pad: int,
+    threads: int,
+    progress: Callable[[int, int], None] | None,
+) -> EventCounts: ...
+def memory_to_count(
+    *, words: int, sequences: int, columns: int, largest: int, threads: int
+) -> int: ...
 def memory_to_estimate(
     events: EventCounts, *, widths: list[int], pads: list[int], keep_tokens: bool
+) -> int: ...
+def memory_of_sequences(
+    events: EventCounts, *, widths: list[int], pads: list[int], keep_tokens: bool, use_up: bool
 ) -> int: ...
 
 @final
@@ -980,7 +1021,7 @@ class ChainSampler:
     ) -> npt.NDArray[np.uint32]: ...
 
 def estimate_table(
-    counts: ChainCounts | StreamedCounts,
+    counts: ChainCounts | SequenceCounts | StreamedCounts,
     shape: TableShape,
     *,
     discounts: list[tuple[float, float, float]],
@@ -988,6 +1029,7 @@ def estimate_table(
     by_ratio: bool,
     min_counts: list[int],
     base: npt.NDArray[np.float64] | None,
+    use_up: bool,
     progress: Callable[[int, int], None] | None,
 ) -> BackoffTable: ...
 def compact_table(

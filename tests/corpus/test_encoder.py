@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treelm import _native
+from treelm.corpus import encoder as encoder_module
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.encoder import encode_open, encode_sentences, encode_text, open_encoder
 from treelm.corpus.unknown_words import UNKNOWN
@@ -324,3 +325,20 @@ def test_encoder_kernels_check_their_arguments() -> None:
         stream.feed(open_encoder(), ids, starts)
     with pytest.raises(TypeError):
         open_encoder().add_sentence([1])  # type: ignore[list-item]
+
+
+def test_encoded_text_does_not_depend_on_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for number in range(5):
+        files.append(tmp_path / f"{number}.txt")
+        files[-1].write_text(f"a b {number}\n\nb c\n" * number)
+    corpus = TextCorpus(tuple(files))
+    _, whole = encode_open(corpus)
+    monkeypatch.setattr(encoder_module, "_BLOCK_WORDS", 7)
+    vocabulary, pieces = encode_open(corpus)
+    for text in (pieces, encode_text(corpus, vocabulary)):
+        for name in ("ids", "starts", "documents"):
+            np.testing.assert_array_equal(getattr(text, name), getattr(whole, name))
+        assert text.fingerprint == whole.fingerprint

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.estimation.kernel_models import Data, any_data, kernel_table
+from tests.estimation.kernel_models import Data, any_data, kernel_table, ngram_data
 
 from treelm import _native
 from treelm.errors import EstimationError, OutputFileError
@@ -150,3 +150,59 @@ def test_streamed_counts_are_not_looked_up(tmp_path: Path) -> None:
         with pytest.raises(EstimationError) as caught:
             look()
         assert caught.value.code == "E_MEMORY"
+
+
+@pytest.mark.filterwarnings("ignore::treelm.errors.TreelmWarning")
+@given(
+    data=ngram_data(),
+    least=st.sampled_from([1, 2]),
+    tokens=st.booleans(),
+    threads=st.sampled_from([1, 2]),
+)
+def test_counts_of_words_give_the_same_table_in_less_memory(
+    data: Data, least: int, tokens: bool, threads: int
+) -> None:
+    how = "tokens" if tokens else "types"
+    events = counted(data)
+    whole = ChainCounts(counted(data), data.chain, counts=how)
+    small = ChainCounts(
+        events, data.chain, counts=how, threads=threads, outcomes=data.outcomes + 1, use_up=True
+    )
+    assert isinstance(small.native, _native.SequenceCounts)
+    for level in range(len(whole)):
+        assert small.size(level) == whole.size(level)
+        assert small.counts_of_counts(level) == whole.counts_of_counts(level)
+    plan = modified_kneser_ney(whole, min_counts=[least] * (len(whole) - 1) + [1])
+    tables = [
+        estimate(
+            counts, plan, UniformBase(data.outcomes), outcomes=data.outcomes + 1, use_up=use_up
+        )
+        for counts, use_up in ((small, False), (small, False), (small, True))
+    ]
+    expected = kernel_table(
+        ChainCounts(counted(data), data.chain, counts=how),
+        plan,
+        data.outcomes,
+        precision="single",
+    )
+    for table in tables:
+        assert_same(expected, table)
+    assert len(events) == 0
+    with pytest.raises(EstimationError, match="no such level"):
+        small.size(0)
+
+
+def counted(data: Data) -> EventCounts:
+    counter = EventCounter(len(data.chain.columns) + 1)
+    counter.add(data.rows)
+    return counter.finish()
+
+
+def test_counts_of_words_cannot_be_looked_up() -> None:
+    counter = EventCounter(2)
+    counter.add([(1, 2), (2, 3)])
+    counts = ChainCounts(counter.finish(), Chain.words(2, pad=3), outcomes=4)
+    for look in (counts.entries, counts.contexts, lambda level: counts.look_up(level, [(1, 2)])):
+        with pytest.raises(EstimationError, match="cannot be looked up") as caught:
+            look(0)
+        assert caught.value.code == "E_ARGUMENT"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.estimation.kernel_models import Row, ngram_rows
 
 from treelm.errors import EngineError, EstimationError
-from treelm.events.counts import EventCounter, EventCounts, merge_counts
+from treelm.events.counts import EventCounter, EventCounts, count_sequences, merge_counts
 
 LARGE = [0, 1, 5, 255, 256, 2**16, 2**31 - 1, 2**31, 2**32 - 1]
 
@@ -205,3 +205,22 @@ def test_nothing_counted() -> None:
     assert len(counter.finish()) == 0
     assert len(merge_counts([empty, empty])) == 0
     assert code_of(lambda: merge_counts([])) == "E_NO_DATA"
+
+
+@given(
+    sentences=st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=30),
+    order=st.integers(1, 6),
+    threads=st.sampled_from([1, 2]),
+)
+def test_count_sequences_counts_what_a_counter_counts(
+    sentences: list[list[int]], order: int, threads: int
+) -> None:
+    ids = np.array([word for words in sentences for word in words], dtype=np.uint32)
+    starts = np.cumsum([0, *map(len, sentences)]).astype(np.uint64)
+    found = count_sequences(ids, starts, order, end=3, pad=6, threads=threads)
+    assert as_dict(found) == Counter(ngram_rows(sentences, order, 3, 6))
+    assert found.total == sum(map(len, sentences)) + len(sentences)
+    counter = EventCounter(order)
+    counter.add_sequences(ids, starts, end=3, pad=6)
+    if sentences:
+        assert found.native.bits == counter.finish().native.bits

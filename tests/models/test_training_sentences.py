@@ -7,18 +7,27 @@ import pickle
 import random
 import threading
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import treelm
 from treelm.corpus import sentence_filter
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import HeardFile
 from treelm.corpus.sample_treebank import sample_path, sample_treebank
-from treelm.corpus.sentence_filter import SentenceFilter, filter_of_corpora, sentence_hashes
+from treelm.corpus.sentence_filter import (
+    LEAST_WORDS,
+    SentenceFilter,
+    filter_of_corpora,
+    line_hashes,
+    sentence_hashes,
+)
 from treelm.errors import ModelFileError, TreelmWarning
 from treelm.models.interface.training_sentences import SENTENCES, find_known
 from treelm.models.ngram.counts import NgramCounts
@@ -32,6 +41,30 @@ LONG = [words for words in TRAINING if len(words) >= 5]
 def made_up(count: int, seed: int = 1) -> list[list[str]]:
     chance = random.Random(seed)
     return [[str(chance.random()) for _ in range(5)] for _ in range(count)]
+
+
+# -- hashes -----------------------------------------------------------------------------------
+
+
+def hash_of(line: bytes) -> list[int]:
+    """The hash of a line as it is defined, in a list that is empty for a short one."""
+    words = line.split()
+    if len(words) < LEAST_WORDS:
+        return []
+    joined, mask = b" ".join(words), 2**64 - 1
+    value = zlib.crc32(joined) | len(joined) << 32
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        value = (value ^ value >> shift) * factor & mask
+    return [value ^ value >> 31]
+
+
+@given(st.text("ab\u00e4\u3042\u00a0  \n\n\t\r\v\f\x1c", max_size=200))
+def test_line_hashes_are_those_of_the_words(text: str) -> None:
+    lines = text.encode().split(b"\n")
+    expected = [value for line in lines for value in hash_of(line)]
+    assert line_hashes(text.split("\n")).tolist() == expected
+    words = [[word.decode() for word in line.split()] for line in lines]
+    assert sentence_hashes(words).tolist() == expected
 
 
 # -- the filter -------------------------------------------------------------------------------

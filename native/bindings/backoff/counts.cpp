@@ -9,8 +9,11 @@
 #include <string>
 
 #include "backoff/continuation.h"
+#include "backoff/sequence_counts.h"
 #include "backoff/streamed_counts.h"
 #include "base/counter.h"
+#include "base/kept_blocks.h"
+#include "base/sequence_counter.h"
 #include "bindings/bindings.h"
 
 namespace treelm::bindings {
@@ -247,6 +250,23 @@ void bind_chain_counts(nb::module_& module) {
       .def("look_up", &look_up, nb::arg("level"), nb::arg("rows"));
 }
 
+void bind_sequence_counts(nb::module_& module) {
+  nb::class_<SequenceCounts> counts(module, "SequenceCounts");
+  bind_levels(counts);
+  counts.def(
+      "__init__",
+      [](SequenceCounts* self, SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,
+         std::uint64_t outcomes, bool token_counts, bool keep_tokens, std::size_t threads, bool use_up) {
+        check_threads(threads);
+        const Unlocked unlocked;
+        new (self)
+            SequenceCounts(events, {std::move(widths), std::move(pads)}, outcomes, token_counts, keep_tokens, threads);
+        if (use_up) events = SortedEvents();
+      },
+      nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("outcomes"),
+      nb::arg("token_counts"), nb::arg("keep_tokens"), nb::arg("threads"), nb::arg("use_up"));
+}
+
 void bind_streamed_counts(nb::module_& module) {
   nb::class_<StreamedCounts> counts(module, "StreamedCounts");
   bind_levels(counts);
@@ -271,9 +291,25 @@ void bind_counts(nb::module_& module) {
   bind_event_counts(module);
   bind_event_counter(module);
   bind_chain_counts(module);
+  bind_sequence_counts(module);
   bind_streamed_counts(module);
   module.def("event_counts", &from_arrays, nb::arg("bits"), nb::arg("keys"), nb::arg("counts"), nb::kw_only(),
              nb::arg("total"), nb::arg("largest"));
+  nb::class_<KeptBlocks>(module, "KeptBlocks").def(nb::init<>());
+  module.def(
+      "count_sequences",
+      [](const Array<std::uint32_t>& ids, const Array<std::uint64_t>& starts, std::size_t columns, std::uint32_t end,
+         std::uint32_t pad, std::size_t threads, const std::optional<nb::callable>& progress) {
+        check_threads(threads);
+        const ProgressCallback report = interruptible(progress);
+        const Unlocked unlocked;
+        return std::make_shared<SortedEvents>(
+            count_sequences(span_of(ids), span_of(starts), columns, end, pad, threads, report));
+      },
+      nb::arg("ids"), nb::arg("starts"), nb::kw_only(), nb::arg("columns"), nb::arg("end"), nb::arg("pad"),
+      nb::arg("threads"), nb::arg("progress").none());
+  module.def("memory_to_count", &memory_to_count, nb::kw_only(), nb::arg("words"), nb::arg("sequences"),
+             nb::arg("columns"), nb::arg("largest"), nb::arg("threads"));
   module.def(
       "memory_to_estimate",
       [](const SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,
@@ -282,6 +318,14 @@ void bind_counts(nb::module_& module) {
         return memory_to_estimate(events, {std::move(widths), std::move(pads)}, keep_tokens);
       },
       nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("keep_tokens"));
+  module.def(
+      "memory_of_sequences",
+      [](const SortedEvents& events, std::vector<std::uint32_t> widths, std::vector<std::uint32_t> pads,
+         bool keep_tokens, bool use_up) {
+        const Unlocked unlocked;
+        return memory_of_sequences(events, {std::move(widths), std::move(pads)}, keep_tokens, use_up);
+      },
+      nb::arg("events"), nb::kw_only(), nb::arg("widths"), nb::arg("pads"), nb::arg("keep_tokens"), nb::arg("use_up"));
 }
 
 }  // namespace treelm::bindings

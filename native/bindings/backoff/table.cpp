@@ -13,6 +13,7 @@
 
 #include "backoff/chain_sampler.h"
 #include "backoff/estimate.h"
+#include "backoff/sequence_counts.h"
 #include "backoff/streamed_counts.h"
 #include "base/starts.h"
 #include "base/thread_pool.h"
@@ -173,11 +174,11 @@ nb::tuple rows(const BackoffTable& self, std::size_t level, bool with_carriers) 
 }
 
 template <class Counts>
-std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const TableShape& shape,
+std::shared_ptr<const BackoffTable> estimate_table(Counts& counts, const TableShape& shape,
                                                    const std::vector<std::array<double, 3>>& discounts,
                                                    const std::vector<std::vector<double>>& weights, bool by_ratio,
                                                    const std::vector<std::uint32_t>& min_counts,
-                                                   const std::optional<Array<double>>& base,
+                                                   const std::optional<Array<double>>& base, bool use_up,
                                                    const std::optional<nb::callable>& progress) {
   EstimatePlan plan;
   plan.shape = shape;
@@ -188,6 +189,8 @@ std::shared_ptr<const BackoffTable> estimate_table(const Counts& counts, const T
   if (base) plan.base = span_of(*base);
   const ProgressCallback report = interruptible(progress);
   const Unlocked unlocked;
+  if constexpr (std::is_same_v<Counts, SequenceCounts>)
+    if (use_up) return estimate(std::move(counts), plan, report);
   return estimate(counts, plan, report);
 }
 
@@ -302,9 +305,10 @@ void bind_backoff(nb::module_& module) {
   const auto define = [&](auto estimate_counts) {
     module.def("estimate_table", estimate_counts, nb::arg("counts"), nb::arg("shape"), nb::kw_only(),
                nb::arg("discounts"), nb::arg("weights"), nb::arg("by_ratio"), nb::arg("min_counts"),
-               nb::arg("base").none(), nb::arg("progress").none());
+               nb::arg("base").none(), nb::arg("use_up"), nb::arg("progress").none());
   };
   define(&estimate_table<ChainCounts>);
+  define(&estimate_table<SequenceCounts>);
   define(&estimate_table<StreamedCounts>);
   module.attr("NO_ID") = none;
 }

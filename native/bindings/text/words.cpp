@@ -5,6 +5,7 @@
 #include "base/number_text.h"
 #include "base/random.h"
 #include "bindings/bindings.h"
+#include "text/line_hashes.h"
 #include "text/signature.h"
 #include "text/unicode.h"
 
@@ -35,6 +36,18 @@ void bind_words(nb::module_& module) {
         return out;
       },
       nb::arg("text"));
+  module.def(
+      "line_hashes",
+      [](const nb::bytes& text, std::size_t least_words) {
+        std::vector<std::uint64_t> hashes;
+        {
+          const std::string_view lines(text.c_str(), text.size());
+          const Unlocked unlocked;
+          hashes = line_hashes(lines, least_words);
+        }
+        return give(std::move(hashes));
+      },
+      nb::arg("text"), nb::kw_only(), nb::arg("least_words"));
   module.def(
       "numbers_text", [](const Array<double>& values) { return numbers_text(span_of(values), '\n'); },
       nb::arg("values"));

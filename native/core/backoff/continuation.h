@@ -64,6 +64,8 @@ class ChainCounts {
   const LevelCounts& level(std::size_t j) const { return levels_[j]; }
   std::size_t size(std::size_t j) const { return levels_[j].count.size(); }
   bool has_tokens() const { return token_counts_ || keep_tokens_; }
+  // Whether the counts of all levels are those of tokens.
+  bool counts_tokens() const { return token_counts_; }
   std::uint32_t tokens(std::size_t j, std::size_t entry) const {
     return levels_[j].tokens.empty() ? levels_[j].count[entry] : levels_[j].tokens[entry];
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "backoff/sequence_counts.h"
 #include "backoff/streamed_counts.h"
 
 namespace treelm {
@@ -86,6 +87,7 @@ void check_plan(const Counts& counts, const EstimatePlan& plan) {
 }
 
 template void check_plan(const ChainCounts&, const EstimatePlan&);
+template void check_plan(const SequenceCounts&, const EstimatePlan&);
 template void check_plan(const StreamedCounts&, const EstimatePlan&);
 
 namespace {
@@ -126,16 +128,12 @@ class Estimator {
       here->number[0] = empty_context;
       builder_.set_empty_weight(here->masses.weight(0));
     }
-    if (!plan_.shape.sequence) add_contexts(last, *here, nullptr);
+    add_contexts(last, *here, nullptr);
     for (std::size_t j = last + 1; j-- > 0;) {
       std::unique_ptr<PreparedLevel> above;
       if (j > 0) above = prepare(j - 1);
-      if (plan_.shape.sequence) {
-        add_entries(j, *here, above.get());
-      } else {
-        add_entries(j, *here, nullptr);
-        if (above) add_contexts(j - 1, *above, here.get());
-      }
+      add_entries(j, *here);
+      if (above) add_contexts(j - 1, *above, here.get());
       here = std::move(above);
     }
     return builder_.finish();
@@ -172,7 +170,7 @@ class Estimator {
     return std::make_unique<PreparedLevel>(counts_, j, plan_.levels[j]);
   }
 
-  // Other chains than sequences: contexts are found column by column, also where a level drops several.
+  // Contexts are found column by column, also where a level drops several.
   void add_contexts(std::size_t j, PreparedLevel& level, const PreparedLevel* below) {
     if (width(j) == 0) return;
     const std::size_t contexts = level.contexts.an_entry.size();
@@ -211,8 +209,7 @@ class Estimator {
     level.number = std::move(prefix);
   }
 
-  // `above`: in a sequence chain the level above, whose contexts the entries are.
-  void add_entries(std::size_t j, PreparedLevel& here, PreparedLevel* above) {
+  void add_entries(std::size_t j, PreparedLevel& here) {
     const LevelCounts& level = counts_.level(j);
     const bool last = j + 1 == counts_.levels();
     const LargeVector<std::uint32_t>* below = last ? nullptr : &counts_.level(j + 1).first_row;
@@ -220,7 +217,6 @@ class Estimator {
     const std::size_t entries = level.count.size();
     const std::uint64_t first_number = builder_.start(width(j));
     LargeVector<double> p(j > 0 ? entries : 0);
-    LargeVector<std::uint32_t> state(above != nullptr ? entries : 0);
     RowBatch rows = builder_.batch();
     rows.reserve(largest_ + (last ? plan_.shape.outcomes : 0));
     // Entries come in the order of their outcomes, so their contexts lie anywhere: all that is needed
@@ -237,7 +233,7 @@ class Estimator {
     here.masses.forget_contexts();
     const LargeVector<std::uint32_t>& context_of = here.contexts.context_of;
     constexpr std::size_t early = 24;
-    std::size_t parent = 0, context = 0;
+    std::size_t parent = 0;
     for (std::size_t i = 0; i < entries; ++i) {
 #if defined(__GNUC__)
       if (i + early < entries) __builtin_prefetch(uses.data() + context_of[i + early]);
@@ -255,69 +251,12 @@ class Estimator {
       const std::uint32_t outcome = layout_.column(row, 0);
       if (last && plan_.shape.base_size != 0 && outcome >= plan_.shape.base_size)
         throw Error(ErrorCode::argument, "an outcome was counted that is outside the uniform base");
-      const std::uint32_t link = last || state_.empty() ? empty_context : state_[parent];
-      double weight = not_a_context;
-      if (above != nullptr) {
-        const std::size_t own = own_context(j, row, *above, context, rows, entries);
-        if (own != no_position) {
-          if (!kept) throw Error(ErrorCode::chain, "a context was left out, and what follows it was not");
-          weight = above->masses.weight(own);
-          above->number[own] = static_cast<std::uint32_t>(i);  // its position follows
-        }
-        state[i] = link;
-      }
-      if (kept) rows.add(use.position, outcome, value, weight, link, static_cast<std::uint32_t>(i));
+      if (kept) rows.add(use.position, outcome, value, not_a_context, empty_context, static_cast<std::uint32_t>(i));
     }
-    if (above != nullptr) pass_contexts(j, *above, context, above->number.size(), rows, entries);
-    if (above == nullptr) {
-      builder_.add_entries(j, std::move(rows), nullptr);
-    } else {
-      LargeVector<std::uint32_t> positions(entries + carriers_.size());
-      builder_.add_entries(j, std::move(rows), &positions);
-      for (std::uint32_t& number : above->number) {
-        if (number == none) continue;
-        const auto own = static_cast<std::uint32_t>(builder_.start(width(j) + 1) + positions[number]);
-        if (number < entries) state[number] = own;
-        number = own;
-      }
-    }
+    builder_.add_entries(j, std::move(rows), nullptr);
     done_ += entries;
     progress_(done_, all_);
     p_ = std::move(p);
-    state_ = std::move(state);
-  }
-
-  // The context of level j - 1 that a row of level j is, or no_position. Both are in ascending order;
-  // `context` walks along.
-  std::size_t own_context(std::size_t j, const Key<W>& row, PreparedLevel& above, std::size_t& context, RowBatch& rows,
-                          std::size_t entries) {
-    const std::uint32_t columns = width(j) + 1;
-    const std::size_t contexts = above.number.size();
-    std::size_t to = context;
-    int order = 1;
-    while (to < contexts && (order = compare(context_key(j - 1, above.contexts, to), 1, row, 0, columns)) < 0) ++to;
-    pass_contexts(j, above, context, to, rows, entries);
-    context = to;
-    if (to == contexts || order != 0) return no_position;
-    ++context;
-    return above.masses.extended(to) ? to : no_position;
-  }
-
-  // Contexts of level j - 1 that are not rows of level j: only a first word can be one, such as <s>.
-  void pass_contexts(std::size_t j, PreparedLevel& above, std::size_t from, std::size_t to, RowBatch& rows,
-                     std::size_t entries) {
-    for (std::size_t g = from; g < to; ++g) {
-      if (!above.masses.extended(g)) continue;
-      if (width(j) != 0) throw Error(ErrorCode::chain, "the events are not n-grams of sequences");
-      const std::uint32_t word = layout_.column(context_key(j - 1, above.contexts, g), 1);
-      // It leads on, and has its share of the base.
-      const double share = word < plan_.shape.base_size
-                               ? builder_.shape().empty_weight / static_cast<double>(plan_.shape.base_size)
-                               : 0.0;
-      above.number[g] = static_cast<std::uint32_t>(entries + carriers_.size());
-      carriers_.push_back(word);
-      rows.add(0, word, -share, above.masses.weight(g), empty_context, above.number[g]);
-    }
   }
 
   const ChainCounts& counts_;
@@ -326,10 +265,8 @@ class Estimator {
   const KeyLayout& layout_;
   const Key<W>* keys_;
   TableBuilder builder_;
-  LargeVector<double> p_;                // of the level below
-  LargeVector<std::uint32_t> state_;     // of the level below: the context that each entry leads to
-  std::vector<std::uint32_t> carriers_;  // words that are contexts and no entries
-  std::size_t largest_ = 0;              // entries of the largest level
+  LargeVector<double> p_;    // of the level below
+  std::size_t largest_ = 0;  // entries of the largest level
   std::uint64_t done_ = 0, all_ = 0;
 };
 
@@ -365,6 +302,10 @@ double LevelPlan::weight(const ContextCounts& context) const {
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,
                                              const ProgressCallback& progress) {
   check_plan(counts, plan);
+  if (plan.shape.sequence)
+    return estimate(SequenceCounts(counts.events(), counts.shape(), plan.shape.outcomes, counts.counts_tokens(),
+                                   counts.has_tokens(), counts.threads()),
+                    plan, progress);
   return with_key_words(counts.events().layout().words(),
                         [&]<std::size_t W>() { return Estimator<W>(counts, plan, progress).run(); });
 }

@@ -16,6 +16,7 @@
 
 namespace treelm {
 
+class SequenceCounts;
 class StreamedCounts;
 
 // 1, 2, 3-4, 5-8, ... are buckets 0, 1, 2, 3, ...
@@ -69,6 +70,9 @@ template <class Counts>
 void check_plan(const Counts& counts, const EstimatePlan& plan);
 
 std::shared_ptr<const BackoffTable> estimate(const ChainCounts& counts, const EstimatePlan& plan,
+                                             const ProgressCallback& progress);
+// The same for word sequences; what no other copy of the counts needs is let go of on the way.
+std::shared_ptr<const BackoffTable> estimate(SequenceCounts counts, const EstimatePlan& plan,
                                              const ProgressCallback& progress);
 // The same table, byte for byte, within the memory limit of the counts.
 std::shared_ptr<const BackoffTable> estimate(const StreamedCounts& counts, const EstimatePlan& plan,

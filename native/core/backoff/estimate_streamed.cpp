@@ -24,7 +24,7 @@ class StreamedEstimator {
         progress_(progress),
         layout_(counts.events().layout()),
         folder_(counts.limit().folder),
-        memory_(counts.limit().bytes),
+        memory_(memory_of_a_sorter(counts.limit().bytes)),
         pool_(counts.threads()),
         builder_(plan.shape, 0, counts.threads(), folder_) {
     for (std::size_t j = 0; j < counts.levels(); ++j) all_ += counts.size(j);
@@ -91,11 +91,16 @@ class StreamedEstimator {
   };
   using Row = TableRow<double>;
 
+  // At most two sorters hold records at a time; the rest is for the ends of files that are written and read.
+  static std::size_t memory_of_a_sorter(std::size_t all) {
+    constexpr std::size_t files = std::size_t{24} << 20;
+    return (all - std::min(all / 2, files)) / 2;
+  }
   std::uint32_t width(std::size_t j) const { return counts_.shape().widths[j]; }
   LevelCursor<W> entries(std::size_t j) const { return {counts_.events(), counts_.shape(), counts_.token_counts(), j}; }
   template <class Record>
   ExternalSorter<Record> sorter(unsigned bits) {
-    return {bits, memory_ / 2, folder_, pool_};
+    return {bits, memory_, folder_, pool_};
   }
   void step() {
     // Every entry is met three times.
@@ -359,6 +364,7 @@ class StreamedEstimator {
     if (above != nullptr)
       while (context < above->contexts.size()) pass_context();
     p_ = p.finish();
+    shares.clear();
     write_entries(j, last_bits, rows, std::move(batch), entry_count + carriers, above, links.finish(), owners.finish());
   }
 

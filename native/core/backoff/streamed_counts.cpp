@@ -81,7 +81,7 @@ StreamedCounts::StreamedCounts(std::shared_ptr<const SortedEvents> events, Chain
   });
 }
 
-std::size_t memory_to_estimate(const SortedEvents& events, const ChainShape& shape, bool keep_tokens) {
+std::vector<std::size_t> level_sizes(const SortedEvents& events, const ChainShape& shape) {
   check_events(events, shape);
   const std::size_t depth = shape.levels();
   std::vector<std::size_t> size(depth, 0);
@@ -95,6 +95,12 @@ std::size_t memory_to_estimate(const SortedEvents& events, const ChainShape& sha
       events.pass(i, passed);
     }
   });
+  return size;
+}
+
+std::size_t memory_to_estimate(const SortedEvents& events, const ChainShape& shape, bool keep_tokens) {
+  const std::vector<std::size_t> size = level_sizes(events, shape);
+  const std::size_t depth = shape.levels();
   const std::size_t key_bytes = events.stride() * sizeof(std::uint64_t);
   std::size_t table = 0, held = events.bytes(), most = 0;
   for (std::size_t j = 0; j < depth; ++j) held += size[j] * (keep_tokens && j > 0 ? 12 : 8);

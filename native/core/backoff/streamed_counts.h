@@ -66,6 +66,8 @@ class StreamedCounts {
   std::vector<std::array<std::uint64_t, 4>> counts_of_counts_;
 };
 
+// Number of entries of every level, at most.
+std::vector<std::size_t> level_sizes(const SortedEvents& events, const ChainShape& shape);
 // Bytes that ChainCounts and estimate() need for these events, at most.
 std::size_t memory_to_estimate(const SortedEvents& events, const ChainShape& shape, bool keep_tokens);
 

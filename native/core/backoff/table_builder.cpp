@@ -13,10 +13,11 @@ namespace {
 // More make the index smaller and searches longer.
 constexpr std::uint64_t rows_a_bucket = 8;
 
+// Writes a slot where `largest_slot` bytes are free.
 void encode(const Region& region, std::uint8_t* place, std::uint64_t check, double probability, double weight,
             std::uint32_t link) {
   const std::uint64_t head = check | (region.link_bits == 0 ? 0 : std::uint64_t{link} << region.check_bits);
-  std::memcpy(place, &head, region.head_bytes);
+  std::memcpy(place, &head, sizeof head);  // all of its bytes: a value comes behind those that count
   place += region.head_bytes;
   const auto put = [&](double value) {
     if (region.value_bytes == sizeof(double)) {
@@ -32,6 +33,18 @@ void encode(const Region& region, std::uint8_t* place, std::uint64_t check, doub
 }
 
 constexpr std::size_t largest_slot = 8 + 2 * sizeof(double);
+
+void copy_slot(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+  if (bytes < 8 || bytes > 16) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::uint64_t first, last;
+  std::memcpy(&first, from, 8);
+  std::memcpy(&last, from + bytes - 8, 8);
+  std::memcpy(to, &first, 8);
+  std::memcpy(to + bytes - 8, &last, 8);
+}
 
 // A region to come: of as many buckets as can be, so that it has a layout whatever its rows.
 RegionSize size_to_come(bool direct, unsigned last_bits) {
@@ -81,6 +94,64 @@ void RegionWriter::finish() {
   for (; bucket_ < region_.buckets; ++bucket_) index_.append(&end, sizeof end);
 }
 
+RegionFiller::RegionFiller(const Region& region, std::uint8_t* slots, std::uint32_t* index, bool shared)
+    : region_(region), slots_(slots), index_(index), shared_(shared) {
+  std::fill_n(index_, region_.buckets + 1, 0);
+}
+
+void RegionFiller::allot() {
+  std::uint64_t begin = 0;
+  for (std::uint64_t bucket = 0; bucket <= region_.buckets; ++bucket) {
+    const std::uint64_t rows = index_[bucket];
+    if (rows > longest_bucket)
+      throw Error(ErrorCode::too_large, "more than " + std::to_string(longest_bucket) + " rows have the same hash");
+    index_[bucket] = static_cast<std::uint32_t>(begin);
+    begin += rows;
+  }
+}
+
+void RegionFiller::put(std::uint8_t* place, std::uint64_t hash, double probability, double weight,
+                       std::uint32_t link) const {
+  std::array<std::uint8_t, largest_slot> slot;
+  encode(region_, slot.data(), region_.check(hash), probability, weight, link);
+  copy_slot(place, slot.data(), region_.slot_bytes);
+}
+
+// Every bucket now says where it ends, which is where the next one begins.
+void RegionFiller::close() {
+  std::copy_backward(index_, index_ + region_.buckets, index_ + region_.buckets + 1);
+  index_[0] = 0;
+}
+
+void RegionFiller::sort_bucket(std::uint64_t bucket) const {
+  const std::uint64_t from = index_[bucket], rows = index_[bucket + 1] - from;
+  if (rows < 2) return;
+  const std::size_t bytes = region_.slot_bytes;
+  const std::uint64_t lowest = region_.lowest(bucket);
+  std::uint8_t* const slots = slots_ + from * bytes;
+  const auto offset = [&](const std::uint8_t* slot) {
+    std::uint64_t head = 0;
+    if (bytes >= sizeof head)
+      std::memcpy(&head, slot, sizeof head);
+    else
+      std::memcpy(&head, slot, bytes);
+    return region_.check(region_.check_of(head) - lowest);
+  };
+  std::array<std::uint64_t, longest_bucket> offsets;
+  std::array<std::uint8_t, largest_slot> row;
+  offsets[0] = offset(slots);
+  for (std::uint64_t i = 1; i < rows; ++i) {
+    const std::uint64_t own = offset(slots + i * bytes);
+    std::uint64_t to = i;
+    for (; to > 0 && offsets[to - 1] > own; --to) offsets[to] = offsets[to - 1];
+    offsets[to] = own;
+    if (to == i) continue;
+    copy_slot(row.data(), slots + i * bytes, bytes);
+    std::memmove(slots + (to + 1) * bytes, slots + to * bytes, (i - to) * bytes);
+    copy_slot(slots + to * bytes, row.data(), bytes);
+  }
+}
+
 TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::size_t threads,
                            const std::string& folder)
     : shape_(std::move(shape)), pool_(threads), slots_(folder), index_(folder) {
@@ -91,6 +162,12 @@ TableBuilder::TableBuilder(TableShape shape, std::uint64_t expected_rows, std::s
   // Room for everything: what is not used in the end is never touched.
   slots_.reserve((expected_rows + shape_.outcomes + shape_.first_contexts) * largest_slot);
   index_.reserve((expected_rows / rows_a_bucket + 2 * max_columns) * sizeof(std::uint32_t));
+}
+
+RegionFiller TableBuilder::filler(const Region& region) {
+  std::uint8_t* const slots = slots_.extend(region.rows * region.slot_bytes);
+  std::uint8_t* const index = index_.extend((region.buckets + 1) * sizeof(std::uint32_t));
+  return {region, slots, reinterpret_cast<std::uint32_t*>(index), pool_.size() > 1};
 }
 
 Region TableBuilder::entries_to_come(std::size_t level, unsigned last_bits) const {
@@ -151,13 +228,15 @@ template <class Value>
 void TableBuilder::write_direct(const Region& region, const LargeVector<TableRow<Value>>& rows,
                                 LargeVector<std::uint32_t>* positions) {
   LargeVector<std::uint8_t> bytes(region.rows * region.slot_bytes);
+  std::array<std::uint8_t, largest_slot> slot{};
+  encode(region, slot.data(), 0, absent, not_a_context, 0);
   for (std::uint64_t i = 0; i < region.rows; ++i)
-    encode(region, bytes.data() + i * region.slot_bytes, 0, absent, not_a_context, 0);
+    copy_slot(bytes.data() + i * region.slot_bytes, slot.data(), region.slot_bytes);
   for (const TableRow<Value>& row : rows) {
     const auto last = static_cast<std::uint32_t>(row.key.w[0]);
     if (last >= region.rows) throw Error(ErrorCode::argument, "an id is outside the table");
-    encode(region, bytes.data() + last * region.slot_bytes, 0, static_cast<double>(row.probability),
-           static_cast<double>(row.weight), row.link);
+    encode(region, slot.data(), 0, static_cast<double>(row.probability), static_cast<double>(row.weight), row.link);
+    copy_slot(bytes.data() + last * region.slot_bytes, slot.data(), region.slot_bytes);
     if (positions != nullptr) (*positions)[row.rank] = last;
   }
   slots_.append(bytes.data(), bytes.size());

@@ -1,6 +1,7 @@
 // Fills a back-off table, level after level from the last one up.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "backoff/table.h"
 #include "base/byte_arena.h"
+#include "base/interrupt.h"
 #include "base/large_vector.h"
 #include "base/packed_keys.h"
 #include "base/thread_pool.h"
@@ -65,6 +67,52 @@ class RegionWriter {
   std::uint64_t position_ = 0, bucket_ = 0, bucket_begin_ = 0;
 };
 
+// Fills a hashed region in any order, by several threads: rows are counted, then put into their buckets, and in the end
+// every bucket is sorted. A row is counted and put by its hash.
+class RegionFiller {
+ public:
+  // `slots`, `index`: room for the region. `shared`: several threads count and put.
+  RegionFiller(const Region& region, std::uint8_t* slots, std::uint32_t* index, bool shared);
+
+  const Region& region() const { return region_; }
+  const void* bucket_place(std::uint64_t bucket) const { return index_ + bucket; }
+  void count(std::uint64_t hash) { increase(index_[region_.bucket(hash)]); }
+  // All rows were counted.
+  void allot();
+  // The place of a row, which `put` fills.
+  std::uint8_t* take(std::uint64_t bucket) { return slots_ + increase(index_[bucket]) * region_.slot_bytes; }
+  void put(std::uint8_t* place, std::uint64_t hash, double probability, double weight, std::uint32_t link) const;
+  // All rows were put.
+  void close();
+  // Sorts the rows of the buckets [from, to), then calls visit(position, place) for each. `ask(place)` is called some
+  // time before, for any row.
+  template <class Ask, class Visit>
+  void sort(std::uint64_t from, std::uint64_t to, const Ask& ask, const Visit& visit) const {
+    const std::uint64_t end = index_[to];
+    constexpr std::uint64_t early = 32;
+    for (std::uint64_t bucket = from; bucket < to; ++bucket) {
+      if (bucket % 512 == 0) poll_interrupt();
+      sort_bucket(bucket);
+      for (std::uint64_t i = index_[bucket]; i < index_[bucket + 1]; ++i) {
+        if (i + early < end) ask(slots_ + (i + early) * region_.slot_bytes);
+        visit(i, slots_ + i * region_.slot_bytes);
+      }
+    }
+  }
+
+ private:
+  std::uint64_t increase(std::uint32_t& number) const {
+    if (!shared_) return number++;
+    return std::atomic_ref(number).fetch_add(1, std::memory_order_relaxed);
+  }
+  void sort_bucket(std::uint64_t bucket) const;
+
+  const Region region_;
+  std::uint8_t* slots_;
+  std::uint32_t* index_;
+  bool shared_;
+};
+
 class TableBuilder {
  public:
   // `expected_rows`: how many there will be, about. `folder`: where the table is written; empty for
@@ -92,6 +140,8 @@ class TableBuilder {
   Region contexts_to_come(std::uint32_t depth, unsigned last_bits) const;
   Region open_contexts(std::uint32_t depth, std::uint64_t rows, unsigned last_bits);
   RegionWriter writer(const Region& region) { return {region, slots_, index_}; }
+  // For rows that come in any order.
+  RegionFiller filler(const Region& region);
 
  private:
   void add_rows(const Region& region, RowBatch rows, LargeVector<std::uint32_t>* positions);

@@ -110,6 +110,13 @@ void ByteArena::append(const void* bytes, std::size_t count) {
   buffer_.insert(buffer_.end(), from, from + count);
 }
 
+std::uint8_t* ByteArena::extend(std::size_t count) {
+  if (file_) throw Error(ErrorCode::argument, "a temporary file is written from its beginning to its end");
+  const std::size_t before = buffer_.size();
+  buffer_.resize(before + count);
+  return buffer_.data() + before;
+}
+
 std::shared_ptr<const StoredBytes> ByteArena::finish() {
   if (!file_) return std::make_shared<StoredBytes>(std::move(buffer_));
   file_->write(buffer_.data(), buffer_.size());

@@ -60,6 +60,8 @@ class ByteArena {
 
   void reserve(std::size_t bytes);
   void append(const void* bytes, std::size_t count);
+  // Room for so many bytes more, in memory; the caller fills it before anything else is appended.
+  std::uint8_t* extend(std::size_t count);
   std::uint64_t size() const { return written_ + buffer_.size(); }
 
   // What was written; nothing more can be.
@@ -82,7 +84,7 @@ class StoredArray {
   const T& operator[](std::size_t i) const { return reinterpret_cast<const T*>(bytes_->data())[i]; }
   // Tells that only items from `i` on are needed.
   void pass(std::size_t i) const {
-    constexpr std::size_t step = std::size_t{8} << 20;
+    constexpr std::size_t step = std::size_t{1} << 20;
     if (i * sizeof(T) < passed_) passed_ = 0;  // from the beginning again
     if (i * sizeof(T) < passed_ + step || !bytes_->mapped()) return;
     bytes_->forget(passed_, i * sizeof(T));

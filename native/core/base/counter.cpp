@@ -92,7 +92,7 @@ SortedEvents::SortedEvents(KeyLayout layout, std::uint64_t total, std::size_t ro
     : layout_(std::move(layout)), total_(total), rows_(rows), keys_(keys), counts_(counts), owner_(std::move(owner)) {}
 
 void SortedEvents::pass(std::size_t row, std::size_t& passed) const {
-  constexpr std::size_t step = std::size_t{1} << 18;
+  constexpr std::size_t step = std::size_t{1} << 15;
   if (row < passed + step || !mapped()) return;
   const std::size_t key_size = stride() * sizeof(std::uint64_t);
   key_bytes_->forget(passed * key_size, row * key_size);

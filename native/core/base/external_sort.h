@@ -20,12 +20,13 @@ namespace treelm {
 template <class Record>
 class ExternalSorter {
  public:
-  // By the first `bits` bits of the keys, with so many bytes of memory.
+  // By the first `bits` bits of the keys, with so many bytes of memory; those of merged runs included.
   ExternalSorter(unsigned bits, std::size_t memory, std::string folder, ThreadPool& pool)
       : bits_(bits),
         folder_(std::move(folder)),
         pool_(pool),
-        capacity_(std::max<std::size_t>(memory / sizeof(Record), 64)) {}
+        capacity_(std::max<std::size_t>(memory / sizeof(Record), 64)),
+        piece_(std::clamp<std::size_t>(memory / (2 * fan_in) / sizeof(Record), 1, largest_piece / sizeof(Record))) {}
 
   std::uint64_t size() const { return size_; }
   void add(const Record& record) {
@@ -50,10 +51,10 @@ class ExternalSorter {
       open(std::move(first));
       auto merged = std::make_unique<TemporaryFile>(folder_);
       LargeVector<Record> piece;
-      piece.reserve(piece_records());
+      piece.reserve(piece_);
       for (Record record; next_merged(record);) {
         piece.push_back(record);
-        if (piece.size() < piece_records()) continue;
+        if (piece.size() < piece_) continue;
         merged->write(piece.data(), piece.size() * sizeof(Record));
         piece.clear();
       }
@@ -62,6 +63,13 @@ class ExternalSorter {
     }
     open(std::move(runs_));
     merging_ = true;
+  }
+  // Nothing more is read.
+  void clear() {
+    LargeVector<Record>().swap(buffer_);
+    readers_.clear();
+    heads_.clear();
+    at_ = 0;
   }
   bool next(Record& record) {
     if (merging_) return next_merged(record);
@@ -76,18 +84,18 @@ class ExternalSorter {
 
  private:
   static constexpr std::size_t fan_in = 64;
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 18;
-  static constexpr std::size_t piece_records() { return std::max<std::size_t>(piece_bytes / sizeof(Record), 1); }
+  static constexpr std::size_t largest_piece = std::size_t{1} << 18;
 
   struct Reader {
     std::unique_ptr<TemporaryFile> file;
+    std::size_t most = 1;  // records of a piece
     std::uint64_t place = 0;
     std::vector<Record> piece;
     std::size_t at = 0;
 
     bool fill() {
       at = 0;
-      piece.resize(piece_records());
+      piece.resize(most);
       const std::size_t bytes = file->read(piece.data(), piece.size() * sizeof(Record), place);
       piece.resize(bytes / sizeof(Record));
       place += bytes;
@@ -109,7 +117,7 @@ class ExternalSorter {
     heads_.clear();
     readers_.reserve(files.size());
     for (auto& file : files) {
-      readers_.push_back({std::move(file), 0, {}, 0});
+      readers_.push_back({std::move(file), piece_, 0, {}, 0});
       if (readers_.back().fill()) heads_.push_back(&readers_.back());
     }
     std::make_heap(heads_.begin(), heads_.end(), later);
@@ -131,7 +139,7 @@ class ExternalSorter {
   unsigned bits_;
   std::string folder_;
   ThreadPool& pool_;
-  std::size_t capacity_;
+  std::size_t capacity_, piece_;
   LargeVector<Record> buffer_;
   std::vector<std::unique_ptr<TemporaryFile>> runs_;
   std::vector<Reader> readers_;

@@ -10,4 +10,12 @@ inline void prefetch([[maybe_unused]] const void* place) {
 #endif
 }
 
+// The same for memory that will be written.
+inline void prefetch_to_write([[maybe_unused]] const void* place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place, 1);
+  __asm__ volatile("");
+#endif
+}
+
 }  // namespace treelm

@@ -43,6 +43,9 @@ def sizes_between(starts: Places) -> npt.NDArray[np.int64]:
     return (starts[1:] - starts[:-1]).astype(np.int64)
 
 
+#: Words that are kept together: from 32 MB on, memory goes back to the system when it is let go of.
+_BLOCK_WORDS = 1 << 23
+
 #: What the kernel read since it was last asked: ids, starts and documents of sentences.
 Batch = tuple[Ids, Places, Ids]
 
@@ -115,7 +118,7 @@ def encode_text(
     """
     encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
     digest = hashlib.sha256()
-    batches = list(_read(_paths(text), encoder, digest, threads, progress))
+    batches = list(_in_blocks(_read(_paths(text), encoder, digest, threads, progress)))
     return _joined(batches, encoder, digest)
 
 
@@ -142,7 +145,7 @@ def encode_open(
     """
     encoder = open_encoder()
     digest = hashlib.sha256()
-    batches = list(_read(corpus.paths, encoder, digest, threads, progress))
+    batches = list(_in_blocks(_read(corpus.paths, encoder, digest, threads, progress)))
     vocabulary, new_ids = _all_words(encoder, profile, style, corpus.paths)
     return vocabulary, _joined(batches, encoder, digest, new_ids)
 
@@ -163,7 +166,7 @@ def encode_trees(
     """
     closed = None if vocabulary is None else vocabulary.encoder
     encoder = _native.TextEncoder(closed, training=training, first_sentence=1)
-    batches = list(open_batches(TreeSentences(corpus), encoder))
+    batches = list(_in_blocks(open_batches(TreeSentences(corpus), encoder)))
     new_ids = None
     if vocabulary is None:
         vocabulary, new_ids = _all_words(encoder, corpus.options.profile, "full", corpus.paths)
@@ -381,6 +384,30 @@ def _read(
                 step.advance(len(block))
             encoder.finish()
             yield encoder.take()
+
+
+def _in_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield batches joined to large ones, each of which has memory of its own.
+
+    Small ones would leave holes behind when they are let go of, which only small ones can fill.
+    """
+    gathered: list[Batch] = []
+    words = 0
+    for batch in batches:
+        gathered.append(batch)
+        words += len(batch[0])
+        if words >= _BLOCK_WORDS:
+            yield _concatenated(gathered)
+            gathered.clear()
+            words = 0
+    yield _concatenated(gathered)
+
+
+def _concatenated(batches: list[Batch]) -> Batch:
+    if not batches:
+        return np.zeros(0, np.uint32), np.zeros(0, np.uint64), np.zeros(0, np.uint32)
+    ids, starts, documents = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    return ids, starts, documents
 
 
 @contextmanager

@@ -9,13 +9,13 @@ sentences.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
 from treelm.corpus.corpus import TextCorpus, TreeCorpus, TreeSentences
 from treelm.corpus.files import (
     Content,
@@ -33,8 +33,6 @@ LEAST_WORDS = 5
 #: Of more sentences only a sample is kept.
 MOST_SENTENCES = 1 << 20
 
-#: With none of these in it, a text has one space between words and none around lines.
-_OTHER_SPACES = (b"  ", b" \n", b"\n ", b"\t", b"\r", b"\v", b"\f")
 _BITS_PER_SENTENCE = 16
 _PROBES = 11
 _HASH_BITS = 64
@@ -49,8 +47,7 @@ def sentence_hashes(sentences: Iterable[Sequence[str]]) -> Hashes:
         >>> len(sentence_hashes([["Yes", "."], ["the", "old", "ferry", "left", "."]]))
         1
     """
-    long = [" ".join(words) for words in sentences if len(words) >= LEAST_WORDS]
-    return _hashes([sentence.encode("utf-8", "surrogatepass") for sentence in long])
+    return line_hashes(" ".join(words) for words in sentences)
 
 
 def line_hashes(lines: Iterable[str]) -> Hashes:
@@ -64,14 +61,8 @@ def line_hashes(lines: Iterable[str]) -> Hashes:
     return _line_hashes("\n".join(lines).encode("utf-8", "surrogatepass"))
 
 
-def _hashes(sentences: Sequence[bytes]) -> Hashes:
-    """Return 64 bits for each sentence, made of its CRC-32 and its length: quicker than others."""
-    mixed = np.fromiter(map(zlib.crc32, sentences), np.uint64, len(sentences))
-    mixed |= np.fromiter(map(len, sentences), np.uint64, len(sentences)) << np.uint64(32)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
-        mixed ^= mixed >> np.uint64(shift)
-        mixed *= np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))
+def _line_hashes(text: bytes) -> Hashes:
+    return _native.line_hashes(text, least_words=LEAST_WORDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,12 +227,3 @@ class _OverheardText(HeardFile):
             for _ in self.listen(read_blocks(self.path)):
                 pass
         return self._heard
-
-
-def _line_hashes(text: bytes) -> Hashes:
-    """Return the hashes of the lines of a text; most texts have one space between words."""
-    lines = text.split(b"\n")
-    if any(space in text for space in _OTHER_SPACES) or text[:1] == b" " or text[-1:] == b" ":
-        words = (line.split() for line in lines)  # at ASCII white space, as everywhere
-        return _hashes([b" ".join(each) for each in words if len(each) >= LEAST_WORDS])
-    return _hashes([line for line in lines if line.count(b" ") >= LEAST_WORDS - 1])

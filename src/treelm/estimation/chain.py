@@ -99,12 +99,17 @@ class ChainCounts:
         threads: Number of threads.
         memory: Memory limit; where more is needed, levels are read from the events whenever
             they are needed, and only their sizes are kept.
+        outcomes: For a chain of words, all of whose ids are below this number: the counts are kept
+            in a fifth of the memory, and a table can be estimated from them, but single counts
+            cannot be looked up.
+        use_up: With `outcomes`: the events are not needed any more; those that are in memory are
+            empty afterwards.
 
     Raises:
         EstimationError: ``E_NO_DATA`` if there are no events.
     """
 
-    native: _native.ChainCounts | _native.StreamedCounts
+    native: _native.ChainCounts | _native.SequenceCounts | _native.StreamedCounts
 
     def __init__(
         self,
@@ -115,22 +120,29 @@ class ChainCounts:
         keep_tokens: bool = True,
         threads: int = 1,
         memory: MemoryLimit | None = None,
+        outcomes: int | None = None,
+        use_up: bool = False,
     ) -> None:
         self.chain = chain
         self.kind: CountKind = counts
         self.threads = threads
+        widths = list(chain.widths)
         pads = [_native.NO_ID if pad is None else pad for pad in chain.pads]
-        with kernel_errors("counting the levels of a back-off chain"):
-            if memory is not None and (
-                events.spilled
-                or _native.memory_to_estimate(
-                    events.native, widths=list(chain.widths), pads=pads, keep_tokens=keep_tokens
+
+        def needed() -> int:
+            if outcomes is None:
+                return _native.memory_to_estimate(
+                    events.native, widths=widths, pads=pads, keep_tokens=keep_tokens
                 )
-                > memory.share + events.bytes
-            ):
+            return _native.memory_of_sequences(
+                events.native, widths=widths, pads=pads, keep_tokens=keep_tokens, use_up=use_up
+            )
+
+        with kernel_errors("counting the levels of a back-off chain"):
+            if memory is not None and (events.spilled or needed() > memory.share + events.bytes):
                 self.native = _native.StreamedCounts(
                     events.native,
-                    widths=list(chain.widths),
+                    widths=widths,
                     pads=pads,
                     token_counts=counts == "tokens",
                     threads=threads,
@@ -139,9 +151,21 @@ class ChainCounts:
                     progress=None,
                 )
                 return
+            if outcomes is not None:
+                self.native = _native.SequenceCounts(
+                    events.native,
+                    widths=widths,
+                    pads=pads,
+                    outcomes=outcomes,
+                    token_counts=counts == "tokens",
+                    keep_tokens=keep_tokens,
+                    threads=threads,
+                    use_up=use_up,
+                )
+                return
             self.native = _native.ChainCounts(
                 events.native,
-                widths=list(chain.widths),
+                widths=widths,
                 pads=pads,
                 token_counts=counts == "tokens",
                 keep_tokens=keep_tokens,
@@ -190,6 +214,11 @@ class ChainCounts:
     def _in_memory(self) -> _native.ChainCounts:
         if isinstance(self.native, _native.ChainCounts):
             return self.native
+        if isinstance(self.native, _native.SequenceCounts):
+            raise EstimationError(
+                "counts that were made with `outcomes` cannot be looked up one by one.",
+                code="E_ARGUMENT",
+            )
         raise EstimationError(
             "Jelinek-Mercer smoothing looks up single counts in memory, and they do not fit into "
             f"the memory limit. Allow more {option('memory')}, or smooth with mkn.",

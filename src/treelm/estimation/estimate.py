@@ -58,6 +58,7 @@ def estimate(
     outcomes: int,
     first_contexts: int = 0,
     precision: Precision = "single",
+    use_up: bool = False,
     progress: Progress = SILENT,
 ) -> BackoffTable:
     """Return the table of a chain.
@@ -69,6 +70,8 @@ def estimate(
         outcomes: All outcome ids are below this number (in a sequence chain the pad's too).
         first_contexts: All ids of the first context column are below it; unused for sequences.
         precision: ``single`` or ``double``: how probabilities are stored.
+        use_up: Whether the counts are not needed any more: chains of words, made with `outcomes`,
+            are then let go of on the way.
         progress: Called with the number of entries done.
 
     Raises:
@@ -113,6 +116,7 @@ def estimate(
             by_ratio=smoothing.by_ratio,
             min_counts=_per_level(smoothing.min_counts, levels),
             base=given,
+            use_up=use_up,
             progress=kernel_report(step),
         )
     return BackoffTable(native)

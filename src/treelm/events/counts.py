@@ -25,6 +25,9 @@ Places = npt.NDArray[np.uint64]
 
 _LARGEST_ID = 0xFFFFFFFF
 
+#: Words that `count_sequences` takes.
+MOST_WORDS = _LARGEST_ID
+
 #: Number of rows sorted at a time.
 RUN_ROWS = 1 << 24
 
@@ -231,6 +234,69 @@ class EventCounter:
             kernel_errors("counting events"),
         ):
             return EventCounts(self._native.finish(kernel_report(step)))
+
+
+def count_sequences(
+    ids: Ids,
+    starts: Places,
+    columns: int,
+    *,
+    end: int,
+    pad: int,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> EventCounts:
+    """Return what `EventCounter.add_sequences` counts, in less time and memory.
+
+    Args:
+        ids: The words of all sequences, at most `MOST_WORDS`.
+        starts: Where each sequence begins in `ids`, and where the last one ends.
+        columns: Outcome and context columns.
+        end: Id of the end of a sequence, which is an event too.
+        pad: Id of the padding before the first word.
+        threads: Number of threads.
+        progress: Called with the number of events counted.
+
+    Examples:
+        >>> ids, starts = np.array([5, 5], np.uint32), np.array([0, 2], np.uint64)
+        >>> counts = count_sequences(ids, starts, 2, end=6, pad=7)
+        >>> counts.rows.tolist(), counts.counts.tolist()
+        ([[5, 5], [5, 7], [6, 5]], [1, 1, 1])
+    """
+    events = len(ids) + len(starts) - 1
+    with (
+        progress.step("counting n-grams", total=events, unit="events") as step,
+        kernel_errors("counting n-grams"),
+    ):
+        return EventCounts(
+            _native.count_sequences(
+                ids,
+                starts,
+                columns=columns,
+                end=end,
+                pad=pad,
+                threads=threads,
+                progress=kernel_report(step),
+            )
+        )
+
+
+def memory_to_count(
+    words: int, sequences: int, columns: int, *, largest: int, threads: int = 1
+) -> int:
+    """Return the bytes that `count_sequences` needs at most.
+
+    Args:
+        words: Words of all sequences.
+        sequences: Number of sequences.
+        columns: Outcome and context columns.
+        largest: The largest id.
+        threads: Number of threads.
+    """
+    with kernel_errors("counting n-grams"):
+        return _native.memory_to_count(
+            words=words, sequences=sequences, columns=columns, largest=largest, threads=threads
+        )
 
 
 def as_rows(rows: npt.ArrayLike, columns: int) -> Ids:

@@ -155,7 +155,11 @@ def count_encoded(
     """Return the n-grams of a text, and the count of each word, then the number of sentences."""
     space = WordSpace.of(vocabulary)
     events = count_ngrams(text, order, space, threads=threads, memory=memory, progress=progress)
-    unigrams = np.bincount(text.ids, minlength=space.words + 1).astype(np.uint64)
+    unigrams = np.zeros(space.words + 1, dtype=np.uint64)
+    # In pieces: numpy counts a copy of twice the size.
+    for first in range(0, len(text.ids), 1 << 20):
+        piece = text.ids[first : first + (1 << 20)]
+        unigrams += np.bincount(piece, minlength=space.words + 1).astype(np.uint64)
     unigrams[space.end] = len(text)
     return events, unigrams
 

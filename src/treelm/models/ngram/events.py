@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from treelm.corpus.encoder import EncodedText
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.estimation.chain import Chain
-from treelm.events.counts import EventCounter, EventCounts
+from treelm.events.counts import (
+    MOST_WORDS,
+    EventCounter,
+    EventCounts,
+    count_sequences,
+    memory_to_count,
+)
 from treelm.events.template import EventTemplate
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
@@ -67,7 +73,7 @@ def ngram_chain(order: int, space: WordSpace) -> Chain:
 
 
 #: Number of sentences passed to the kernel at a time: in between, Ctrl-C works and progress is
-#: #: shown.
+#: shown.
 PIECE = 1 << 16
 
 
@@ -80,7 +86,17 @@ def count_ngrams(
     memory: MemoryLimit | None = None,
     progress: Progress = SILENT,
 ) -> EventCounts:
-    """Return the n-grams of a text."""
+    """Return the n-grams of a text, counted in temporary files where memory does not suffice."""
+    if _fits(text, order, space, threads, memory):
+        return count_sequences(
+            text.ids,
+            text.starts,
+            order,
+            end=space.end,
+            pad=space.start,
+            threads=threads,
+            progress=progress,
+        )
     counter = EventCounter(order, threads=threads, memory=memory)
     with progress.step("counting n-grams", total=len(text), unit="sentences") as step:
         for first in range(0, len(text), PIECE):
@@ -88,3 +104,15 @@ def count_ngrams(
             counter.add_sequences(text.ids, starts, end=space.end, pad=space.start)
             step.advance(len(starts) - 1)
     return counter.finish(progress)
+
+
+def _fits(
+    text: EncodedText, order: int, space: WordSpace, threads: int, memory: MemoryLimit | None
+) -> bool:
+    """Return whether all n-grams of a text fit into memory."""
+    if len(text.ids) > MOST_WORDS:
+        return False
+    if memory is None:
+        return True
+    needed = memory_to_count(len(text.ids), len(text), order, largest=space.start, threads=threads)
+    return needed <= memory.share

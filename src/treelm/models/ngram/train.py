@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.encoder import encode_text
 from treelm.corpus.vocabulary import Vocabulary
@@ -48,8 +49,8 @@ def train_ngram(
             model, which is estimated too for this, and of the smaller one are measured. Default:
             the training text.
         no_measure: Do not measure what min_count and bits cost, which saves time and memory.
-        run: How the training is run; the memory limit does not cover the words of the text, four
-            bytes each.
+        run: How the training is run; whatever the memory limit, the words of the text are in
+            memory, four bytes each.
 
     Raises:
         UsageError: if options and inputs do not fit together.
@@ -61,15 +62,18 @@ def train_ngram(
             "kn, mkn, jm or berkeley."
         )
     _check_measure(config, measure, no_measure=no_measure)
+    # Memory is used again within the training; under a limit, what is in use must be known.
+    kept = None if run.memory else _native.KeptBlocks()
     if isinstance(corpus, NgramCounts):
         if vocabulary is not None:
             raise UsageError("counts have their vocabulary already; they cannot be given another.")
-        counts = corpus
+        counts, own = corpus, False
         if "order" not in config.model_fields_set:
             config = config.model_copy(update={"order": counts.order})
         measured: TextCorpus | TreeCorpus | None = measure
     else:
         _check_held_out(config, held_out)
+        own = True
         counts = NgramCounts.count(
             corpus,
             config.order,
@@ -79,7 +83,9 @@ def train_ngram(
             progress=run.progress,
         )
         measured = None if no_measure else measure or corpus
-    return _train_on_counts(counts, config, held_out=held_out, measure=measured, run=run)
+    model = _train_on_counts(counts, config, held_out=held_out, measure=measured, own=own, run=run)
+    del kept
+    return model
 
 
 def _check_measure(config: NgramConfig, measure: TextCorpus | None, *, no_measure: bool) -> None:
@@ -101,9 +107,19 @@ def _train_on_counts(
     *,
     held_out: TextCorpus | None,
     measure: TextCorpus | TreeCorpus | None,
+    own: bool,
     run: Run,
 ) -> NgramModel:
-    """Return the model of counts; where `measure` is given, ``config.loss`` says what was lost."""
+    """Return the model of counts; where `measure` is given, ``config.loss`` says what was lost.
+
+    Args:
+        counts: The counts; their events are used up where they are `own`.
+        config: Options.
+        held_out: Text on which smoothing jm finds its weights.
+        measure: Text to measure on.
+        own: Whether nobody else needs the counts.
+        run: How the training is run.
+    """
     _check_held_out(config, held_out)
     if config.order != counts.order:
         raise UsageError(f"these are counts of order {counts.order}, not {config.order}.")
@@ -112,19 +128,26 @@ def _train_on_counts(
     if held_out is not None:
         encoded = encode_text(held_out, counts.vocabulary, threads=run.threads)
         unseen = count_ngrams(encoded, config.order, space, threads=run.threads)
-    levels, smoothing, base = _smooth(counts.events, unseen, config, space, run)
+    levels, smoothing, base = _smooth(counts.events, unseen, config, space, run, own=own)
     # What the table looks like and what was measured is added by those who make it so.
     plain = config.model_copy(
         update={"bits": None, "layout": "hashed", "rounding": None, "loss": None}
     )
 
-    def model_of(smoothing: Smoothing) -> NgramModel:
-        table = estimate(levels, smoothing, base, outcomes=space.outcomes, progress=run.progress)
+    def model_of(smoothing: Smoothing, *, again: bool = False) -> NgramModel:
+        table = estimate(
+            levels,
+            smoothing,
+            base,
+            outcomes=space.outcomes,
+            use_up=not again,
+            progress=run.progress,
+        )
         return NgramModel(table, counts.vocabulary, counts.unigrams, plain, list(counts.corpora))
 
     if measure is None or not (config.prunes or config.bits is not None):
         return _coded(model_of(smoothing), config, run)
-    model = model_of(replace(smoothing, min_counts=()))
+    model = model_of(replace(smoothing, min_counts=()), again=config.prunes)
     measured = encode_measured(
         measure, counts.vocabulary, threads=run.threads, progress=run.progress
     )
@@ -133,8 +156,8 @@ def _train_on_counts(
         del model  # the two tables need not be held at once
         model = model_of(smoothing)
     model = _coded(model, config, run)
-    own = text_bits_per_word(model, measured, threads=run.threads)
-    return model.with_loss(reduction_loss(corpus_name(measure), measured, full, own))
+    reduced = text_bits_per_word(model, measured, threads=run.threads)
+    return model.with_loss(reduction_loss(corpus_name(measure), measured, full, reduced))
 
 
 def _coded(model: NgramModel, config: NgramConfig, run: Run) -> NgramModel:
@@ -159,6 +182,8 @@ def _smooth(
     config: NgramConfig,
     space: WordSpace,
     run: Run,
+    *,
+    own: bool,
 ) -> tuple[ChainCounts, Smoothing, Base]:
     chain = ngram_chain(config.order, space)
     kind: CountKind = "tokens" if config.smoothing == "jm" else "types"
@@ -170,6 +195,9 @@ def _smooth(
         keep_tokens=max(least) > 1,
         threads=run.threads,
         memory=run.memory,
+        # Jelinek-Mercer looks up the counts of the events of another text.
+        outcomes=None if config.smoothing == "jm" else space.outcomes,
+        use_up=own,
     )
     base: Base = UniformBase(space.predicted)
     if config.smoothing == "kn":
