@@ -123,7 +123,7 @@ def test_text_is_nothing_else(kind: FileKind) -> None:
     ("kind", "advice"),
     [
         (FileKind.WORDS, "treelm parse -m MODEL"),
-        (FileKind.MOSES, "read_moses"),
+        (FileKind.MOSES, "treelm rerank"),
         (FileKind.BLLIP, "--k-best"),
         (FileKind.K_BEST, "--k-best"),
         (FileKind.FOREST, "Decompress it if it is compressed"),
