@@ -9,9 +9,15 @@ from cyclopts import Parameter
 
 from treelm.cli.model_options import ModelPath, SearchOptions, note_unknown_words
 from treelm.cli.options import CommonOptions, File, InputFiles, OutputFile
-from treelm.cli.ranges import at_least
+from treelm.cli.ranges import Range, at_least, within
 from treelm.corpus.files import write_atomically
 from treelm.corpus.lattices import LatticeFormat
+
+_LARGEST = 1e6
+#: What scores are multiplied with.
+Scale = Annotated[float, within(Range(least=0, most=_LARGEST))]
+#: What is added for a word.
+Penalty = Annotated[float, within(Range(least=-_LARGEST, most=_LARGEST))]
 
 
 def rescore_lattice(
@@ -20,10 +26,10 @@ def rescore_lattice(
     *,
     model: ModelPath,
     format: LatticeFormat = "kaldi",  # noqa: A002  # what options of other commands are called
-    acoustic_scale: float = 1.0,
-    graph_scale: float = 0.0,
-    model_scale: float = 1.0,
-    word_penalty: float = 0.0,
+    acoustic_scale: Scale = 1.0,
+    graph_scale: Scale = 0.0,
+    model_scale: Scale = 1.0,
+    word_penalty: Penalty = 0.0,
     words: File | None = None,
     skip: Annotated[
         list[str] | None, Parameter(metavar="WORD", consume_multiple=False, show_default="none")
