@@ -34,6 +34,20 @@ def test_held_out_benchmark_prints_one_object(tmp_path: Path) -> None:
     assert 0 < found["held_out"]["bits_per_word"] < 3
 
 
+def test_repeated_text_changes_a_share_of_the_words(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    words = [f"w{number}" for number in range(200)]
+    text.write_text(" ".join(words) + "\n\nw1 w1\n")
+    options = (text, "--copies", "3", "--share", "0.25")
+    printed = run_script(SCRIPT.with_name("repeated_text.py"), *options).split("\n")
+    assert printed[:4] == [" ".join(words), "", "w1 w1", printed[3]]
+    second, third = printed[3].split(), printed[6].split()
+    changed = [word for word, other in zip(words, second, strict=True) if word != other]
+    assert 20 < len(changed) < 80
+    assert [word for word in second if word.endswith("~1")] == [f"{word}~1" for word in changed]
+    assert third == [f"{word}~2" if word in changed else word for word in words]
+
+
 def test_split_merge_benchmark_prints_every_cycle(tmp_path: Path) -> None:
     trees = tmp_path / "few.mrg"
     trees.write_text("(S (NP (NN rain)) (VP (VB falls) (ADVP (RB today))))\n" * 20)
