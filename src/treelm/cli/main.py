@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "inspect": _Command(
         "treelm.cli.inspect:inspect",
-        "Show what is in a file or a model, and what is wrong with it.",
+        "Show what a file or a model contains, and what is wrong.",
         "treelm inspect wsj.mrg --json",
     ),
     "phrases": _Command(
@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "vocabulary": _Command(
         "treelm.cli.vocabulary:vocabulary",
-        "Choose the words that models know, and save them in one file.",
+        "Choose the words that models know, and save them.",
         "treelm vocabulary --text train.txt --rule stream -o words.vocabulary",
     ),
     "counts": _Command(
@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "em": _Command(
         "treelm.cli.em:em",
-        "Plan training by expectation-maximization.",
+        "Plan long trainings, watch them and check what they left.",
         "treelm em plan --config em.toml",
     ),
     "score": _Command(
@@ -115,7 +115,7 @@ COMMANDS = {
     ),
     "corrupt": _Command(
         "treelm.cli.corrupt:corrupt",
-        "Make wrong sentences: by a trigram model, or one error each.",
+        "Make wrong sentences: of a model, or one error each.",
         "treelm corrupt noisy --trees dev.mrg --seed 1 > noisy.tsv",
     ),
     "convert": _Command(
@@ -146,7 +146,7 @@ COMMANDS = {
     "tune": _Command(
         "treelm.cli.tune:tune",
         "Find the weights of the features of n-best lists.",
-        "treelm tune -m model --n-best-lists dev.nbest --references dev.ref -o w.json",
+        "treelm tune -m model --n-best-lists L --references R -o W",
     ),
     "compare": _Command(
         "treelm.cli.compare:compare",

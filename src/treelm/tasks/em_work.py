@@ -11,7 +11,7 @@ import numpy as np
 
 from treelm.characters import visible
 from treelm.corpus.files import Source, source_name
-from treelm.errors import InputFileError, ModelFileError
+from treelm.errors import InputFileError, ModelFileError, option
 from treelm.parallel.metrics import read_metrics
 from treelm.store.checkpoint import DIGEST, tables_digest
 from treelm.store.tables import Tables, open_tables
@@ -169,14 +169,14 @@ def verify_work(work: Source) -> Iterator[tuple[str, int]]:
         if said != tables_digest({name: tables[name] for name in tables}):
             raise ModelFileError(
                 f"{visible(str(path))}: its tables are not those that were written. Train without "
-                "--resume.",
+                f"{option('resume')}.",
                 code="E_CHECKPOINT",
             )
         own = tables.metadata.get("training")
         if training is not None and own != training:
             raise ModelFileError(
                 f"{visible(str(path))}: this file and others here belong to different trainings. "
-                "Train without --resume.",
+                f"Train without {option('resume')}.",
                 code="E_CHECKPOINT",
             )
         training = own
