@@ -84,6 +84,17 @@ def test_different_words_are_an_error() -> None:
     assert caught.value.code == "E_YIELD_MISMATCH"
 
 
+def test_quotes_may_be_spelled_as_reading_spells_them() -> None:
+    gold = Tree.from_string("(S (`` \") (NN rain) (VBD fell) ('' \"))")
+    for opening, closing in (("``", "''"), ("\u201c", "\u201d"), ('"', '"')):
+        words = (opening, "rain", "fell", closing)
+        guess = Tree("S", [Tree(tag, word) for tag, word in zip(gold.tags, words, strict=True)])
+        assert score_parse(gold, guess).matched == score_parse(gold, gold).matched == 1
+    for wrong in ("(S (`` ``) (NN rain) (VBD fell))", "(S (`` ``) (NN snow) (VBD fell) ('' ''))"):
+        with pytest.raises(CorpusFormatError, match="different words from word"):
+            score_parse(gold, Tree.from_string(wrong))
+
+
 def test_phrases_left_without_words_are_no_constituents() -> None:
     spans = constituents(
         tree("(ROOT (S (X (. .)) (NP (NN a))))"), ignore_positions={0}, ignore_labels={"ROOT"}

@@ -22,6 +22,9 @@ from treelm.trees.constituents import Constituent, constituents
 from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
+#: Spellings of quotes as words: treebanks and the tokenizer differ in them.
+_QUOTES = frozenset({'"', "``", "''", "`", "'", "“", "”", "‘", "’"})
+
 
 class LabelCounts(NamedTuple):
     """Counts of the constituents of one label."""
@@ -218,11 +221,19 @@ def _label_counts(
     return tuple(LabelCounts(label, *(each[label] for each in sums)) for label in labels)
 
 
+def _is_same_word(word: str, other: str) -> bool:
+    """Return whether words are equal but for the spelling of quotes, which reading may change."""
+    return word == other or (word in _QUOTES and other in _QUOTES)
+
+
 def _check_words(gold: Tree, guess: Tree) -> None:
     if gold.words == guess.words:
         return
     pairs = enumerate(zip(gold.words, guess.words, strict=False))
-    differ = next((i for i, (a, b) in pairs if a != b), min(len(gold.words), len(guess.words)))
+    shorter, longer = sorted((len(gold.words), len(guess.words)))
+    differ = next((i for i, pair in pairs if not _is_same_word(*pair)), shorter)
+    if differ == longer:
+        return
     raise CorpusFormatError(
         f"gold tree and parse have different words from word {differ + 1} on: "
         f'"{visible(" ".join(gold.words[differ : differ + 5]))}" against '
