@@ -8,7 +8,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import LengthOptions, ModelPath, at_once, note_unknown_words
+from treelm.cli.model_options import (
+    LengthOptions,
+    UsualModelPath,
+    at_once,
+    note_unknown_words,
+    open_model,
+)
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -21,8 +27,8 @@ from treelm.cli.options import (
 from treelm.corpus.files import write_atomically
 from treelm.corpus.words import split_words
 from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.model import Task
 from treelm.models.interface.scores import Decision
-from treelm.models.registry import load
 from treelm.tasks.classify import as_classifier, classify_lines, draw_decisions
 from treelm.tasks.text_check import TextCheck
 
@@ -34,7 +40,7 @@ def classify(
     files: TextFiles = None,
     /,
     *,
-    model: Annotated[ModelPath, Parameter(help="Model folder of a classifier.")],
+    model: UsualModelPath = None,
     output: OutputFile = "-",
     line_buffered: LineBuffered = False,
     parser: Annotated[
@@ -56,13 +62,15 @@ def classify(
         explain: SVG file to write: the trees behind the first 50 decisions, each production with
             its weight in colour. For latent SVMs and classifiers by rules.
     """
-    loaded = length.apply(as_classifier(load(model), parser))
+    opened = open_model(model, Task.CLASSIFY, text, common)
+    text = opened.text
+    loaded = length.apply(as_classifier(opened.model, parser))
     if isinstance(loaded, Classifier) and not loaded.calibration.is_calibrated:
         common.note(
-            f"{model}: the model could not be calibrated; its probabilities are all 0.5. Only "
-            "labels and margins say something."
+            f"{opened.folder.name}: the model could not be calibrated; its probabilities are all "
+            "0.5. Only labels and margins say something."
         )
-    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     shown: list[tuple[str, ...]] = []
     flush = at_once(output, line_buffered=line_buffered)
     with write_atomically(output) as out:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 from cyclopts import Group, Parameter
 
 from treelm.cli.engine_options import EngineOptions
-from treelm.cli.model_options import SearchOptions, at_once
+from treelm.cli.model_options import SearchOptions, at_once, load_for_tokens
 from treelm.cli.options import (
     AsJson,
     CommonOptions,
@@ -246,9 +246,7 @@ def decode(
 
 def _loaded(folder: str, search: SearchOptions) -> LanguageModel:
     """Return a model; options of the search are for those that have them."""
-    from treelm.models.registry import load
-
-    model = load(folder)
+    model = load_for_tokens(folder)
     options = {name: v for name, v in search.given.items() if name in model.search_options}
     return model.with_search(**options) if options else model
 

@@ -228,7 +228,7 @@ def perplexity(
         strict_docs: Refuse a text without blank lines if the model remembers documents.
         allow_overlap: Continue even if the model was trained on a file it is measured on.
     """
-    if text.tokenize and oov_mode == "skip":
+    if text.is_raw and oov_mode == "skip":
         raise UsageError(
             "--tokenize cannot be combined with --oov-mode skip: of a word of several tokens some "
             "may be known."
@@ -237,14 +237,14 @@ def perplexity(
     loaded = length.apply(search.apply(scoring.model(model)))
     if not allow_overlap:
         check_files_not_trained_on(loaded, corpus.paths)
-    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     how: _How = {
         "strict_docs": strict_docs,
         "allow_overlap": allow_overlap,
         "threads": text.thread_count,
     }
     with lines_of_sentences(corpus):
-        if text.tokenize:
+        if text.is_raw:
             found = raw_text_perplexity(loaded, corpus.paths, limit=text.limit, check=check, **how)
         else:
             sentences = corpus if text.limit is None else text.first(corpus)

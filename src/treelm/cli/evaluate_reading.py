@@ -7,14 +7,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treelm.characters import visible
-from treelm.cli.model_options import LengthOptions, ModelPath, SearchOptions, note_unknown_words
+from treelm.cli.model_options import (
+    LengthOptions,
+    ModelPath,
+    SearchOptions,
+    load_for_tokens,
+    note_unknown_words,
+)
 from treelm.cli.options import AsJson, CommonOptions, File, InputFile, NewFile, ThreadOptions
 from treelm.cli.ranges import between
 from treelm.cli.terminal import write_record
 from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import read_times, read_zoned_trees
 from treelm.models.interface.incremental import as_incremental
-from treelm.models.registry import load
 from treelm.tasks.evaluate.reading_times import (
     ReadingTable,
     added_value,
@@ -60,8 +65,8 @@ def reading_times(
         table: File to write: the words, their log times and all predictors, tab-separated.
     """
     count = threads.thread_count
-    own = as_incremental(length.apply(search.apply(load(model))))
-    other = as_incremental(length.apply(load(baseline)))
+    own = as_incremental(length.apply(search.apply(load_for_tokens(model))))
+    other = as_incremental(length.apply(load_for_tokens(baseline)))
     sentences = list(read_zoned_trees(trees))
     for name, each in ((model, own), (baseline, other)):
         check = TextCheck(each.vocabulary, tokenized=True, model=visible(name))

@@ -38,6 +38,11 @@ COMMANDS = {
         "Show what treelm does, on the treebank that comes with it.",
         "treelm demo",
     ),
+    "models": _Command(
+        "treelm.cli.models:models",
+        "List the ready-made models that are installed.",
+        "treelm models --json",
+    ),
     "tokenize": _Command(
         "treelm.cli.tokenize:tokenize",
         "Turn raw text into Penn tokens, one sentence per line.",

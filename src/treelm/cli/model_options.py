@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.options import CommonOptions
+from treelm.cli.options import CommonOptions, TextOptions
 from treelm.cli.ranges import Range, at_least, within
 from treelm.cli.terminal import is_terminal
 
 if TYPE_CHECKING:
-    from treelm.models.interface.model import LanguageModel
+    from treelm.models.interface.model import LanguageModel, Task
     from treelm.tasks.text_check import TextCheck
 
 #: A model folder.
-ModelPath = Annotated[str, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")]
+ModelPath = Annotated[
+    str,
+    Parameter(
+        name=["--model", "-m"],
+        metavar="MODEL",
+        help="Model folder, or the name of a ready model.",
+    ),
+]
 #: A model folder, where something else may take its place.
 OptionalModelPath = Annotated[
-    str | None, Parameter(name=["--model", "-m"], metavar="MODEL", help="Model folder.")
+    str | None,
+    Parameter(
+        name=["--model", "-m"],
+        metavar="MODEL",
+        help="Model folder, or the name of a ready model.",
+    ),
+]
+#: A model folder where a ready model takes its place if one is installed.
+UsualModelPath = Annotated[
+    OptionalModelPath, Parameter(show_default="the ready model for this, if one is installed")
 ]
 #: How many trees of a sentence are looked at.
 NumberOfTrees = Annotated[int, Parameter(name=["--k", "-k"]), at_least(1)]
@@ -44,12 +61,15 @@ class ScoringOptions:
     0.001, so that sentences without a parse have a probability."""
 
     def model(self, folder: str) -> LanguageModel:
-        """Return the model of a folder, made ready."""
-        from treelm.models.registry import load
+        """Return the model of a folder, made ready for tokenized text."""
+        return self.apply(load_for_tokens(folder))
+
+    def apply(self, model: LanguageModel) -> LanguageModel:
+        """Return a model made ready."""
         from treelm.tasks.scoring_model import scoring_model
 
         return scoring_model(
-            load(folder), parser=self.parser, k=self.k, pruning=self.pruning, floor=self.floor
+            model, parser=self.parser, k=self.k, pruning=self.pruning, floor=self.floor
         )
 
 
@@ -90,6 +110,45 @@ class LengthOptions:
     def apply(self, model: LanguageModel) -> LanguageModel:
         """Return the model with the limit asked for."""
         return model if self.max_words is None else model.with_max_words(self.max_words)
+
+
+def load_for_tokens(folder: str) -> LanguageModel:
+    """Return the model of a folder as one that takes tokenized text, whatever it was saved for."""
+    from treelm.models.registry import load
+
+    return load(folder).with_tokenizer(None)
+
+
+class OpenedModel(NamedTuple):
+    """A model for tokenized text, how the text is taken that is read for it, and its folder."""
+
+    model: LanguageModel
+    text: TextOptions
+    folder: Path
+
+
+def open_model(
+    name: str | None, task: Task, text: TextOptions, common: CommonOptions
+) -> OpenedModel:
+    """Return the model that a command uses.
+
+    Args:
+        name: The model folder or the name of a ready model; None for that which does the task.
+        task: What is asked of it.
+        text: The options of the command; what they leave open is what the model wants.
+        common: Says which model was chosen.
+    """
+    from treelm.models.ready import model_folder, usual_model
+    from treelm.models.registry import NEURAL, load
+
+    if name is None:
+        folder = usual_model(task)
+        common.note(f"the model is {folder.name}.")
+        found = load(folder)
+    else:
+        folder = Path(name) if name.startswith(NEURAL) else model_folder(name)
+        found = load(name)
+    return OpenedModel(found.with_tokenizer(None), text.for_tokenizer(found.tokenizer), folder)
 
 
 def note_unknown_words(check: TextCheck, common: CommonOptions) -> None:

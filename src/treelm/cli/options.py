@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -272,13 +272,25 @@ class TextOptions(ThreadOptions):
 
     limit: Limit = None
     """Read only this many sentences, of all files together."""
-    tokenize: bool = False
-    """Take raw text, one sentence per line, and tokenize it first. Figures are those of the words
-    between white space: sums over their tokens."""
+    tokenize: Annotated[
+        bool | None,
+        Parameter(negative="--tokenized", show_default="--tokenize if the model has a tokenizer"),
+    ] = None
+    """Take raw text, one sentence per line, and tokenize it first, or tokenized text as it is.
+    Figures of raw text are those of the words between white space: sums over their tokens."""
+
+    def for_tokenizer(self, name: str | None) -> Self:
+        """Return the options with text taken as a model with this tokenizer, or none, wants it."""
+        return self if self.tokenize is not None else replace(self, tokenize=name is not None)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the text is tokenized here."""
+        return bool(self.tokenize)
 
     def lines(self, file: str) -> Iterator[str]:
         """Return the lines of a file of text, tokenized if it is raw."""
-        if self.tokenize:
+        if self.is_raw:
             from treelm.tasks.raw_text import tokenized_lines
 
             return tokenized_lines(read_lines(file, Wanted.RAW_TEXT))

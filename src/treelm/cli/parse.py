@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Group, Parameter
@@ -13,10 +12,11 @@ from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import (
     LengthOptions,
     NumberOfTrees,
-    OptionalModelPath,
     SearchOptions,
+    UsualModelPath,
     at_once,
     note_unknown_words,
+    open_model,
 )
 from treelm.cli.options import (
     SHOWN_PROBLEMS,
@@ -34,7 +34,6 @@ from treelm.grammar.parser_options import SCORES_OF_TREES, Long, ParserOptions, 
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, has_ability
 from treelm.models.interface.model import Task
-from treelm.models.registry import load
 from treelm.tasks.parse import LongSentences, lines_at_once, parser_options
 from treelm.tasks.parse_file import FileParsed, parse_into_file, parser_fingerprint
 from treelm.tasks.parse_shards import LINES_A_SHARD, ParsedText, TextParsing, text_shards
@@ -96,9 +95,7 @@ def parse(
     files: TextFiles = None,
     /,
     *,
-    model: Annotated[
-        OptionalModelPath, Parameter(help="Model folder; required without --from.")
-    ] = None,
+    model: UsualModelPath = None,
     k: NumberOfTrees = 1,
     pruning: PruningOptions = PruningOptions(),
     long: Long = "split",
@@ -145,19 +142,19 @@ def parse(
             )
         _write_parsed(forest.parsed, k, output, text, common)
         return
-    if model is None:
-        raise UsageError("name the model that parses, with -m FOLDER.")
     if line_buffered and engine.is_given:
         raise UsageError("--line-buffered cannot be combined with --engine: one process answers.")
     workers = engine.executor(text)  # refuses options before anything is read
-    loaded = length.apply(search.apply(load(model)))
+    opened = open_model(model, Task.PARSE, text, common)
+    text = opened.text
+    loaded = length.apply(search.apply(opened.model))
     if chosen != "default" and not has_ability(loaded, GivesForests):
         raise UsageError(
             f"--{chosen} is for grammars; {loaded.system} models keep a beam: --beam-width and "
             "--beam-ratio say how wide it is."
         )
     options = parser_options(loaded, chosen, long=long, max_words=length.max_words)
-    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     sources = ((file, check.watch(lines)) for file, lines in text.first_lines(files or ["-"]))
     if is_forest:
         with workers:
@@ -165,7 +162,7 @@ def parse(
                 loaded,
                 sources,
                 output,
-                fingerprint=parser_fingerprint(Path(model), search.given),
+                fingerprint=parser_fingerprint(opened.folder, search.given),
                 k=k,
                 forests=forest.forests,
                 options=options,

@@ -7,7 +7,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.model_options import ModelPath, SearchOptions, note_unknown_words
+from treelm.cli.model_options import (
+    ModelPath,
+    SearchOptions,
+    load_for_tokens,
+    note_unknown_words,
+)
 from treelm.cli.options import CommonOptions, File, InputFiles, OutputFile
 from treelm.cli.ranges import Range, at_least, within
 from treelm.corpus.files import write_atomically
@@ -67,11 +72,10 @@ def rescore_lattice(
     """
     from treelm.corpus.lattices import read_lattices, read_symbols
     from treelm.models.interface.incremental import as_incremental
-    from treelm.models.registry import load
     from treelm.tasks.rescore_lattice import LatticeWeights, best_path
     from treelm.tasks.text_check import TextCheck
 
-    own = as_incremental(search.apply(load(model)))
+    own = as_incremental(search.apply(load_for_tokens(model)))
     symbols = None if words is None else read_symbols(words)
     weights = LatticeWeights(
         acoustic=acoustic_scale, graph=graph_scale, model=model_scale, word=word_penalty

@@ -10,11 +10,12 @@ from cyclopts import Group, Parameter
 
 from treelm.cli.model_options import (
     LengthOptions,
-    ModelPath,
     ScoringOptions,
     SearchOptions,
+    UsualModelPath,
     at_once,
     note_unknown_words,
+    open_model,
 )
 from treelm.cli.options import CommonOptions, File, LineBuffered, OutputFile, TextFiles, TextOptions
 from treelm.corpus.files import write_atomically
@@ -90,7 +91,7 @@ def score(
     files: TextFiles = None,
     /,
     *,
-    model: ModelPath,
+    model: UsualModelPath = None,
     sentences: SentenceScores = SentenceScores(),
     output: OutputFile = "-",
     line_buffered: LineBuffered = False,
@@ -107,6 +108,8 @@ def score(
     `treelm compare` and `treelm evaluate`. The number of sentences without a tree is written to
     standard error. --trees scores trees instead of sentences, and --k-best sums k-best lists.
     """
+    from treelm.models.interface.model import Task
+
     instead.check()
     flush = at_once(output, line_buffered=line_buffered)
     if instead.is_given:
@@ -127,11 +130,18 @@ def score(
         if wrong:
             are = "is" if len(wrong) == 1 else "are"
             raise UsageError(f"{' and '.join(wrong)} {are} for sentences, not for trees.")
-        from treelm.models.registry import load
-
-        _write_tree_scores(load(model), instead, output, scoring.k, text, flush=flush)
+        _write_tree_scores(
+            open_model(model, Task.SCORE, text, common).model,
+            instead,
+            output,
+            scoring.k,
+            text,
+            flush=flush,
+        )
         return
-    loaded = length.apply(search.apply(scoring.model(model)))
+    opened = open_model(model, Task.SCORE, text, common)
+    text = opened.text
+    loaded = length.apply(search.apply(scoring.apply(opened.model)))
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {_NOT_EXACT[loaded.info.exactness]}.")
     elif not loaded.info.normalized:
@@ -157,7 +167,7 @@ def score(
     report = ScoringReport()
     from treelm.tasks.text_check import TextCheck
 
-    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     with write_atomically(output) as out:
         for file, lines in text.first_lines(sources):
             for batch in score_batches(
@@ -232,7 +242,7 @@ def _score_table(
 
     if sentences.slr and sentences.format == "tsv":
         raise UsageError("--slr cannot be combined with --format tsv.")
-    measured = read_measured_text(source, tokenizing=text.tokenize)
+    measured = read_measured_text(source, tokenizing=text.is_raw)
     table = score_text(
         model,
         measured,
@@ -240,11 +250,11 @@ def _score_table(
         threads=text.thread_count,
         progress=common.progress,
     )
-    if text.tokenize:
+    if text.is_raw:
         table = replace(table, lengths=measured.lengths)
     from treelm.tasks.text_check import TextCheck
 
-    check = TextCheck(model.vocabulary, tokenized=text.tokenize)
+    check = TextCheck(model.vocabulary, tokenized=text.is_raw)
     check.add_sentences(measured.sentences)
     note_unknown_words(check, common)
     if table.fallback is not None:

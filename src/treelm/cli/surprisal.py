@@ -12,10 +12,11 @@ from cyclopts import Group, Parameter
 from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import (
     LengthOptions,
-    ModelPath,
     SearchOptions,
+    UsualModelPath,
     at_once,
     note_unknown_words,
+    open_model,
 )
 from treelm.cli.options import (
     CommonOptions,
@@ -98,7 +99,7 @@ def surprisal(
     files: TextFiles = None,
     /,
     *,
-    model: Annotated[ModelPath, Parameter(help="Model folder of an incremental model.")],
+    model: UsualModelPath = None,
     eos: bool = False,
     measures: Annotated[list[str] | None, Parameter(metavar="MEASURE...")] = None,
     format: TableFormat = "tsv",  # noqa: A002 (the option's name)
@@ -124,7 +125,7 @@ def surprisal(
             depth, open_nodes, embedding_difference, beam_mass.
         format: How the table is written; tsv is never quoted.
     """
-    from treelm.models.registry import load
+    from treelm.models.interface.model import Task
     from treelm.tasks.surprisal.measures import chosen_measures
     from treelm.tasks.surprisal.surprisal import surprisal_rows
 
@@ -132,8 +133,10 @@ def surprisal(
     if engine.is_given and (line_buffered or stimuli.stimuli is not None):
         raise UsageError("--engine cannot be combined with --line-buffered or --stimuli.")
     workers = engine.executor(text)  # refuses options before anything is read
-    loaded = length.apply(search.apply(load(model)))
-    check = TextCheck(loaded.vocabulary, tokenized=text.tokenize)
+    opened = open_model(model, Task.SURPRISAL, text, common)
+    text = opened.text
+    loaded = length.apply(search.apply(opened.model))
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     chosen = chosen_measures(loaded, measures or ())
     if measures and not chosen:
         common.note(
@@ -150,7 +153,7 @@ def surprisal(
             )
         from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
 
-        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=text.tokenize)
+        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=text.is_raw)
         for regions in table.sentences():
             check.add_sentences([list(chain.from_iterable(regions))])
         made = stimuli_table(
@@ -167,7 +170,7 @@ def surprisal(
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
-    raw = RawText() if text.tokenize else None
+    raw = RawText() if text.is_raw else None
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,

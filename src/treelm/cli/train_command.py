@@ -35,6 +35,7 @@ from treelm.corpus.target import check_place
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
 from treelm.models.interface.config import Option, options_of
+from treelm.models.interface.raw_text import TokenizerName
 from treelm.models.registry import System, find_system
 from treelm.models.run import Event, Run
 from treelm.tasks.train import train_and_save
@@ -83,6 +84,7 @@ def command_of(system: System) -> Command:
         *(_extra_options(system)),
         *_resume_option(system),
         *_hashes_option(system),
+        _tokenizer_option(),
         _option("json", AsJson, None, default=False),
         *([_group("memory_options", MemoryOptions)] if system.takes_memory else []),
         *([_group("engine_options", EngineOptions)] if system.takes_workers else []),
@@ -123,6 +125,7 @@ def command_of(system: System) -> Command:
                 chosen,
                 run=run,
                 settle=settler(common),
+                tokenizer=given.pop("tokenizer", None),
             )
         for note in trained.model.notes():
             common.note(note)
@@ -250,6 +253,15 @@ def _hashes_option(system: System) -> list[inspect.Parameter]:
         "sentences among these, and whoever has the model can tell whether a sentence was one."
     )
     return [_option("no_sentence_hashes", bool, text, default=False, group=_RUNNING)]
+
+
+def _tokenizer_option() -> inspect.Parameter:
+    text = (
+        "How raw text becomes words like those of the training data: penn as `treelm tokenize` "
+        "does it. Commands and methods then take raw text for this model unless told otherwise. "
+        "Default: none, text is tokenized."
+    )
+    return _option("tokenizer", TokenizerName | None, text, default=None, group=_RUNNING)
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 
 from treelm.cli.decode import DecoderOptions
 from treelm.cli.evaluate_translation import ReferenceFiles
-from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions
+from treelm.cli.model_options import LengthOptions, ScoringOptions, SearchOptions, load_for_tokens
 from treelm.cli.options import AsJson, CommonOptions, File, OutputFile, Seed, ThreadOptions
 from treelm.cli.ranges import at_least
 from treelm.cli.rerank import ListOptions, ModelPaths, scorers_of
@@ -224,7 +224,6 @@ def _tune_decoder(
     common: CommonOptions,
 ) -> Tuning:
     """Tune with a decoder, round by round."""
-    from treelm.models.registry import load
     from treelm.store.checkpoint import training_folder
     from treelm.tasks.decode import unknown_word_notes
     from treelm.tasks.tune import decoding as decoding_by
@@ -238,7 +237,7 @@ def _tune_decoder(
     files, right = references
     sentences = list(read_lines(decoding.source, Wanted.TEXT))
     _check_counts(decoding.source, len(sentences), files[0], len(right[0]))
-    models = [search.apply(load(folder)) for folder in folders]
+    models = [search.apply(load_for_tokens(folder)) for folder in folders]
     table = PhraseTable.read(
         decoding.phrase_table, reordering=decoding.reordering_table, progress=common.progress
     )

@@ -309,7 +309,9 @@ def load(
     """Return the model saved in a folder, whatever its system; its tables are mapped, not read.
 
     Args:
-        folder: A model folder; or ``hf:FOLDER`` for a causal language model of transformers.
+        folder: A model folder; or the name of a ready model of an installed package, such as
+            ``en-parser``, if there is no folder of that name; or ``hf:FOLDER`` for a causal
+            language model of transformers.
         kind: The class that the model must have, such as ``treelm.NgramModel``, so that type
             checkers know it; by default any.
         verify: Read everything and compare checksums first.
@@ -318,8 +320,7 @@ def load(
         ModelFileError: if there is no model, or it is damaged; ``E_MODEL_SYSTEM`` if it is of
             another class.
     """
-    from pathlib import Path
-
+    from treelm.models.ready import model_folder
     from treelm.store.folder import read_folder
 
     name = os.fspath(folder)
@@ -328,7 +329,7 @@ def load(
 
         model: LanguageModel = load_neural(name.removeprefix(NEURAL))
     else:
-        model = read_folder(Path(folder), from_folder, verify=verify)
+        model = read_folder(model_folder(folder), from_folder, verify=verify)
     if kind is not None and not isinstance(model, kind):
         raise ModelFileError(
             f"{visible(os.fspath(folder))}: the class of the model is {type(model).__name__}, not "
@@ -360,7 +361,12 @@ def from_folder(folder: ModelFolder) -> LanguageModel:
 
 
 def train(
-    system: str, data: Any, *, reading: ReadOptions | None = None, **options: Any
+    system: str,
+    data: Any,
+    *,
+    reading: ReadOptions | None = None,
+    tokenizer: str | None = None,
+    **options: Any,
 ) -> LanguageModel:
     """Train a model.
 
@@ -370,6 +376,9 @@ def train(
             or a corpus; for classifiers `LabelledSentences` or a pair of good and bad sentences;
             for mixtures a list of models or of model folders.
         reading: How files of trees are read.
+        tokenizer: How raw text becomes words like those that the model is trained on: ``penn`` as
+            `treelm.tokenize` does it. The model then takes strings for raw text. By default they
+            are tokenized, and split at white space.
         options: Options of the system, such as ``order=3``; what it is given besides, such as
             ``vocabulary``, ``held_out`` or ``parser``, as files or objects; and how the training is
             run, such as ``threads``, ``memory="4G"`` or ``progress`` (see `Run`).
@@ -401,7 +410,7 @@ def train(
         name: as_input(inputs[name], value, reading=reading or DEFAULT_OPTIONS, run=run)
         for name, value in given.items()
     }
-    return train_system(found, made, config, run)
+    return train_system(found, made, config, run, tokenizer=tokenizer)
 
 
 def _run_of(given: dict[str, Any]) -> Run:
@@ -428,7 +437,13 @@ def _run_of(given: dict[str, Any]) -> Run:
 
 
 def train_system(
-    system: System, inputs: Mapping[str, Any], config: Config, run: Run, **others: Any
+    system: System,
+    inputs: Mapping[str, Any],
+    config: Config,
+    run: Run,
+    *,
+    tokenizer: str | None = None,
+    **others: Any,
 ) -> LanguageModel:
     """Train a model: where `treelm.train` and the command line meet.
 
@@ -437,11 +452,17 @@ def train_system(
         inputs: What it is trained on, by the names of its parameters.
         config: Its options.
         run: How the training is run.
+        tokenizer: Name of the tokenizer that the model has for raw text; None for that which all
+            models of a mixture share, else for none.
         others: What else its training function is told.
 
     Raises:
-        UsageError: if something that it needs is missing.
+        UsageError: if something that it needs is missing, or there is no such tokenizer.
     """
+    if tokenizer is not None:
+        from treelm.models.interface.raw_text import check_tokenizer
+
+        check_tokenizer(tokenizer)
     missing = [wanted.name for wanted in system.inputs if wanted.is_required]
     missing = [name for name in missing if inputs.get(name) is None]
     if missing:
@@ -471,7 +492,7 @@ def train_system(
         model.remember(remembered)
     if run.sentence_hashes:
         _check_tuning_text(model, inputs.get(first), inputs)
-    return model
+    return model if tokenizer is None else model.with_tokenizer(tokenizer)
 
 
 def _listened_to(system: System, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,6 +87,7 @@ class Manifest(_Record):
     transforms: tuple[dict[str, JsonValue], ...]
     treelm: Text
     native: Text
+    tokenizer: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,49}$")] | None = None
     seed: Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)] | None
     date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     files: dict[EntryName, FileRecord]
@@ -141,6 +142,7 @@ class Description:
         vocabulary: Fingerprint of its vocabulary, or None if it has none.
         corpora: What it was trained on.
         transforms: The transforms of its training trees, as ``to_config`` gives them.
+        tokenizer: Name of the tokenizer of raw text, or None if it takes tokenized text.
         seed: Seed of its training, or None if nothing was random.
     """
 
@@ -150,6 +152,7 @@ class Description:
     vocabulary: str | None = None
     corpora: Sequence[TrainingCorpus] = ()
     transforms: Sequence[Mapping[str, object]] = ()
+    tokenizer: str | None = None
     seed: int | None = None
 
 
@@ -188,6 +191,7 @@ def make_manifest(
                 "vocabulary": description.vocabulary,
                 "corpora": [corpus.model_dump() for corpus in description.corpora],
                 "transforms": [dict(transform) for transform in description.transforms],
+                "tokenizer": description.tokenizer,
                 "treelm": __version__,
                 "native": _native.CORE_VERSION,
                 "seed": description.seed,

@@ -82,7 +82,7 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     """
     are_models = [names_model(source) for source in (a, b)]
     if all(are_models):
-        first, second = load(a), load(b)
+        first, second = (load(each).with_tokenizer(None) for each in (a, b))
         if options.max_words is not None:
             first = first.with_max_words(options.max_words)
             second = second.with_max_words(options.max_words)

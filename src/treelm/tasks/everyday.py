@@ -74,7 +74,7 @@ def parse(
     parser.require(Task.PARSE)
     if isinstance(sentences, str):
         return parse(parser, [sentences], threads=threads)[0]
-    batch = [each.words for each in _in_documents(sentences)]
+    batch = [each.words for each in _in_documents(sentences, parser)]
     found: list[Tree | None] = []
     for first in range(0, len(batch), _PARSED_AT_ONCE):
         some = parser.parse_many(batch[first : first + _PARSED_AT_ONCE], threads=threads)
@@ -122,7 +122,8 @@ def surprisal(
     """
     if isinstance(sentences, str):
         return surprisal(model, [sentences], eos=eos, threads=threads)[0]
-    rows = surprisal_rows(loaded(model), _in_documents(sentences), eos=eos, threads=threads)
+    own = loaded(model)
+    rows = surprisal_rows(own, _in_documents(sentences, own), eos=eos, threads=threads)
     return [[WordScore(row.word, row.log_prob, row.oov) for row in sentence] for sentence in rows]
 
 
@@ -158,11 +159,14 @@ def interpolate(
     return mix(parts, fit.weights, log_likelihood=fit.log_likelihoods[-1])
 
 
-def _in_documents(sentences: Sentences) -> Iterator[SentenceInDocument]:
-    """Yield sentences with their documents; those that are not read from files stand alone."""
+def _in_documents(sentences: Sentences, model: LanguageModel) -> Iterator[SentenceInDocument]:
+    """Yield sentences with their documents; those that are not read from files stand alone.
+
+    Strings are taken as the model takes them: raw if it has a tokenizer.
+    """
     text = TextCorpus((sentences,)) if isinstance(sentences, os.PathLike) else sentences
     if isinstance(text, TextCorpus):
         yield from text.with_documents()
         return
-    for number, words in enumerate(sentences_of(text)):
+    for number, words in enumerate(sentences_of(model.taken(text))):
         yield SentenceInDocument(number, words)

@@ -57,6 +57,7 @@ def train_and_save(
     *,
     run: Run,
     settle: Settle = _settle_nothing,
+    tokenizer: str | None = None,
 ) -> Trained:
     """Train a model and save it.
 
@@ -72,6 +73,7 @@ def train_and_save(
         options: Options of the system.
         run: How the training is run.
         settle: Looks at what was read of trees before a model is saved.
+        tokenizer: Name of the tokenizer that the model has for raw text.
 
     Raises:
         UsageError: if a file can be read only once, or for an impossible option.
@@ -104,7 +106,7 @@ def train_and_save(
         if isinstance(corpus, TreeCorpus) and not (others and corpus is main):
             settle(corpus.read_through(), _names(corpus))
     with measured(run.executor, folder if is_told else None) as metrics:
-        model = train_system(system, inputs, config, own, **others)
+        model = train_system(system, inputs, config, own, tokenizer=tokenizer, **others)
     if others and corpora:
         settle(others["report"], "parsed text" if main is None else _names(main))
     replaced = model_at(Path(os.path.realpath(target)))

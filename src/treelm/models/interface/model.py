@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from treelm.characters import visible
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.words import Word, Words, sentences_of
-from treelm.errors import ModelFileError, UnsupportedTask
+from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.models.interface.abilities import refusal
 from treelm.models.interface.config import Config, make_config
 from treelm.models.interface.training_sentences import read_sentences, write_sentences
@@ -92,6 +93,8 @@ class LanguageModel(ModelVariants, ABC):
     tasks: ClassVar[frozenset[Task]]
     """What models of this system can do; a single model may lack something, which `can` knows."""
     config_class: ClassVar[type[Config]]
+    #: Name of the tokenizer for strings; None if they are tokenized, and split at white space.
+    tokenizer: ClassVar[str | None] = None
     #: Trees of a sentence that it can give at most; None for any number, 0 if it does not parse.
     most_trees: int | None = 0
 
@@ -136,6 +139,32 @@ class LanguageModel(ModelVariants, ABC):
         """Return the model with hashes of what it was trained on; for whoever has just made it."""
         self._training_sentences = sentences
         return self
+
+    def with_tokenizer(self, name: str | None) -> Self:
+        """Return the model as one that takes raw text.
+
+        Args:
+            name: The tokenizer by which every string is tokenized, ``penn`` for that of
+                `treelm.tokenize`; None for a model that splits strings at white space. Words in a
+                list, and files, stay as they are.
+
+        Raises:
+            UsageError: if there is no such tokenizer.
+
+        Examples:
+            >>> from treelm.models.registry import train
+            >>> text = [["rain", "fell", "."], ["it", "rained", "."]]
+            >>> model = train("ngram", text, order=2, smoothing="kn").with_tokenizer("penn")
+            >>> [each.word for each in model.surprisal("Rain fell.")]
+            ['Rain', 'fell', '.']
+        """
+        from treelm.models.interface.raw_text import with_tokenizer
+
+        return with_tokenizer(self, name)
+
+    def taken(self, sentences: Iterable[Words]) -> Iterable[Words]:
+        """Return sentences as the model takes them: strings tokenized if it has a tokenizer."""
+        return sentences
 
     @property
     def unigram_counts(self) -> npt.NDArray[np.uint64] | None:
@@ -491,7 +520,8 @@ class LanguageModel(ModelVariants, ABC):
         Raises:
             OutputFileError: if the folder holds something else, or cannot be written.
         """
-        save_folder(Path(folder), self.description(), self._write)
+        described = replace(self.description(), tokenizer=self.tokenizer)
+        save_folder(Path(folder), described, self._write)
 
     def _write(self, writer: FolderWriter) -> None:
         self.write_files(writer)
@@ -501,7 +531,17 @@ class LanguageModel(ModelVariants, ABC):
     @classmethod
     def opened(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, with what it remembers of its training data."""
-        return cls.from_folder(folder).remember(read_sentences(folder))
+        model = cls.from_folder(folder).remember(read_sentences(folder))
+        name = folder.manifest.tokenizer
+        if name is None:
+            return model
+        try:
+            return model.with_tokenizer(name)
+        except UsageError as error:
+            raise ModelFileError(
+                f"{visible(str(folder.path))}: {error} A newer treelm may have written the model.",
+                code="E_MODEL_VERSION",
+            ) from error
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:

@@ -141,7 +141,8 @@ class ModelVariants:
         """
         from treelm.models.interface.scoring_views import FlooredScores
 
-        return FlooredScores(cast("LanguageModel", self), share)
+        own = cast("LanguageModel", self)
+        return FlooredScores(own, share).with_tokenizer(own.tokenizer)
 
     def with_search(self, **options: object) -> LanguageModel:
         """Return the same model with another search.

@@ -497,5 +497,16 @@ def interpolate(
         check_weights(weights, len(models))
     config = InterpolatedConfig(weights=tuple(weights), log_likelihood=log_likelihood)
     if all(isinstance(model, IncrementalModel) for model in models):
-        return InterpolatedModel(models, config)
-    return InterpolatedSentences(models, config)
+        return mixed(InterpolatedModel, models, config)
+    return mixed(InterpolatedSentences, models, config)
+
+
+def mixed(
+    kind: type[InterpolatedModel | InterpolatedSentences],
+    models: Sequence[LanguageModel],
+    config: InterpolatedConfig,
+) -> InterpolatedModel | InterpolatedSentences:
+    """Return a mixture, which takes raw text if all its parts tokenize it in the same way."""
+    mixture = kind(models, config)
+    tokenizers = {model.tokenizer for model in models}
+    return mixture.with_tokenizer(tokenizers.pop()) if len(tokenizers) == 1 else mixture

@@ -16,7 +16,7 @@ from treelm.models.interface.incremental import BATCH, IncrementalModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import check_vocabularies
 from treelm.models.mixture.config import InterpolatedConfig, MixtureOptions
-from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
+from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, mixed
 from treelm.models.mixture.weights import WeightFit, fit_weights
 from treelm.models.run import QUIET, Run
 
@@ -84,10 +84,10 @@ def _mixed(
     kind = InterpolatedModel if word_by_word else InterpolatedSentences
     if held_out is None:
         assert config.weights is not None  # one of the two is there
-        return kind(models, InterpolatedConfig(weights=config.weights))
+        return mixed(kind, models, InterpolatedConfig(weights=config.weights))
     fit = fit_interpolation(models, held_out, word_by_word=word_by_word, threads=run.threads)
     found = InterpolatedConfig(weights=fit.weights, log_likelihood=fit.log_likelihoods[-1])
-    return kind(models, found)
+    return mixed(kind, models, found)
 
 
 def fit_interpolation(

@@ -287,7 +287,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
 
     def pruned(self, pruning: Pruning = "default") -> PrunedScores:
         """Return the model as one that scores sentences faster, by lower bounds."""
-        return PrunedScores(self, pruning)
+        return PrunedScores(self, pruning).with_tokenizer(self.tokenizer)
 
     def sample(
         self,

@@ -67,7 +67,7 @@ def score_sentences(
     scores: list[_Scored] = [_Scored(np.zeros(0), [], [])]
     singles: list[Numbers] = [np.zeros(0)]
     lengths: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
-    rest = sentences_of(sentences)
+    rest = sentences_of(model.taken(sentences))
     at_once = model.sentences_at_once
     with progress.step(f"scoring {name}", unit="sentences") as step:
         while batch := list(islice(rest, at_once)):
