@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from treelm.models.tree_features.model import TreeFeaturesModel
     from treelm.models.treelet.model import TreeletModel
     from treelm.models.trigram_svm.model import TrigramSvmModel
-    from treelm.tasks.everyday import interpolate, parse, surprisal
+    from treelm.tasks.everyday import interpolate, parse, surprisal, surprisal_table
     from treelm.transforms.treelet import treelet
     from treelm.trees.heads import find_heads, lexical_head
     from treelm.trees.label import Label
@@ -110,6 +110,7 @@ _HOME = {
     "sample_treebank": "treelm.corpus.sample_treebank",
     "split_sentences": "treelm.corpus.sentences",
     "surprisal": "treelm.tasks.everyday",
+    "surprisal_table": "treelm.tasks.everyday",
     "tokenize": "treelm.corpus.tokenize",
     "train": "treelm.models.registry",
     "treelet": "treelm.transforms.treelet",
@@ -163,6 +164,7 @@ __all__ = [
     "sample_treebank",
     "split_sentences",
     "surprisal",
+    "surprisal_table",
     "tokenize",
     "train",
     "treelet",

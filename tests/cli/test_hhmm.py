@@ -85,7 +85,7 @@ def test_hhmm_surprisal_keeps_stimuli(tmp_path: Path, folder: Path) -> None:
     table.write_text("item,region,word\n7,1,The old\n7,2,ferry\n3,1,There\n")
     done = treelm("surprisal", "-m", folder, "--stimuli", table, "--format", "csv")
     lines = assert_fine(done).decode().splitlines()
-    assert [line.rsplit(",", 3)[0] for line in lines] == table.read_text().splitlines()
+    assert [line.rsplit(",", 4)[0] for line in lines] == table.read_text().splitlines()
     assert_refused(
         treelm("surprisal", "-m", folder, "--stimuli", table, "--format", "minicons"),
         2,

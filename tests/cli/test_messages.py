@@ -30,7 +30,7 @@ SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["score"], ["`treelm score` needs --model", "or -m", "`treelm score --help`"]),
+        (["score"], ["name a model, with --model or -m", "`pip install treelm-en`"]),
         (["score", "-m"], ["-m needs a value", "`treelm score --help`"]),
         (["evaluate", "parses", "x"], ["needs SYSTEM", "`treelm evaluate parses --help`"]),
         (

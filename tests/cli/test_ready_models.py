@@ -115,7 +115,7 @@ def test_names_that_are_not_installed_are_refused(packages: Path) -> None:
 
 
 def test_tasks_without_a_ready_model_are_refused(packages: Path) -> None:
-    assert_refused(treelm("classify", stdin=b""), 2, "name a model, with -m MODEL")
+    assert_refused(treelm("classify", stdin=b""), 2, "name a model, with --model or -m")
 
 
 def test_python_loads_by_name(packages: Path, tmp_path: Path) -> None:
@@ -139,3 +139,31 @@ def test_training_on_the_command_line_keeps_the_tokenizer(tmp_path: Path) -> Non
         "It",
         "rained.",
     ]
+
+
+def test_several_models_measure_a_table_of_stimuli(packages: Path, tmp_path: Path) -> None:
+    table = tmp_path / "items.csv"
+    table.write_text("item,condition,sentence\n1,a,The ferry left.\n1,b,We can't stay.\n")
+    both = ("-m", "en-hhmm", "-m", "en-ngram")
+    done = treelm("surprisal", *both, "--stimuli", table, "--measures", "all", "-o", "out.tsv")
+    assert_fine(done, None)
+    header, *rows = (line.split("\t") for line in Path("out.tsv").read_text().splitlines())
+    assert header[:5] == ["item", "condition", "sentence", "position", "word"]
+    assert {"surprisal_en-hhmm", "oov_en-hhmm", "depth_en-hhmm", "surprisal_en-ngram"} < set(header)
+    assert "depth_en-ngram" not in header
+    assert [row[4] for row in rows] == ["The", "ferry", "left.", "We", "can't", "stay."]
+    one = treelm("surprisal", "-m", "en-ngram", stdin=b"The ferry left.\nWe can't stay.")
+    alone = [line.split("\t")[4] for line in assert_fine(one, None).decode().splitlines()[1:]]
+    column = header.index("surprisal_en-ngram")
+    assert [float(row[column]) for row in rows] == pytest.approx(list(map(float, alone)))
+    refused = treelm("surprisal", *both, stdin=b"x")
+    assert_refused(refused, 2, "several models go with --stimuli")
+
+
+def test_models_that_take_text_differently_are_refused(packages: Path, tmp_path: Path) -> None:
+    table = tmp_path / "items.tsv"
+    table.write_text("item\tword\n1\tThe\n1\tferry\n")
+    small_ngram(order=2).save("plain")
+    both = ("surprisal", "-m", "en-ngram", "-m", "plain", "--stimuli", table)
+    assert_refused(treelm(*both), 2, "say --tokenize or --tokenized")
+    assert b"surprisal_plain" in assert_fine(treelm(*both, "--tokenized"), None)

@@ -17,11 +17,17 @@ from tests.tasks.refused_files import assert_content_refused
 
 from treelm.corpus.corpus import sentences_in_documents
 from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
+from treelm.models.interface.model import LanguageModel
 from treelm.models.mixture.model import interpolate
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
 from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.tasks.surprisal.pictures import ParserStateDrawings, SurprisalPlot
-from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+from treelm.tasks.surprisal.stimuli import (
+    measure_stimuli,
+    model_names,
+    read_stimuli,
+    stimuli_of_frame,
+)
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
 from treelm.view.parser_states import draw_parser_states_svg, draw_parser_states_text
@@ -96,7 +102,7 @@ def test_stimuli_keep_their_rows(tmp_path: Path, form: TableFormat) -> None:
     path = tmp_path / "items.tsv"
     path.write_text(STIMULI)
     model = exact_model(PRESIDENT, 2, robust_epsilon=1e-5)
-    made = stimuli_table(model, read_stimuli(path), form, measures=["depth"]).decode()  # type: ignore[arg-type]
+    made = measure_stimuli(model, read_stimuli(path), measures=["depth"]).to_bytes(form).decode()  # type: ignore[arg-type]
     if form == "jsonl":
         rows = [json.loads(line) for line in made.splitlines()]
     elif form == "csv":
@@ -150,7 +156,7 @@ def test_stimuli_in_another_encoding_are_named_so(tmp_path: Path, code: str) -> 
 def test_stimuli_without_words_tell_their_columns(tmp_path: Path) -> None:
     path = tmp_path / "items.csv"
     path.write_text("item,Word\n1,The\n")
-    with pytest.raises(CorpusFormatError, match=r'called "word"\. Columns: item, Word\.'):
+    with pytest.raises(CorpusFormatError, match=r'called "word", or .* Columns: item, Word\.'):
         read_stimuli(path)
 
 
@@ -169,7 +175,88 @@ def test_stimuli_need_to_say_what_a_sentence_is(tmp_path: Path) -> None:
         read_stimuli(path)
     path.write_text("item\tword\tsurprisal\n1\tthe\t2\n")
     with pytest.raises(UsageError, match="already"):
-        stimuli_table(ToyModel.of(), read_stimuli(path))
+        measure_stimuli(ToyModel.of(), read_stimuli(path))
+
+
+def test_stimuli_of_whole_sentences_get_a_row_for_each_word(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("item\tsentence\n1\tThe president meets\n2\tThe president meets\n")
+    table = read_stimuli(path)
+    assert table.columns == ("item", "sentence", "position", "word")
+    assert [row[0::2] for row in table.rows] == [(i, p) for i in "12" for p in "123"]
+    assert [row[3] for row in table.rows[:3]] == ["The", "president", "meets"]
+    assert len(list(table.sentences())) == 2
+    with pytest.raises(UsageError, match="every row is a whole sentence"):
+        read_stimuli(path, ["item"])
+
+
+def test_stimuli_of_the_same_words_in_a_row_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("sentence\nThe president\nThe president\n")
+    model = exact_model(PRESIDENT, 2)
+    rows = measure_stimuli(model, read_stimuli(path)).rows
+    assert rows[:2] == rows[2:]
+    assert [row[3:] for row in rows[:2]] == [row[3:] for row in measured("The president", model)]
+
+
+def measured(sentence: str, model: LanguageModel) -> list[tuple[object, ...]]:
+    """The rows of one sentence, as the table has them."""
+    return [
+        (sentence, str(place), each.word, each.surprisal, each.log_prob, int(each.oov))
+        for place, each in enumerate(model.surprisal(sentence), 1)
+    ]
+
+
+def test_stimuli_of_several_models_have_columns_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text(STIMULI)
+    parser, toy = exact_model(PRESIDENT, 2, robust_epsilon=1e-5), ToyModel.of()
+    table = measure_stimuli({"p": parser, "toy": toy}, read_stimuli(path), measures=["all"])
+    added = table.columns[5:]
+    assert added[:4] == ("surprisal_p", "log_prob_p", "oov_p", "surprisal_parts_p")
+    assert "depth_p" in added
+    assert added[-4:] == ("surprisal_toy", "log_prob_toy", "oov_toy", "surprisal_parts_toy")
+    alone = measure_stimuli(toy, read_stimuli(path))
+    assert [row[-4:] for row in table.rows] == [row[-4:] for row in alone.rows]
+
+
+def test_regions_keep_their_parts(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text(STIMULI)
+    model = exact_model(PRESIDENT, 2, robust_epsilon=1e-5)
+    table = measure_stimuli(model, read_stimuli(path))
+    place = table.columns.index("surprisal_parts")
+    for row in table.rows:
+        parts = [float(part) for part in str(row[place]).split()]
+        assert len(parts) == len(str(row[3]).split())
+        assert sum(parts) == pytest.approx(row[5])
+
+
+def test_stimuli_are_read_from_parquet_and_frames(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "items.tsv"
+    path.write_text("item\tword\n1\tThe\n1\tpresident\n")
+    frame = polars.DataFrame({"item": [1, 1], "word": ["The", "president"]})
+    frame.write_parquet(tmp_path / "items.parquet")
+    wanted = read_stimuli(path)
+    assert read_stimuli(tmp_path / "items.parquet") == wanted
+    assert stimuli_of_frame(frame, tokenizing=False) == wanted
+    model = exact_model(PRESIDENT, 2)
+    found = measure_stimuli(model, wanted).to_frame()
+    assert found["word"].to_list() == ["The", "president"]
+    assert found["surprisal"].to_list() == [
+        each.surprisal for each in model.surprisal("The president")
+    ]
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 is not enough")
+    with pytest.raises(CorpusFormatError, match="not a parquet file"):
+        read_stimuli(tmp_path / "broken.parquet")
+    with pytest.raises(UsageError, match="a file or a data frame, not an object of the type list"):
+        stimuli_of_frame([], tokenizing=False)
+
+
+def test_models_of_the_same_name_are_refused() -> None:
+    with pytest.raises(UsageError, match='two models are called "x"'):
+        model_names(["a/x", "b/x/"])
 
 
 # -- pictures -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from treelm.corpus.tokenize import tokenize, tokenize_words
 from treelm.corpus.words import split_words
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.raw_text import RawText, raw_text_perplexity, tokenized_lines
-from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
+from treelm.tasks.surprisal.stimuli import measure_stimuli, read_stimuli
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.tasks.text_check import TextCheck
 
@@ -107,7 +107,9 @@ def test_stimuli_of_raw_text_keep_their_rows(model: LanguageModel, tmp_path: Pat
         [("The", "ferry"), ("did", "n't"), ("leave", ".")],
         [("Why", "?")],
     ]
-    lines = [line.split("\t") for line in stimuli_table(model, table).decode().splitlines()]
+    lines = [
+        line.split("\t") for line in measure_stimuli(model, table).to_bytes().decode().splitlines()
+    ]
     assert [line[1] for line in lines[1:]] == ["The ferry", "didn't", "leave.", "Why?"]
     whole = model.surprisal(tokenize("The ferry didn't leave."))
     assert sum(float(line[2]) for line in lines[1:4]) == pytest.approx(

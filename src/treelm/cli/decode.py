@@ -246,9 +246,7 @@ def decode(
 
 def _loaded(folder: str, search: SearchOptions) -> LanguageModel:
     """Return a model; options of the search are for those that have them."""
-    model = load_for_tokens(folder)
-    options = {name: v for name, v in search.given.items() if name in model.search_options}
-    return model.with_search(**options) if options else model
+    return search.apply_if_possible(load_for_tokens(folder))
 
 
 def _list_lines(translation: Translation) -> Iterator[str]:

@@ -95,6 +95,11 @@ class SearchOptions:
         """Return the model with the search asked for."""
         return model.with_search(**self.given) if self.given else model
 
+    def apply_if_possible(self, model: LanguageModel) -> LanguageModel:
+        """Return one of several models with the search asked for, if it has such a search."""
+        names = set(self.given) & set(model.search_options)
+        return model.with_search(**{name: self.given[name] for name in names}) if names else model
+
 
 @Parameter(name="*", group=Group("Length options", sort_key=55))
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,6 @@ from treelm.cli.engine_options import EngineOptions
 from treelm.cli.model_options import (
     LengthOptions,
     SearchOptions,
-    UsualModelPath,
     at_once,
     note_unknown_words,
     open_model,
@@ -40,6 +40,7 @@ from treelm.tasks.text_check import TextCheck
 if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel
     from treelm.tasks.surprisal.pictures import SurprisalPlot
+    from treelm.tasks.surprisal.stimuli import MeasuredStimuli
 
 
 @Parameter(name="*", group=Group("Options for stimuli", sort_key=30))
@@ -48,7 +49,8 @@ class StimuliOptions:
     """Options of tables of stimuli."""
 
     stimuli: File | None = None
-    """Table with a column word, tab-separated or .csv; its rows are written with columns added."""
+    """Table with a column word, or sentence for whole sentences: tab-separated, .csv or .parquet.
+    Its rows are written with columns added, one for each word of a whole sentence."""
     sentence: Annotated[
         list[str] | None,
         Parameter(
@@ -95,11 +97,89 @@ class PictureOptions:
         return SurprisalPlot(model, None if self.plot is None else Path(self.plot), drawings)
 
 
+@dataclass(frozen=True)
+class _Models:
+    """The models that measure a table of stimuli, by name, and how its words are taken."""
+
+    by_name: dict[str, LanguageModel]
+    text: TextOptions
+
+    @classmethod
+    def opened(
+        cls,
+        names: Sequence[str | None],
+        text: TextOptions,
+        search: SearchOptions,
+        length: LengthOptions,
+        common: CommonOptions,
+    ) -> _Models:
+        """Return models, all for tokenized text."""
+        from treelm.models.interface.model import Task
+        from treelm.tasks.surprisal.stimuli import model_names
+
+        found = [open_model(name, Task.SURPRISAL, text, common) for name in names]
+        if len({each.text for each in found}) > 1:
+            raise UsageError(
+                "some of the models take raw text and others tokenized text: say --tokenize or "
+                "--tokenized."
+            )
+        if len(found) == 1:
+            models = [search.apply(found[0].model)]
+        else:
+            models = [search.apply_if_possible(each.model) for each in found]
+        called = model_names(str(each.folder) for each in found)
+        pairs = zip(called, map(length.apply, models), strict=True)
+        return cls(dict(pairs), found[0].text)
+
+    def measured(
+        self, stimuli: StimuliOptions, measures: Sequence[str], common: CommonOptions
+    ) -> MeasuredStimuli:
+        """Return the table with columns of all models."""
+        from treelm.tasks.surprisal.stimuli import measure_stimuli, read_stimuli
+
+        assert stimuli.stimuli is not None  # else nobody asks
+        raw = self.text.is_raw
+        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=raw)
+        alone = len(self.by_name) == 1
+        for name, model in self.by_name.items():
+            check = TextCheck(model.vocabulary, tokenized=raw, model="the model" if alone else name)
+            for regions in table.sentences():
+                check.add_sentences([list(chain.from_iterable(regions))])
+            note_unknown_words(check, common)
+            _note_no_measures(model, measures, common)
+        return measure_stimuli(
+            next(iter(self.by_name.values())) if alone else self.by_name,
+            table,
+            measures=measures,
+            threads=self.text.thread_count,
+        )
+
+
+def _note_no_measures(model: LanguageModel, measures: Sequence[str], common: CommonOptions) -> None:
+    """Say that a model has none of the measures that were asked for."""
+    from treelm.tasks.surprisal.measures import parsing_part
+
+    if "all" in measures and parsing_part(model) is None:
+        common.note(
+            f"--measures all adds no column: {model.system} models do not parse word by word, so "
+            "there are no parser states to measure."
+        )
+
+
 def surprisal(
     files: TextFiles = None,
     /,
     *,
-    model: UsualModelPath = None,
+    model: Annotated[
+        list[str] | None,
+        Parameter(
+            name=["--model", "-m"],
+            metavar="MODEL",
+            help="Model folder, or the name of a ready model; with --stimuli once for each of "
+            "several models.",
+            show_default="the ready model for this, if one is installed",
+        ),
+    ] = None,
     eos: bool = False,
     measures: Annotated[list[str] | None, Parameter(metavar="MEASURE...")] = None,
     format: TableFormat = "tsv",  # noqa: A002 (the option's name)
@@ -122,7 +202,8 @@ def surprisal(
     Args:
         eos: Add a row `</s>` for the end of each sentence.
         measures: Columns about the states of a parser: all, or any of entropy, entropy_reduction,
-            depth, open_nodes, embedding_difference, beam_mass.
+            depth, open_nodes, embedding_difference, beam_mass. Of several models, those that parse
+            word by word have them.
         format: How the table is written; tsv is never quoted.
     """
     from treelm.models.interface.model import Task
@@ -133,40 +214,27 @@ def surprisal(
     if engine.is_given and (line_buffered or stimuli.stimuli is not None):
         raise UsageError("--engine cannot be combined with --line-buffered or --stimuli.")
     workers = engine.executor(text)  # refuses options before anything is read
-    opened = open_model(model, Task.SURPRISAL, text, common)
-    text = opened.text
-    loaded = length.apply(search.apply(opened.model))
-    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
-    chosen = chosen_measures(loaded, measures or ())
-    if measures and not chosen:
-        common.note(
-            f"--measures all adds no column: {loaded.system} models do not parse word by word, so "
-            "there are no parser states to measure."
-        )
-    if pictures.best is not None and pictures.parser_states is None:
-        raise UsageError("--best goes with --parser-states.")
     if stimuli.stimuli is not None:
         if files or eos or pictures.is_given or format in ("itemmeasures", "minicons"):
             raise UsageError(
                 "--stimuli keeps the rows of its table: it cannot be combined with files, --eos, "
                 "--plot or --parser-states, and writes tsv, csv, jsonl or parquet."
             )
-        from treelm.tasks.surprisal.stimuli import read_stimuli, stimuli_table
-
-        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=text.is_raw)
-        for regions in table.sentences():
-            check.add_sentences([list(chain.from_iterable(regions))])
-        made = stimuli_table(
-            loaded,
-            table,
-            format,  # type: ignore[arg-type]  # checked above
-            measures=chosen,
-            threads=text.thread_count,
-        )
+        models = _Models.opened(model or [None], text, search, length, common)
+        made = models.measured(stimuli, measures or (), common)
         with write_atomically(output) as out:
-            out.write(made)
-        note_unknown_words(check, common)
+            out.write(made.to_bytes(format))  # type: ignore[arg-type]  # checked above
         return
+    if model is not None and len(model) > 1:
+        raise UsageError("several models go with --stimuli: a table of words has one.")
+    opened = open_model(model[0] if model else None, Task.SURPRISAL, text, common)
+    text = opened.text
+    loaded = length.apply(search.apply(opened.model))
+    check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
+    chosen = chosen_measures(loaded, measures or ())
+    _note_no_measures(loaded, measures or (), common)
+    if pictures.best is not None and pictures.parser_states is None:
+        raise UsageError("--best goes with --parser-states.")
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)

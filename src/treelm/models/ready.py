@@ -115,8 +115,8 @@ def usual_model(task: Task) -> Path:
         for model in sorted(found, key=lambda each: (not each.name.startswith("en-"), each.name)):
             if model.name.partition("-")[2] == kind and load(model.folder).can(task):
                 return model.folder
-    which = spelled(command_line="with -m MODEL", python="as a folder or a loaded model")
-    raise UsageError(f"name a model, {which}. {_none_installed()}")
+    which = spelled(command_line="with --model or -m", python="as a folder or a loaded model")
+    raise UsageError(f"name a model, {which}: no ready one does this. {_none_installed()}")
 
 
 #: Which ready models do a task, by the second part of their names, the first first.

@@ -142,8 +142,8 @@ class Description:
         vocabulary: Fingerprint of its vocabulary, or None if it has none.
         corpora: What it was trained on.
         transforms: The transforms of its training trees, as ``to_config`` gives them.
-        tokenizer: Name of the tokenizer of raw text, or None if it takes tokenized text.
         seed: Seed of its training, or None if nothing was random.
+        tokenizer: Name of the tokenizer of raw text, or None if it takes tokenized text.
     """
 
     system: str
@@ -152,8 +152,8 @@ class Description:
     vocabulary: str | None = None
     corpora: Sequence[TrainingCorpus] = ()
     transforms: Sequence[Mapping[str, object]] = ()
-    tokenizer: str | None = None
     seed: int | None = None
+    tokenizer: str | None = None
 
 
 def is_entry_name(name: str) -> bool:

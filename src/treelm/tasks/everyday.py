@@ -8,8 +8,8 @@ of a file with one sentence per line.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 from treelm.corpus.corpus import SentenceInDocument, TextCorpus
 from treelm.corpus.files import Source
@@ -21,6 +21,7 @@ from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
 from treelm.models.mixture.train import fit_interpolation
 from treelm.models.registry import load
+from treelm.tasks.surprisal.stimuli import measure_stimuli, read_stimuli, stimuli_of_frame
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.trees.tree import Tree
 
@@ -125,6 +126,58 @@ def surprisal(
     own = loaded(model)
     rows = surprisal_rows(own, _in_documents(sentences, own), eos=eos, threads=threads)
     return [[WordScore(row.word, row.log_prob, row.oov) for row in sentence] for sentence in rows]
+
+
+def surprisal_table(
+    models: ModelSource | Mapping[str, ModelSource],
+    stimuli: Any,
+    *,
+    measures: Sequence[str] = (),
+    sentence: Sequence[str] = (),
+    tokenizing: bool | None = None,
+    threads: int = 1,
+) -> Any:
+    """Return a table of stimuli as a data frame of polars, with columns of models added.
+
+    It is what ``treelm surprisal --stimuli`` writes; `to_pandas` of the result makes a data frame
+    of pandas.
+
+    Args:
+        models: A model or its folder, or several by the names that their columns get.
+        stimuli: A file (tab-separated, .csv or .parquet) or a data frame of polars or pandas, with
+            a column ``word`` and those that tell sentences apart, or with a column ``sentence`` of
+            whole sentences.
+        measures: Measures of a parser: ``["all"]``, or names such as ``entropy`` and ``depth``.
+        sentence: Columns whose values tell sentences apart; see `read_stimuli`.
+        tokenizing: Whether words are raw text; by default if all models have a tokenizer.
+        threads: Kernel threads; results do not depend on it.
+
+    Raises:
+        MissingExtra: without polars, which the extra ``frames`` brings.
+        CorpusFormatError: ``E_STIMULI`` for what is no table of stimuli.
+        UsageError: if a column would be there twice.
+
+    Examples:
+        >>> import treelm
+        >>> model = treelm.train("ngram", [["rain", "fell"], ["it", "rained"]], order=1)
+        >>> import polars
+        >>> frame = polars.DataFrame({"item": [1], "sentence": ["it rained"]})
+        >>> treelm.surprisal_table(model, frame)["word"].to_list()
+        ['it', 'rained']
+    """
+    several = isinstance(models, Mapping)
+    named = models if isinstance(models, Mapping) else {"": models}
+    own = {name: loaded(model) for name, model in named.items()}
+    raw = tokenizing
+    if raw is None:
+        raw = all(model.tokenizer is not None for model in own.values())
+    is_file = isinstance(stimuli, str | os.PathLike)
+    table = (read_stimuli if is_file else stimuli_of_frame)(stimuli, sentence, tokenizing=raw)
+    plain = {name: model.with_tokenizer(None) for name, model in own.items()}
+    found = measure_stimuli(
+        plain if several else plain[""], table, measures=measures, threads=threads
+    )
+    return found.to_frame()
 
 
 def interpolate(
