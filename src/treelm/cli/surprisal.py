@@ -175,6 +175,7 @@ def surprisal(
         Parameter(
             name=["--model", "-m"],
             metavar="MODEL",
+            consume_multiple=False,
             help="Model folder, or the name of a ready model; with --stimuli once for each of "
             "several models.",
             show_default="the ready model for this, if one is installed",

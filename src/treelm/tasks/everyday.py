@@ -159,7 +159,8 @@ def surprisal_table(
 
     Examples:
         >>> import treelm
-        >>> model = treelm.train("ngram", [["rain", "fell"], ["it", "rained"]], order=1)
+        >>> text = [["rain", "fell"], ["it", "rained"]]
+        >>> model = treelm.train("ngram", text, order=1, smoothing="kn")
         >>> import polars
         >>> frame = polars.DataFrame({"item": [1], "sentence": ["it rained"]})
         >>> treelm.surprisal_table(model, frame)["word"].to_list()
