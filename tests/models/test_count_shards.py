@@ -18,6 +18,7 @@ from treelm.corpus.files import Content
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import CorpusFormatError, EngineError, InputFileError, TreelmError
+from treelm.events import count_runs
 from treelm.models.ngram import count_shards
 from treelm.models.ngram.count_shards import count_in_pieces
 from treelm.models.ngram.counts import NgramCounts
@@ -125,7 +126,7 @@ def test_counts_do_not_depend_on_ranges_that_are_merged(
     order: int, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words so rare that some pieces and ranges need fewer bits, and keys of several words."""
-    monkeypatch.setattr(count_shards, "ROWS_A_RANGE", 50)
+    monkeypatch.setattr(count_runs, "ROWS_A_RANGE", 50)
     path = tmp_path / "text.txt"
     lines = [" ".join(words) for words in sample_sentences()]
     path.write_text("\n".join([*["a b a"] * 300, *lines, *lines[:20]]))
