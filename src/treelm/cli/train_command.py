@@ -104,6 +104,7 @@ def command_of(system: System) -> Command:
             progress=common.progress,
             checkpoint=_work_folder(given.pop("work", None)),
             shards=given.pop("shards", None),
+            shard_parameters=given.pop("shard_parameters", False),
             resume=given.pop("resume", False),
             sentence_hashes=not given.pop("no_sentence_hashes", False),
             note=common.note,
@@ -229,6 +230,11 @@ def _shards_option(system: System) -> list[inspect.Parameter]:
         "there. "
         "Results do not depend on it. Default: one process adds up."
     )
+    parameters = (
+        "Hold the tables of the model in as many shards too. Workers ask these for what their "
+        "sentences need, so that the model may be larger than the memory of a worker; otherwise "
+        "every worker has all of it, which is quicker."
+    )
     return [
         _option(
             "shards",
@@ -238,7 +244,8 @@ def _shards_option(system: System) -> list[inspect.Parameter]:
             group=_RUNNING,
             validator=Range(least=1, most=MAX_SHARDS),
             converter=read_numbers,
-        )
+        ),
+        _option("shard_parameters", bool, parameters, default=False, group=_RUNNING),
     ]
 
 

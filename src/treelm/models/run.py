@@ -45,6 +45,8 @@ class Run:
         checkpoint: Folder for what the last complete step of a long training left; None for none.
         shards: Number of shards in which workers add up the counts of EM; the pieces of a round are
             then kept in the folder of the checkpoint. None to add up here.
+        shard_parameters: Whether the tables of a model are held in as many shards too, of which
+            workers ask for what their sentences need; otherwise every worker has the whole model.
         resume: Whether to continue from the checkpoint, if there is one.
         sentence_hashes: Whether the model keeps hashes of its training sentences, two bytes each
             and 2 MiB at most, by which evaluation finds test sentences among them. Whoever has the
@@ -64,6 +66,7 @@ class Run:
     temporary: Path | None = None
     checkpoint: Path | None = None
     shards: int | None = None
+    shard_parameters: bool = False
     resume: bool = False
     sentence_hashes: bool = True
     note: Callable[[str], None] = _ignore

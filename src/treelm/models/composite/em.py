@@ -13,6 +13,7 @@ import numpy as np
 
 from treelm.estimation.lattice import Floats, Ids, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import LatticeModel
+from treelm.models.composite.parameter_shards import ShardedParts, as_searched
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
     NO_TOPICS,
@@ -193,13 +194,14 @@ class _Expect:
         progress: Progress callback.
     """
 
-    parts: CompositeParts
+    parts: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, shard: tuple[Data, ParseLists | None]) -> Found:
         data, before = shard
-        parts, text, mixtures = self.parts, data.text, data.mixtures
+        text, mixtures = data.text, data.mixtures
+        parts = self.parts.of_text(text)
         lists = parts.best_parses(
             text,
             mixtures,
@@ -244,11 +246,14 @@ def expectations(
 
     is_small = files is not None or run.executor.threads is not None
     size = SENTENCES_A_SHARD if is_small else SENTENCES_AT_ONCE
-    with shared_step(
-        run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
-    ) as (within, finished):
+    with (
+        as_searched(parts, run) as searched,
+        shared_step(
+            run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
+        ) as (within, finished),
+    ):
         yield from collect(
-            _Expect(parts, run.worker_threads, within),
+            _Expect(searched, run.worker_threads, within),
             cut,
             list(pieces(data.text, size)),
             collectors,

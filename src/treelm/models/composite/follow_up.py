@@ -12,6 +12,7 @@ from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
+from treelm.models.composite.parameter_shards import ShardedParts, as_searched
 from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
 from treelm.models.composite.round_files import Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
@@ -50,12 +51,13 @@ class Frontiers:
 class _Search:
     """Finds the contexts of some sentences."""
 
-    parts: CompositeParts
+    parts: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, data: Data) -> Frontiers:
-        return _frontiers(self.parts, data, threads=self.threads, progress=self.progress)
+        parts = self.parts.of_text(data.text)
+        return _frontiers(parts, data, threads=self.threads, progress=self.progress)
 
 
 def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
@@ -63,11 +65,18 @@ def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontie
     text = data.text
     places = list(pieces(text, _sentences_a_shard(run)))
     shards = (data.part(first, last) for first, last in places)
-    with shared_step(
-        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
-    ) as (within, finished):
+    with (
+        as_searched(parts, run) as searched,
+        shared_step(
+            run.executor,
+            run.progress,
+            "searching partial parses",
+            total=len(text),
+            unit="sentences",
+        ) as (within, finished),
+    ):
         found = []
-        work = _Search(parts, run.worker_threads, within)
+        work = _Search(searched, run.worker_threads, within)
         for seen, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
             finished(last - first)
             found.append(seen)
@@ -189,11 +198,20 @@ def follow_up_step(
     topic_counts, log_probs, log_likelihood = [], [], []
     size = SENTENCES_A_SHARD if files is not None else _sentences_a_shard(run)
     places = list(pieces(text, size))
-    with shared_step(
-        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
-    ) as (within, finished):
+    now = CompositeParts(shape, {"predictor": model})
+    with (
+        as_searched(frozen, run) as searched,
+        as_searched(now, run, "predictor") as predicting,
+        shared_step(
+            run.executor,
+            run.progress,
+            "searching partial parses",
+            total=len(text),
+            unit="sentences",
+        ) as (within, finished),
+    ):
         found = collect(
-            _Expect(frozen, model, run.worker_threads, within),
+            _Expect(searched, predicting, run.worker_threads, within),
             train.part,
             places,
             collectors,
@@ -220,21 +238,21 @@ class _Expect:
 
     Args:
         frozen: The parts that determine the partial parses.
-        model: The predictor now.
+        now: The predictor now.
         threads: Number of threads.
         progress: Progress callback.
     """
 
-    frozen: CompositeParts
-    model: LatticeModel
+    frozen: CompositeParts | ShardedParts
+    now: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, data: Data) -> Found:
-        seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
-        columns, outcomes, weights, log_probs, places = frontier_weights(
-            self.model, seen, data.mixtures
-        )
+        frozen = self.frozen.of_text(data.text)
+        seen = _frontiers(frozen, data, threads=self.threads, progress=self.progress)
+        model = self.now.of_text(data.text).models["predictor"]
+        columns, outcomes, weights, log_probs, places = frontier_weights(model, seen, data.mixtures)
         counts = fixed_point(weights)
         topic_counts = np.zeros(len(data.mixtures.topics), np.int64)
         if len(places):

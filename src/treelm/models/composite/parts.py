@@ -237,6 +237,10 @@ class CompositeParts(PickledFields):
                 code="E_TOO_LONG",
             )
 
+    def of_text(self, _: ParsedText) -> CompositeParts:
+        """Return what a search of some sentences needs: everything there is."""
+        return self
+
     def with_model(self, part: str, model: LatticeModel) -> CompositeParts:
         """Return the parts with one of them replaced."""
         return CompositeParts(self.shape, {**self.models, part: model})

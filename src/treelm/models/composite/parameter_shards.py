@@ -1,0 +1,403 @@
+"""The tables of a model in shards, of which workers ask for what their sentences need.
+
+A model may then be larger than the memory of a worker. All contexts and words that a search can ask
+about consist of words of its sentences, so a worker names these, and every shard answers with the
+counts of contexts and outcomes made of them. What a context has counted besides is added up under
+one outcome that nobody asks about: totals, and so all probabilities, are those of the whole tables,
+to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treelm.estimation.lattice import Ids, LatticeTables
+from treelm.estimation.lattice_weights import LatticeModel, LatticeWeights
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import CompositeParts, CompositeShape
+from treelm.models.run import Run
+from treelm.parallel.holders import Holders
+from treelm.parallel.key_shards import KeyShards
+from treelm.store.checkpoint import ROUND_FOLDER
+from treelm.store.tables import open_tables, write_tables
+
+Arrays = dict[str, npt.NDArray[Any]]
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+
+class Stem(NamedTuple):
+    """One table of a part: its place, and what its columns are."""
+
+    part: str
+    number: int
+    words: tuple[tuple[int, int], ...]
+    """Columns with words in them, and what their ids are divided by to get the word."""
+    is_filtered: bool
+    """Whether its outcomes are words, of which only some are asked for."""
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its arrays begin."""
+        return f"{self.part}.{self.number}"
+
+
+def stems_of(shape: CompositeShape, parts: Sequence[str]) -> Iterator[Stem]:
+    """Yield the tables of the parts of a model."""
+    heads, before = shape.config.heads, shape.config.order - 1
+    divisor = shape.native.labels if heads and shape.config.head_labels else 1
+    kinds = {
+        "predictor": {
+            **dict.fromkeys(range(before), 1),
+            **dict.fromkeys(range(before, before + heads), divisor),
+        },
+        "tagger": {0: 1},
+        "constructor": dict.fromkeys(range(heads, 2 * heads), 1),
+    }
+    for part in parts:
+        for number, columns in enumerate(shape.lattices[part].native.stems):
+            words = tuple(
+                (place, kinds[part][column])
+                for place, column in enumerate(columns)
+                if column in kinds[part]
+            )
+            yield Stem(part, number, words, part == "predictor")
+
+
+class _Table:
+    """Some contexts of a table with all they have counted.
+
+    Args:
+        stem: What it is.
+        arrays: As `LatticeTables.to_tensors` names them, without the prefix, and the number of
+            columns of a context, which keys alone do not tell.
+    """
+
+    def __init__(self, stem: Stem, arrays: Mapping[str, npt.NDArray[Any]], width: int) -> None:
+        self.stem = stem
+        self.arrays = arrays
+        contexts = len(arrays["begin"]) - 1
+        self.keys = arrays["keys"].reshape(contexts, width)
+        # By the word that is asked for first: that of the last column with one changes most.
+        self._word = self._words(stem.words[0]) if stem.words else np.zeros(contexts, np.int64)
+        self._order = np.argsort(self._word, kind="stable")
+        self._sorted = self._word[self._order]
+
+    def _words(self, column: tuple[int, int]) -> npt.NDArray[np.int64]:
+        place, divisor = column
+        return self.keys[:, place].astype(np.int64) // divisor
+
+    def contexts_of(self, words: Places, known: Flags) -> Places:
+        """Return the contexts that consist of some words, in ascending order."""
+        if not self.stem.words:
+            return np.arange(len(self.keys))
+        firsts = np.searchsorted(self._sorted, words)
+        lasts = np.searchsorted(self._sorted, words, side="right")
+        found = self._order[_ranges(firsts, lasts)]
+        for place, divisor in self.stem.words[1:]:
+            found = found[known[self.keys[found, place] // divisor]]
+        return np.sort(found)
+
+    def answer(self, words: Places, known: Flags) -> Arrays:
+        """Return contexts and outcomes that consist of some words, and sums of all others."""
+        contexts = self.contexts_of(words, known)
+        begin = self.arrays["begin"].astype(np.int64)
+        entries = _ranges(begin[contexts], begin[contexts + 1])
+        owner = np.repeat(np.arange(len(contexts)), begin[contexts + 1] - begin[contexts])
+        outcomes, counts = self.arrays["outcomes"][entries], self.arrays["counts"][entries]
+        kept = known[outcomes] if self.stem.is_filtered else np.ones(len(entries), np.bool_)
+        others = np.zeros(len(contexts), np.int64)
+        np.add.at(others, owner[~kept], counts[~kept])
+        made: Arrays = {
+            "keys": self.keys[contexts],
+            "owner": owner[kept].astype(np.uint32),
+            "outcomes": outcomes[kept],
+            "counts": counts[kept],
+            "others": others,
+            "has_others": np.bincount(owner[~kept], minlength=len(contexts)) > 0,
+        }
+        if len(self.arrays["topic_begin"]):
+            made |= self._topics(entries, owner, kept)
+        return made
+
+    def _topics(self, entries: Places, owner: Places, kept: Flags) -> Arrays:
+        begin = self.arrays["topic_begin"].astype(np.int64)
+        own, rest = entries[kept], entries[~kept]
+        places = _ranges(begin[rest], begin[rest + 1])
+        contexts = np.repeat(owner[~kept], begin[rest + 1] - begin[rest])
+        topics = self.arrays["topics"][places].astype(np.int64)
+        pairs, place_of = np.unique(contexts << 16 | topics, return_inverse=True)
+        sums = np.zeros(len(pairs), np.int64)
+        np.add.at(sums, place_of, self.arrays["topic_counts"][places])
+        kept_places = _ranges(begin[own], begin[own + 1])
+        return {
+            "topic_sizes": (begin[own + 1] - begin[own]).astype(np.uint32),
+            "topics": self.arrays["topics"][kept_places],
+            "topic_counts": self.arrays["topic_counts"][kept_places],
+            "other_contexts": (pairs >> 16).astype(np.uint32),
+            "other_topics": (pairs & 0xFFFF).astype(np.uint16),
+            "other_counts": sums,
+        }
+
+
+def _ranges(firsts: Places, lasts: Places) -> Places:
+    """Return all numbers from each first one to before its last one."""
+    sizes = lasts - firsts
+    ends = np.cumsum(sizes)
+    inside = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+    numbers: Places = np.repeat(firsts, sizes) + inside
+    return numbers
+
+
+@dataclass(frozen=True)
+class OpenShard:
+    """Makes the holder of one shard.
+
+    Args:
+        path: Its file.
+        shape: The sizes of everything.
+        parts: The parts in it.
+    """
+
+    path: Path
+    shape: CompositeShape
+    parts: tuple[str, ...]
+
+    def __call__(self) -> HeldShard:
+        """Map the file."""
+        return HeldShard(self.path, self.shape, self.parts)
+
+
+class HeldShard:
+    """One shard, mapped from its file, that answers what it has about words."""
+
+    def __init__(self, path: Path, shape: CompositeShape, parts: Sequence[str]) -> None:
+        tensors = open_tables(path)
+        self._words = shape.words
+        self._tables = [
+            _Table(
+                stem,
+                {name: tensors[f"{stem.prefix}.{name}"] for name in _STORED},
+                len(shape.lattices[stem.part].native.stems[stem.number]),
+            )
+            for stem in stems_of(shape, parts)
+        ]
+
+    def __call__(self, words: Ids) -> list[Arrays]:
+        """Return, for every table, what is known about contexts and outcomes of some words."""
+        # Beyond the last word are the ends of sentences, which belong to all of them.
+        known = np.zeros(self._words + 2, np.bool_)
+        known[words] = True
+        known[self._words :] = True
+        wanted = np.flatnonzero(known)
+        return [table.answer(wanted, known) for table in self._tables]
+
+
+_STORED = ("keys", "begin", "outcomes", "counts", "topic_begin", "topics", "topic_counts")
+
+
+def write_shards(
+    parts: CompositeParts, shards: KeyShards, folder: Path, name: str
+) -> tuple[OpenShard, ...]:
+    """Write the tables of a model to a file for every shard.
+
+    Args:
+        parts: The model.
+        shards: Where contexts are.
+        folder: Where files are written.
+        name: How their names begin.
+    """
+    shape, names = parts.shape, tuple(parts.models)
+    tensors: list[Arrays] = [{} for _ in range(shards.count)]
+    for stem in stems_of(shape, names):
+        native = parts.models[stem.part].tables.native
+        arrays = native.stem_arrays(stem.number)
+        for number, own in enumerate(_divided(stem, arrays, shards)):
+            tensors[number] |= {f"{stem.prefix}.{kind}": array for kind, array in own.items()}
+    made = []
+    for number, own in enumerate(tensors):
+        path = folder / f"{name}-{number}.safetensors"
+        write_tables(path, own)
+        made.append(OpenShard(path, shape, names))
+    return tuple(made)
+
+
+def _divided(
+    stem: Stem, arrays: Mapping[str, npt.NDArray[Any]], shards: KeyShards
+) -> Iterator[Arrays]:
+    """Yield the part of a table that each shard has; frequent words are divided by outcome."""
+    begin = arrays["begin"].astype(np.int64)
+    contexts = len(begin) - 1
+    keys = arrays["keys"].reshape(contexts, -1) if contexts else arrays["keys"].reshape(0, 0)
+    owner = np.repeat(np.arange(contexts), np.diff(begin))
+    words = np.zeros(contexts, np.int64)
+    if stem.words and contexts:
+        place, divisor = stem.words[0]
+        words = keys[:, place].astype(np.int64) // divisor
+    places = shards.places(words[owner], arrays["outcomes"].astype(np.int64))
+    topic_begin = arrays["topic_begin"].astype(np.int64)
+    for shard in range(shards.count):
+        own = np.flatnonzero(places == shard)
+        here, sizes = np.unique(owner[own], return_counts=True)
+        made: Arrays = {
+            "keys": keys[here].reshape(-1),
+            "begin": np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64),
+            "outcomes": arrays["outcomes"][own],
+            "counts": arrays["counts"][own],
+            "topic_begin": np.zeros(0, np.uint32),
+            "topics": np.zeros(0, np.uint16),
+            "topic_counts": np.zeros(0, np.int64),
+        }
+        if len(topic_begin):
+            topic_sizes = topic_begin[own + 1] - topic_begin[own]
+            chosen = _ranges(topic_begin[own], topic_begin[own + 1])
+            made["topic_begin"] = np.concatenate([[0], np.cumsum(topic_sizes)]).astype(np.uint32)
+            made["topics"] = arrays["topics"][chosen]
+            made["topic_counts"] = arrays["topic_counts"][chosen]
+        yield made
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedParts:
+    """A model whose tables others hold.
+
+    Args:
+        shape: The sizes of everything.
+        weights: The weights of each part, which are few.
+        holders: The tables.
+    """
+
+    shape: CompositeShape
+    weights: Mapping[str, LatticeWeights]
+    holders: Holders[Ids, list[Arrays]]
+
+    def of_text(self, text: ParsedText) -> CompositeParts:
+        """Return the parts with all that a search of some sentences can ask about."""
+        words = np.unique(text.ids)
+        answers = self.holders.ask(words)
+        spare = _spare_outcome(words, self.shape.words)
+        tensors: dict[str, Arrays] = {part: {} for part in self.weights}
+        for place, stem in enumerate(stems_of(self.shape, tuple(self.weights))):
+            found = [answer[place] for answer in answers]
+            for name, array in _joined(found, spare).items():
+                tensors[stem.part][f"{stem.prefix}.{name}"] = array
+        models = {
+            part: LatticeModel(
+                LatticeTables.from_tensors(self.shape.lattices[part], tensors[part], part), weights
+            )
+            for part, weights in self.weights.items()
+        }
+        return CompositeParts(self.shape, models)
+
+
+def _spare_outcome(words: Ids, size: int) -> int:
+    """Return an outcome that is none of some words; if all are asked for, none is left over."""
+    free = np.flatnonzero(np.bincount(words, minlength=size)[:size] == 0)
+    return int(free[0]) if len(free) else 0
+
+
+def _joined(found: Sequence[Arrays], spare: int) -> Arrays:
+    """Return a table as the kernel takes it, from what all shards have of it.
+
+    Args:
+        found: The answers.
+        spare: Outcome under which everything is added up that was not asked for.
+    """
+    keys = np.concatenate([each["keys"] for each in found])
+    width = keys.shape[1]
+    distinct, place_of = np.unique(keys, axis=0, return_inverse=True) if width else _no_keys(keys)
+    place_of = place_of.reshape(-1)
+    starts = np.concatenate([[0], np.cumsum([len(each["keys"]) for each in found])])
+    others = np.zeros(len(distinct), np.int64)
+    has_others = np.zeros(len(distinct), np.bool_)
+    np.add.at(others, place_of, np.concatenate([each["others"] for each in found]))
+    np.logical_or.at(has_others, place_of, np.concatenate([each["has_others"] for each in found]))
+    left = np.flatnonzero(has_others)
+    owner = np.concatenate(
+        [
+            place_of[first + each["owner"].astype(np.int64)]
+            for first, each in zip(starts, found, strict=False)
+        ]
+        + [left]
+    )
+    outcomes = np.concatenate(
+        [each["outcomes"] for each in found] + [np.full(len(left), spare, np.uint32)]
+    )
+    counts = np.concatenate([each["counts"] for each in found] + [others[left]])
+    order = np.lexsort((outcomes, owner))
+    made: Arrays = {
+        "keys": distinct.reshape(-1).astype(np.uint32),
+        "begin": _offsets(np.bincount(owner, minlength=len(distinct))).astype(np.uint64),
+        "outcomes": outcomes[order].astype(np.uint32),
+        "counts": counts[order],
+        "topic_begin": np.zeros(0, np.uint32),
+        "topics": np.zeros(0, np.uint16),
+        "topic_counts": np.zeros(0, np.int64),
+    }
+    if "topics" not in found[0]:
+        return made
+    # Topics of entries, one after the other: those of the shards, then those of what is left over.
+    rest = np.concatenate(
+        [
+            place_of[first + each["other_contexts"].astype(np.int64)]
+            for first, each in zip(starts, found, strict=False)
+        ]
+    )
+    pairs = rest << 16 | np.concatenate([each["other_topics"] for each in found]).astype(np.int64)
+    merged, where = np.unique(pairs, return_inverse=True)
+    sums = np.zeros(len(merged), np.int64)
+    np.add.at(sums, where, np.concatenate([each["other_counts"] for each in found]))
+    left_sizes = (
+        np.bincount(np.searchsorted(left, merged >> 16), minlength=len(left))
+        if len(merged)
+        else np.zeros(len(left), np.int64)
+    )
+    sizes = np.concatenate([each["topic_sizes"] for each in found] + [left_sizes]).astype(np.int64)
+    topics = np.concatenate(
+        [each["topics"] for each in found] + [(merged & 0xFFFF).astype(np.uint16)]
+    )
+    topic_counts = np.concatenate([each["topic_counts"] for each in found] + [sums])
+    begin = _offsets(sizes)
+    chosen = _ranges(begin[order], begin[order + 1])
+    made["topic_begin"] = _offsets(sizes[order]).astype(np.uint32)
+    made["topics"] = topics[chosen]
+    made["topic_counts"] = topic_counts[chosen]
+    return made
+
+
+def _no_keys(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Places]:
+    """Return the one context without columns, where there is any."""
+    return keys[:1], np.zeros(len(keys), np.int64)
+
+
+def _offsets(sizes: npt.NDArray[Any]) -> Places:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+@contextmanager
+def as_searched(
+    parts: CompositeParts, run: Run, name: str = "parameters"
+) -> Iterator[CompositeParts | ShardedParts]:
+    """Give a model as workers get it: whole, or held in shards until the end of the context.
+
+    Args:
+        parts: The model.
+        run: How the training is run.
+        name: How the names of files of shards begin.
+    """
+    if not run.shard_parameters or run.shards is None or run.checkpoint is None:
+        yield parts
+        return
+    folder = (run.checkpoint / ROUND_FOLDER).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    makers = write_shards(parts, KeyShards(run.shards), folder, name)
+    weights = {part: model.weights for part, model in parts.models.items()}
+    with run.executor.hold(makers) as holders:
+        yield ShardedParts(parts.shape, weights, holders)
