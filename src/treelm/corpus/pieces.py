@@ -16,6 +16,7 @@ from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.encoder import TextPiece
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Content, Source, open_input, size_if_known, source_name
+from treelm.corpus.remote_files import is_url
 from treelm.errors import CorpusFormatError, EngineError, InputFileError
 
 #: Bytes that a worker gets at a time, at most: some hundred megabytes of its memory.
@@ -109,6 +110,8 @@ def pieces_in_place(
 
 
 def _absolute(path: Source) -> str:
+    if isinstance(path, str) and is_url(path):
+        return path
     return str(Path(path).absolute())
 
 
