@@ -25,7 +25,7 @@ from typing import Any
 from measuring import run_program
 from scaling import COMPOSITE, COUNT_TREELETS, digest, split_trees
 
-from treelm.corpus.pieces import piece_size
+from treelm.corpus.pieces import LEAST_TREE_BYTES, piece_size
 from treelm.models.composite.em import SENTENCES_A_SHARD
 
 #: Works, in the order in which they are done.
@@ -203,7 +203,7 @@ def main() -> None:
 
     def counted_some() -> bool:
         found = len(list(folder.glob(".treelm-folder-*/*.counts")))
-        return found * piece_size(tree_bytes) >= tree_bytes / 2
+        return found * piece_size(tree_bytes, LEAST_TREE_BYTES) >= tree_bytes / 2
 
     def searched_some() -> bool:
         found = len(list((folder / "em").glob("round/piece-*.safetensors")))

@@ -116,8 +116,7 @@ def build(
 
     With --engine, other processes or machines count pieces of a text, or the treelets of pieces of
     trees, and their counts are merged: the result is the same. Counts of pieces are kept beside the
-    output meanwhile, or in the folder that --temporary names, which all machines must see. Without
-    --vocabulary a text is read twice, the first time for its words.
+    output meanwhile, or in the folder that --temporary names, which all machines must see.
 
     Args:
         text: Files of tokenized text, one sentence per line.

@@ -21,8 +21,10 @@ from treelm.errors import CorpusFormatError, EngineError, InputFileError
 
 #: Bytes that a worker gets at a time, at most: some hundred megabytes of its memory.
 PIECE_BYTES = 32 << 20
-#: And at least, of files that are not large enough to keep many workers busy otherwise.
-LEAST_PIECE_BYTES = 4 << 20
+#: And at least, of files that are not large enough to keep many workers busy otherwise. The words of
+#: a text are counted so quickly that small pieces take longer to merge.
+LEAST_TREE_BYTES = 4 << 20
+LEAST_TEXT_BYTES = 24 << 20
 #: Pieces of files that are neither small nor large.
 PIECES = 64
 #: The longest tree that is read; what is longer was never closed.
@@ -166,10 +168,15 @@ def _unbalanced(path: Source) -> CorpusFormatError:
     return CorpusFormatError(f"{name}: brackets do not match.", code="E_UNBALANCED", path=name)
 
 
-def piece_size(known: int | None) -> int:
-    """Return how many bytes a worker gets at a time, of files of so many, if that is known."""
+def piece_size(known: int | None, least: int) -> int:
+    """Return how many bytes a worker gets at a time.
+
+    Args:
+        known: Bytes of all files, if that is known.
+        least: The least that is worth while.
+    """
     all_bytes = PIECES * PIECE_BYTES if known is None else known
-    return min(max(all_bytes // PIECES, LEAST_PIECE_BYTES), PIECE_BYTES)
+    return min(max(all_bytes // PIECES, least), PIECE_BYTES)
 
 
 def bytes_if_known(paths: Iterable[Source]) -> int | None:

@@ -2,7 +2,8 @@
 
 Every piece becomes a file of sorted counts, and the counts of a range of words are merged: a map
 and a reduce. Ids do not depend on the pieces, because words are counted first unless the vocabulary
-is given. Workers read plain files themselves; what must be unpacked is sent to them.
+is given; a piece is then kept as numbers, and its text is not read again. Workers read plain files
+themselves; what must be unpacked is sent to them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from treelm.corpus.corpus import Fingerprint, TextCorpus
-from treelm.corpus.encoder import encode_piece, no_words, text_pieces
+from treelm.corpus.encoder import EncodedText, encode_piece, no_words, text_pieces
 from treelm.corpus.pieces import (
+    LEAST_TEXT_BYTES,
     FileRange,
     Piece,
     bytes_if_known,
@@ -51,25 +53,48 @@ class _PieceWords(NamedTuple):
     sentences: int
     tokens: int
     words: dict[str, int]
+    file: Path | None
+    """Its words as numbers of their own, if they were wanted."""
 
 
 @dataclass(frozen=True)
 class _CountWords:
-    """Counts the words of pieces.
+    """Counts the words of pieces, and keeps the pieces as numbers of these.
 
     Args:
-        keeps_words: Whether the words are wanted, or only their number.
+        folder: Where pieces are kept; None if only the number of words is wanted.
     """
 
-    keeps_words: bool
+    folder: Path | None
 
-    def __call__(self, place: Piece) -> _PieceWords:
-        piece = read_piece(place)
+    def __call__(self, shard: _Numbered) -> _PieceWords:
+        piece = read_piece(shard.piece)
         text, encoder = encode_piece(piece)
-        words: dict[str, int] = {}
-        if self.keeps_words:
-            words = dict(zip(encoder.words(), encoder.counts().tolist(), strict=True))
-        return _PieceWords(len(piece.data), len(text), len(text.ids), words)
+        sizes = len(piece.data), len(text), len(text.ids)
+        if self.folder is None:
+            return _PieceWords(*sizes, {}, None)
+        words = encoder.words()
+        file = self.folder / f"{shard.number}.ids"
+        joined = np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), np.uint8)
+        write_run(file, {"ids": text.ids, "starts": text.starts, "words": joined})
+        return _PieceWords(*sizes, dict(zip(words, encoder.counts().tolist(), strict=True)), file)
+
+
+class _Encoded(NamedTuple):
+    """A piece that is kept as numbers of its own words, and its number."""
+
+    number: int
+    bytes: int
+    file: Path
+
+    def text(self, vocabulary: Vocabulary) -> EncodedText:
+        """Return the piece as ids of a vocabulary, which has all its words."""
+        tables = open_run(self.file)
+        words = tables["words"].tobytes().decode("utf-8", "surrogatepass")
+        ids = vocabulary.ids_of(words.split("\n") if words else ())
+        starts = np.array(tables["starts"])
+        documents = np.zeros(len(starts) - 1, np.uint32)
+        return EncodedText(ids[tables["ids"]], starts, documents, 0)
 
 
 @dataclass(eq=False)
@@ -82,6 +107,8 @@ class _Survey:
     sentences: int
     tokens: int
     words: Counter[str]
+    encoded: list[_Encoded] = field(default_factory=list)
+    """The pieces as numbers, if their words were wanted."""
     pieces: list[Piece] = field(default_factory=list)
     """The pieces, if all of them are in plain files; otherwise they are read again."""
 
@@ -123,18 +150,22 @@ class _CountNgrams:
     threads: int
     folder: Path
 
-    def __call__(self, shard: _Numbered) -> _Counted:
-        piece = read_piece(shard.piece)
-        text, _ = encode_piece(
-            piece,
-            self.vocabulary,
-            training=self.training,
-            first_sentence=shard.first_sentence,
-        )
+    def __call__(self, shard: _Numbered | _Encoded) -> _Counted:
+        if isinstance(shard, _Encoded):
+            size, text = shard.bytes, shard.text(self.vocabulary)
+        else:
+            piece = read_piece(shard.piece)
+            size = len(piece.data)
+            text, _ = encode_piece(
+                piece,
+                self.vocabulary,
+                training=self.training,
+                first_sentence=shard.first_sentence,
+            )
         events, unigrams = count_encoded(text, self.order, self.vocabulary, threads=self.threads)
         file = self.folder / f"{shard.number}.counts"
         write_run(file, {**events.to_tensors(EVENTS), UNIGRAM_COUNTS.name: unigrams})
-        return _Counted(len(piece.data), len(text), len(text.ids), len(events), file)
+        return _Counted(size, len(text), len(text.ids), len(events), file)
 
 
 def count_in_pieces(
@@ -156,7 +187,7 @@ def count_in_pieces(
         order: Length of the n-grams.
         executor: Counts pieces of the text.
         folder: Where the counts of the pieces are kept meanwhile; all workers must see it.
-        vocabulary: The words to know; by default all words of the text, which is then read twice.
+        vocabulary: The words to know; by default all words of the text.
         threads: Number of threads of every worker, and of the merging.
         memory: Memory limit of the merging.
         progress: Progress callback.
@@ -170,46 +201,53 @@ def count_in_pieces(
         EngineError: if a worker does not see the folder.
     """
     if piece_bytes is None:
-        piece_bytes = piece_size(bytes_if_known(corpus.paths))
+        piece_bytes = piece_size(bytes_if_known(corpus.paths), LEAST_TEXT_BYTES)
     survey, training = None, False
-    if vocabulary is None or has_late_words(vocabulary):
-        survey = _survey(corpus, executor, progress, piece_bytes, keeps_words=vocabulary is None)
-        found = {"sentences": survey.sentences, "tokens": survey.tokens}
-        if vocabulary is None:
-            if not survey.words:
-                raise no_words(corpus.paths)
-            vocabulary = Vocabulary.from_counts(
-                survey.words, profile=load_profile("english"), source={"name": "all", **found}
-            )
+    with temporary_folder(folder) as made:
+        own = made.absolute()
+        if vocabulary is None or has_late_words(vocabulary):
+            kept = own if vocabulary is None else None
+            survey = _survey(corpus, executor, progress, piece_bytes, kept)
+            found = {"sentences": survey.sentences, "tokens": survey.tokens}
+            if vocabulary is None:
+                if not survey.words:
+                    raise no_words(corpus.paths)
+                vocabulary = Vocabulary.from_counts(
+                    survey.words, profile=load_profile("english"), source={"name": "all", **found}
+                )
+            else:
+                # In the text that the streaming rule made it from, words are unknown until the
+                # place where they entered it.
+                training = all(vocabulary.source.get(name) == found[name] for name in found)
+        digest = hashlib.sha256()
+        shards: Iterable[_Numbered | _Encoded]
+        if survey is not None and survey.encoded:
+            shards = survey.encoded
         else:
-            # In the text that the streaming rule made it from, words are unknown until the place
-            # where they entered it.
-            training = all(vocabulary.source.get(name) == found[name] for name in found)
-    digest = hashlib.sha256()
-    firsts = survey.first_sentences if survey is not None and training else []
-    # A text that has grown since the first reading is refused afterwards.
-    numbered = itertools.starmap(
-        _Numbered,
-        zip(
-            itertools.count(1),
-            itertools.chain(firsts, itertools.repeat(1)),
-            survey.pieces
-            if survey is not None and survey.pieces
-            else pieces_in_place(corpus.paths, text_pieces, piece_bytes, digest),
-            strict=False,
-        ),
-    )
-    with temporary_folder(folder) as own:
-        work = _CountNgrams(order, vocabulary, training, threads, own.absolute())
+            firsts = survey.first_sentences if survey is not None and training else []
+            # A text that has grown since the first reading is refused afterwards.
+            shards = itertools.starmap(
+                _Numbered,
+                zip(
+                    itertools.count(1),
+                    itertools.chain(firsts, itertools.repeat(1)),
+                    survey.pieces
+                    if survey is not None and survey.pieces
+                    else pieces_in_place(corpus.paths, text_pieces, piece_bytes, digest),
+                    strict=False,
+                ),
+            )
+        work = _CountNgrams(order, vocabulary, training, threads, own)
         parts: list[_Counted] = []
         with progress.step(
             "counting n-grams", total=bytes_if_known(corpus.paths), unit="B"
         ) as step:
-            for part in executor.map(work, numbered):
+            for part in executor.map(work, shards):
                 parts.append(part)
                 step.advance(part.bytes)
         sha256 = digest.hexdigest() if survey is None else survey.sha256
-        if survey is not None and not survey.pieces and sha256 != digest.hexdigest():
+        is_read_twice = survey is not None and not survey.pieces and not survey.encoded
+        if is_read_twice and sha256 != digest.hexdigest():
             raise changed_text(corpus_name(corpus))
         sentences, tokens = (
             sum(part.sentences for part in parts),
@@ -229,7 +267,7 @@ def count_in_pieces(
             unigrams,
             sum(part.rows for part in parts),
             executor,
-            own.absolute(),
+            own,
             threads=threads,
             memory=memory,
             progress=progress,
@@ -243,26 +281,36 @@ def _survey(
     executor: Executor,
     progress: Progress,
     piece_bytes: int,
-    *,
-    keeps_words: bool,
+    folder: Path | None,
 ) -> _Survey:
-    """Read a text for its words, and where its pieces begin."""
+    """Read a text for its words, and where its pieces begin.
+
+    Args:
+        corpus: The text.
+        executor: Reads pieces.
+        progress: Progress callback.
+        piece_bytes: Bytes of a piece.
+        folder: Where pieces are kept as numbers; None to count words only.
+    """
     digest = hashlib.sha256()
     found = _Survey("", [], 0, 0, Counter())
     sent: list[Piece] = []
 
-    def pieces() -> Iterator[Piece]:
-        for piece in pieces_in_place(corpus.paths, text_pieces, piece_bytes, digest):
+    def pieces() -> Iterator[_Numbered]:
+        coming = pieces_in_place(corpus.paths, text_pieces, piece_bytes, digest)
+        for number, piece in enumerate(coming, 1):
             if isinstance(piece, FileRange):
                 sent.append(piece)
-            yield piece
+            yield _Numbered(number, 1, piece)
 
     with progress.step("counting words", total=bytes_if_known(corpus.paths), unit="B") as step:
-        for part in executor.map(_CountWords(keeps_words), pieces()):
+        for number, part in enumerate(executor.map(_CountWords(folder), pieces()), 1):
             found.first_sentences.append(found.sentences + 1)
             found.sentences += part.sentences
             found.tokens += part.tokens
             found.words.update(part.words)
+            if part.file is not None:
+                found.encoded.append(_Encoded(number, part.bytes, part.file))
             step.advance(part.bytes)
     found.sha256 = digest.hexdigest()
     if len(sent) == len(found.first_sentences):

@@ -32,6 +32,7 @@ from treelm.corpus.corpus import Fingerprint, TreeCorpus
 from treelm.corpus.encoder import no_words, open_encoder
 from treelm.corpus.files import Content, Source, source_name
 from treelm.corpus.pieces import (
+    LEAST_TREE_BYTES,
     Piece,
     bytes_if_known,
     piece_size,
@@ -321,7 +322,7 @@ def count_treelets_in_pieces(
         EstimationError: ``E_NO_DATA`` without trees.
         EngineError: if a worker does not see the folder.
     """
-    size = piece_size(bytes_if_known(corpus.paths)) if piece_bytes is None else piece_bytes
+    size = piece_bytes or piece_size(bytes_if_known(corpus.paths), LEAST_TREE_BYTES)
     try:
         if vocabulary is not None and has_late_words(vocabulary):
             raise _Malformed  # which words are known depends on all trees before
