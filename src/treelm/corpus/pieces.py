@@ -21,8 +21,8 @@ from treelm.errors import CorpusFormatError, EngineError, InputFileError
 
 #: Bytes that a worker gets at a time, at most: some hundred megabytes of its memory.
 PIECE_BYTES = 32 << 20
-#: And at least, of files that are not large enough to keep many workers busy otherwise. The words of
-#: a text are counted so quickly that small pieces take longer to merge.
+#: And at least, of files that are not large enough to keep many workers busy otherwise. Words are
+#: counted so quickly that small pieces of a text take longer to merge.
 LEAST_TREE_BYTES = 4 << 20
 LEAST_TEXT_BYTES = 24 << 20
 #: Pieces of files that are neither small nor large.
