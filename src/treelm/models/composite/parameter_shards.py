@@ -1,17 +1,19 @@
 """The tables of a model in shards, of which workers ask for what their sentences need.
 
 A model may then be larger than the memory of a worker. All contexts and words that a search can ask
-about consist of words of its sentences, so a worker names these, and every shard answers with the
-counts of contexts and outcomes made of them. What a context has counted besides is added up under
-one outcome that nobody asks about: totals, and so all probabilities, are those of the whole tables,
-to the last bit.
+about consist of words of its sentences, those before a word as they stand there. So a worker names
+words and pairs of neighbours, and every shard answers with the counts of what is made of them. What
+a context has counted besides is added up under one outcome that nobody asks about: totals, and so
+all probabilities, are those of the whole tables, to the last bit.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +42,8 @@ class Stem(NamedTuple):
     number: int
     words: tuple[tuple[int, int], ...]
     """Columns with words in them, and what their ids are divided by to get the word."""
+    neighbours: tuple[tuple[int, int], ...]
+    """Columns with neighbouring words in them, the earlier one first; -1 is the outcome."""
     is_filtered: bool
     """Whether its outcomes are words, of which only some are asked for."""
 
@@ -68,7 +72,59 @@ def stems_of(shape: CompositeShape, parts: Sequence[str]) -> Iterator[Stem]:
                 for place, column in enumerate(columns)
                 if column in kinds[part]
             )
-            yield Stem(part, number, words, part == "predictor")
+            is_filtered = part == "predictor"
+            last = [place for place, column in enumerate(columns) if column < before]
+            places = [-1, *last] if is_filtered else []
+            pairs = tuple((earlier, later) for later, earlier in itertools.pairwise(places))
+            yield Stem(part, number, words, pairs, is_filtered)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a worker needs to know about.
+
+    Args:
+        size: Number of words; ids from here on are ends of sentences, which belong to all of them.
+        words: Words of its sentences, ascending.
+        pairs: Neighbours in its sentences, ascending: the earlier one times `size`, and the later.
+            None for all, where no word is left for what is not asked about.
+    """
+
+    size: int
+    words: Ids
+    pairs: Places | None
+
+    @classmethod
+    def by(cls, text: ParsedText, size: int) -> Asked:
+        """Return what a search of some sentences can ask about."""
+        ids = text.ids.astype(np.int64)
+        is_inside = np.ones(max(len(ids) - 1, 0), np.bool_)
+        ends = text.starts[1:-1].astype(np.int64)
+        is_inside[ends[(ends > 0) & (ends < len(ids))] - 1] = False
+        pairs = ids[:-1][is_inside] * size + ids[1:][is_inside]
+        words = np.unique(text.ids)
+        return cls(size, words, np.unique(pairs) if len(words) < size else None)
+
+    @cached_property
+    def known(self) -> Flags:
+        """Whether each word is asked about."""
+        flags = np.zeros(self.size + 2, np.bool_)
+        flags[self.words] = True
+        flags[self.size :] = True
+        return flags
+
+    def are_neighbours(
+        self, earlier: npt.NDArray[Any], later: npt.NDArray[Any]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which pairs of words stand side by side somewhere; an end does with all."""
+        if self.pairs is None:
+            return np.ones(len(earlier), np.bool_)
+        codes = earlier.astype(np.int64) * self.size + later
+        found = np.searchsorted(self.pairs, codes)
+        inside = found < len(self.pairs)
+        are = np.zeros(len(codes), np.bool_)
+        are[inside] = self.pairs[found[inside]] == codes[inside]
+        return are | (earlier >= self.size) | (later >= self.size)
 
 
 class _Table:
@@ -94,27 +150,36 @@ class _Table:
         place, divisor = column
         return self.keys[:, place].astype(np.int64) // divisor
 
-    def contexts_of(self, words: Places, known: Flags) -> Places:
-        """Return the contexts that consist of some words, in ascending order."""
+    def contexts_of(self, asked: Asked) -> Places:
+        """Return the contexts that consist of words as asked, in ascending order."""
         if not self.stem.words:
             return np.arange(len(self.keys))
+        words, known = np.flatnonzero(asked.known), asked.known
         firsts = np.searchsorted(self._sorted, words)
         lasts = np.searchsorted(self._sorted, words, side="right")
         found = self._order[_ranges(firsts, lasts)]
         for place, divisor in self.stem.words[1:]:
             found = found[known[self.keys[found, place] // divisor]]
+        for earlier, later in self.stem.neighbours:
+            if later >= 0:
+                rows = self.keys[found]
+                found = found[asked.are_neighbours(rows[:, earlier], rows[:, later])]
         return np.sort(found)
 
-    def answer(self, words: Places, known: Flags) -> Arrays:
-        """Return contexts and outcomes that consist of some words, and sums of all others."""
-        contexts = self.contexts_of(words, known)
-        begin = self.arrays["begin"].astype(np.int64)
-        entries = _ranges(begin[contexts], begin[contexts + 1])
-        owner = np.repeat(np.arange(len(contexts)), begin[contexts + 1] - begin[contexts])
+    def answer(self, asked: Asked) -> Arrays:
+        """Return contexts and outcomes that consist of words as asked, and sums of all others."""
+        contexts = self.contexts_of(asked)
+        firsts, lasts = _bounds(self.arrays["begin"], contexts)
+        entries = _ranges(firsts, lasts)
+        owner = np.repeat(np.arange(len(contexts)), lasts - firsts)
         outcomes, counts = self.arrays["outcomes"][entries], self.arrays["counts"][entries]
-        kept = known[outcomes] if self.stem.is_filtered else np.ones(len(entries), np.bool_)
-        others = np.zeros(len(contexts), np.int64)
-        np.add.at(others, owner[~kept], counts[~kept])
+        kept = np.ones(len(entries), np.bool_)
+        if self.stem.is_filtered:
+            kept = asked.known[outcomes]
+            if (0, -1) in self.stem.neighbours:
+                last = self.keys[contexts[owner[kept]], 0]
+                kept[kept] = asked.are_neighbours(last, outcomes[kept])
+        others = _sums(owner[~kept], counts[~kept], len(contexts))
         made: Arrays = {
             "keys": self.keys[contexts],
             "owner": owner[kept].astype(np.uint32),
@@ -128,23 +193,49 @@ class _Table:
         return made
 
     def _topics(self, entries: Places, owner: Places, kept: Flags) -> Arrays:
-        begin = self.arrays["topic_begin"].astype(np.int64)
-        own, rest = entries[kept], entries[~kept]
-        places = _ranges(begin[rest], begin[rest + 1])
-        contexts = np.repeat(owner[~kept], begin[rest + 1] - begin[rest])
+        firsts, lasts = _bounds(self.arrays["topic_begin"], entries)
+        own, rest = np.flatnonzero(kept), np.flatnonzero(~kept)
+        places = _ranges(firsts[rest], lasts[rest])
+        contexts = np.repeat(owner[rest], lasts[rest] - firsts[rest])
         topics = self.arrays["topics"][places].astype(np.int64)
         pairs, place_of = np.unique(contexts << 16 | topics, return_inverse=True)
-        sums = np.zeros(len(pairs), np.int64)
-        np.add.at(sums, place_of, self.arrays["topic_counts"][places])
-        kept_places = _ranges(begin[own], begin[own + 1])
+        sums = _sums(place_of, self.arrays["topic_counts"][places], len(pairs))
+        kept_places = _ranges(firsts[own], lasts[own])
         return {
-            "topic_sizes": (begin[own + 1] - begin[own]).astype(np.uint32),
+            "topic_sizes": (lasts[own] - firsts[own]).astype(np.uint32),
             "topics": self.arrays["topics"][kept_places],
             "topic_counts": self.arrays["topic_counts"][kept_places],
             "other_contexts": (pairs >> 16).astype(np.uint32),
             "other_topics": (pairs & 0xFFFF).astype(np.uint16),
             "other_counts": sums,
         }
+
+
+def _bounds(begin: npt.NDArray[Any], places: Places) -> tuple[Places, Places]:
+    """Return where what belongs to some places begins, and where it ends."""
+    return begin[places].astype(np.int64), begin[places + 1].astype(np.int64)
+
+
+def _sums(places: Places, numbers: npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
+    """Return the sum of the numbers of every place; whole numbers, however large."""
+    sums = np.zeros(size, np.int64)
+    order = np.argsort(places, kind="stable")
+    found, firsts = np.unique(places[order], return_index=True)
+    if len(found):
+        sums[found] = np.add.reduceat(numbers[order], firsts)
+    return sums
+
+
+def _distinct(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Places]:
+    """Return the distinct rows in ascending order, and which of them each row is."""
+    if not keys.shape[1] or not len(keys):
+        return keys[:1], np.zeros(len(keys), np.int64)
+    order = np.lexsort(keys.T[::-1])
+    rows = keys[order]
+    is_new = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    place_of = np.empty(len(keys), np.int64)
+    place_of[order] = np.cumsum(is_new) - 1
+    return rows[is_new], place_of
 
 
 def _ranges(firsts: Places, lasts: Places) -> Places:
@@ -180,7 +271,6 @@ class HeldShard:
 
     def __init__(self, path: Path, shape: CompositeShape, parts: Sequence[str]) -> None:
         tensors = open_tables(path)
-        self._words = shape.words
         self._tables = [
             _Table(
                 stem,
@@ -190,14 +280,9 @@ class HeldShard:
             for stem in stems_of(shape, parts)
         ]
 
-    def __call__(self, words: Ids) -> list[Arrays]:
-        """Return, for every table, what is known about contexts and outcomes of some words."""
-        # Beyond the last word are the ends of sentences, which belong to all of them.
-        known = np.zeros(self._words + 2, np.bool_)
-        known[words] = True
-        known[self._words :] = True
-        wanted = np.flatnonzero(known)
-        return [table.answer(wanted, known) for table in self._tables]
+    def __call__(self, asked: Asked) -> list[Arrays]:
+        """Return, for every table, what it has about what is asked."""
+        return [table.answer(asked) for table in self._tables]
 
 
 _STORED = ("keys", "begin", "outcomes", "counts", "topic_begin", "topics", "topic_counts")
@@ -276,13 +361,13 @@ class ShardedParts:
 
     shape: CompositeShape
     weights: Mapping[str, LatticeWeights]
-    holders: Holders[Ids, list[Arrays]]
+    holders: Holders[Asked, list[Arrays]]
 
     def of_text(self, text: ParsedText) -> CompositeParts:
         """Return the parts with all that a search of some sentences can ask about."""
-        words = np.unique(text.ids)
-        answers = self.holders.ask(words)
-        spare = _spare_outcome(words, self.shape.words)
+        asked = Asked.by(text, self.shape.words)
+        answers = self.holders.ask(asked)
+        spare = _spare_outcome(asked)
         tensors: dict[str, Arrays] = {part: {} for part in self.weights}
         for place, stem in enumerate(stems_of(self.shape, tuple(self.weights))):
             found = [answer[place] for answer in answers]
@@ -297,10 +382,9 @@ class ShardedParts:
         return CompositeParts(self.shape, models)
 
 
-def _spare_outcome(words: Ids, size: int) -> int:
-    """Return an outcome that is none of some words; if all are asked for, none is left over."""
-    free = np.flatnonzero(np.bincount(words, minlength=size)[:size] == 0)
-    return int(free[0]) if len(free) else 0
+def _spare_outcome(asked: Asked) -> int:
+    """Return an outcome that is not asked about; where all are, nothing is left over for it."""
+    return int(np.argmin(asked.known))
 
 
 def _joined(found: Sequence[Arrays], spare: int) -> Arrays:
@@ -310,16 +394,11 @@ def _joined(found: Sequence[Arrays], spare: int) -> Arrays:
         found: The answers.
         spare: Outcome under which everything is added up that was not asked for.
     """
-    keys = np.concatenate([each["keys"] for each in found])
-    width = keys.shape[1]
-    distinct, place_of = np.unique(keys, axis=0, return_inverse=True) if width else _no_keys(keys)
-    place_of = place_of.reshape(-1)
+    distinct, place_of = _distinct(np.concatenate([each["keys"] for each in found]))
     starts = np.concatenate([[0], np.cumsum([len(each["keys"]) for each in found])])
-    others = np.zeros(len(distinct), np.int64)
-    has_others = np.zeros(len(distinct), np.bool_)
-    np.add.at(others, place_of, np.concatenate([each["others"] for each in found]))
-    np.logical_or.at(has_others, place_of, np.concatenate([each["has_others"] for each in found]))
-    left = np.flatnonzero(has_others)
+    others = _sums(place_of, np.concatenate([each["others"] for each in found]), len(distinct))
+    has_others = np.concatenate([each["has_others"] for each in found])
+    left = np.unique(place_of[has_others])
     owner = np.concatenate(
         [
             place_of[first + each["owner"].astype(np.int64)]
@@ -352,8 +431,7 @@ def _joined(found: Sequence[Arrays], spare: int) -> Arrays:
     )
     pairs = rest << 16 | np.concatenate([each["other_topics"] for each in found]).astype(np.int64)
     merged, where = np.unique(pairs, return_inverse=True)
-    sums = np.zeros(len(merged), np.int64)
-    np.add.at(sums, where, np.concatenate([each["other_counts"] for each in found]))
+    sums = _sums(where, np.concatenate([each["other_counts"] for each in found]), len(merged))
     left_sizes = (
         np.bincount(np.searchsorted(left, merged >> 16), minlength=len(left))
         if len(merged)
@@ -370,11 +448,6 @@ def _joined(found: Sequence[Arrays], spare: int) -> Arrays:
     made["topics"] = topics[chosen]
     made["topic_counts"] = topic_counts[chosen]
     return made
-
-
-def _no_keys(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Places]:
-    """Return the one context without columns, where there is any."""
-    return keys[:1], np.zeros(len(keys), np.int64)
 
 
 def _offsets(sizes: npt.NDArray[Any]) -> Places:
