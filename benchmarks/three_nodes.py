@@ -27,6 +27,7 @@ from scaling import COMPOSITE, COUNT_TREELETS, digest, split_trees
 
 from treelm.corpus.pieces import LEAST_TREE_BYTES, piece_size
 from treelm.models.composite.em import SENTENCES_A_SHARD
+from treelm.models.composite.parts import shard_sentences
 
 #: Works, in the order in which they are done.
 WORKS = ("parsing", "treelets", "composite")
@@ -207,7 +208,7 @@ def main() -> None:
 
     def searched_some() -> bool:
         found = len(list((folder / "em").glob("round/piece-*.safetensors")))
-        return found * SENTENCES_A_SHARD > sentences / 2
+        return found * shard_sentences(sentences, SENTENCES_A_SHARD) > sentences / 2
 
     sentences, tree_bytes = 0, sum(path.stat().st_size for path in given.trees)
     with three_nodes(given.cores) as nodes:

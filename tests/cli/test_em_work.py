@@ -145,6 +145,9 @@ def test_em_plan_knows_workers_and_shards(files: list[Argument], tmp_path: Path)
     assert many["all_workers_bytes"] == 4 * many["worker_bytes"]
     assert many["worker_bytes"] > one["table_bytes"]
     assert 0 <= 3 * many["shard_bytes"] - planned("shards = 1")["shard_bytes"] <= 3
+    held = planned("workers = 4\nshards = 3\nshard_parameters = true")
+    assert 0 <= 3 * held["parameter_shard_bytes"] - held["table_bytes"] < 3
+    assert held["worker_bytes"] <= many["worker_bytes"]
     for bad in ("workers = 0", "shards = 0"):
         (tmp_path / "em.toml").write_text(f"{plan}[resources]\n{bad}")
         assert treelm("em", "plan", "--config", tmp_path / "em.toml").returncode == 2

@@ -25,14 +25,15 @@ from treelm.models.composite.parts import (
     Rows,
     check_events,
     pieces,
+    shard_sentences,
     weighted,
 )
 from treelm.models.composite.round_files import Arrays, Collector, Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import Progress, shared_step
 
-#: Number of sentences that a worker searches at a time: some seconds of its work.
-SENTENCES_A_SHARD = 128
+#: Least number of sentences that a worker searches at a time.
+SENTENCES_A_SHARD = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +246,7 @@ def expectations(
         return data.part(first, last), lists
 
     is_small = files is not None or run.executor.threads is not None
-    size = SENTENCES_A_SHARD if is_small else SENTENCES_AT_ONCE
+    size = shard_sentences(len(data.text), SENTENCES_A_SHARD) if is_small else SENTENCES_AT_ONCE
     with (
         as_searched(parts, run) as searched,
         shared_step(

@@ -13,7 +13,14 @@ from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_wei
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
 from treelm.models.composite.parameter_shards import ShardedParts, as_searched
-from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import (
+    CompositeParts,
+    Counts,
+    Mixtures,
+    pieces,
+    shard_sentences,
+)
 from treelm.models.composite.round_files import Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_step
@@ -22,8 +29,8 @@ from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_ste
 _CHECK_ROUNDS = 3
 #: Number of sentences whose contexts are in memory at once: a word has dozens.
 SENTENCES_AT_ONCE = 1024
-#: Number of sentences that a worker searches at a time; a whole number of these are as many.
-SENTENCES_A_SHARD = 128
+#: Least number of sentences that a worker searches at a time; times a power of two it is as many.
+SENTENCES_A_SHARD = 32
 #: Held-out contexts with a smaller share of their word do not affect weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
@@ -63,7 +70,7 @@ class _Search:
 def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
     """Return all contexts of the predictor in sentences, weighted by the partial parses."""
     text = data.text
-    places = list(pieces(text, _sentences_a_shard(run)))
+    places = list(pieces(text, _sentences_a_shard(text, run)))
     shards = (data.part(first, last) for first, last in places)
     with (
         as_searched(parts, run) as searched,
@@ -83,9 +90,11 @@ def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontie
     return _joined(found, [first for first, _ in places])
 
 
-def _sentences_a_shard(run: Run) -> int:
+def _sentences_a_shard(text: ParsedText, run: Run, *, has_files: bool = False) -> int:
     """Return how many sentences are searched at a time."""
-    return SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
+    if run.executor.threads is None and not has_files:
+        return SENTENCES_AT_ONCE
+    return min(shard_sentences(len(text), SENTENCES_A_SHARD), SENTENCES_AT_ONCE)
 
 
 def _joined(found: Sequence[Frontiers], firsts: Sequence[int]) -> Frontiers:
@@ -196,7 +205,7 @@ def follow_up_step(
     shape, text = frozen.shape, train.text
     collectors = {"predictor": shape.collectors(run.threads)["predictor"]}
     topic_counts, log_probs, log_likelihood = [], [], []
-    size = SENTENCES_A_SHARD if files is not None else _sentences_a_shard(run)
+    size = _sentences_a_shard(text, run, has_files=files is not None)
     places = list(pieces(text, size))
     now = CompositeParts(shape, {"predictor": model})
     with (
