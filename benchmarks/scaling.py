@@ -7,12 +7,15 @@ one thread, divided by the number of workers.
     python benchmarks/scaling.py --text text.txt --model grammar --workers 1 2 4 8 16
     python benchmarks/scaling.py --text text.txt --model grammar --quick
 
-The trees of EM are those that the parser finds for the first lines, so nothing else is needed.
+The trees of EM are those that the parser finds for the first lines; the treelets of the same trees
+are counted, unless others are given. `--keep FOLDER` keeps what one process took and wrote, so that
+another call measures further workers only.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -26,15 +29,16 @@ from pathlib import Path
 from measuring import Use, run_program
 
 from treelm.parallel.executor import available_cores
-from treelm.testing.model_folders import different_files, folder_contents
+from treelm.testing.model_folders import folder_contents
 
 #: Works by name, in the order in which they are done.
-WORKS = ("parsing", "counting", "composite", "topics")
+WORKS = ("parsing", "counting", "treelets", "composite", "topics")
 #: Lines of text for each, and for a quick try.
-LINES = {"parsing": 8192, "counting": 0, "composite": 4096, "topics": 200_000}
-QUICK = {"parsing": 512, "counting": 20_000, "composite": 256, "topics": 2000}
+LINES = {"parsing": 8192, "counting": 0, "treelets": 0, "composite": 4096, "topics": 200_000}
+QUICK = {"parsing": 512, "counting": 20_000, "treelets": 0, "composite": 256, "topics": 2000}
 TOPICS = "--order 3 --topics 50 --plsa-iterations 5 --iterations 3 --tolerance 0"
 COMPOSITE = "--order 3 --heads 2 --iterations 1 --follow-up 1"
+COUNT_TREELETS = ("counts", "build", "--treelets", "full", "--trees")
 #: Lines of a document, where topics are looked for.
 DOCUMENT = 20
 #: One tree in so many is held out for the weights of EM.
@@ -96,16 +100,25 @@ def split_trees(trees: Path) -> tuple[Path, Path]:
     return train, held_out
 
 
-def content(path: Path) -> object:
-    """Return what is compared of a result."""
-    return folder_contents(path) if path.is_dir() else path.read_bytes()
+def digest(path: Path) -> str:
+    """Return a hash of what is compared of a result."""
+    if not path.is_dir():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    found = hashlib.sha256()
+    for name, said in folder_contents(path).items():
+        data = said if isinstance(said, bytes) else json.dumps(said, sort_keys=True).encode()
+        found.update(f"{name} {len(data)}\n".encode() + data)
+    return found.hexdigest()
 
 
-def is_same(one: object, other: object) -> bool:
-    """Return whether two results are the same."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return not different_files(one, other)
-    return one == other
+def run_work(work: Work, name: str, folder: Path, log: Path, *options: str) -> tuple[Use, str]:
+    """Run a work and return what it took, and a hash of what it wrote."""
+    output = folder / f"{name}-{work.output}"
+    line = [sys.executable, "-m", "treelm", *work.command, *options, "-q", "-o", output]
+    used = run_program(line, log=log)
+    found = digest(output)
+    shutil.rmtree(output) if output.is_dir() else output.unlink()
+    return used, found
 
 
 def measure(
@@ -115,33 +128,38 @@ def measure(
     *,
     address: str | None,
     log: Path,
+    keep: Path | None,
 ) -> Iterator[Measured]:
     """Yield the measurements of a work: one process first, then every engine and number."""
-
-    def run(name: str, *options: str) -> tuple[Use, object]:
-        output = folder / f"{name}-{work.output}"
-        line = [sys.executable, "-m", "treelm", *work.command, *options, "-q", "-o", output]
-        used = run_program(line, log=log)
-        found = content(output)
-        shutil.rmtree(output) if output.is_dir() else output.unlink()
-        return used, found
-
-    alone, expected = run("serial", "--threads", "1")
-    yield Measured(work.name, "serial", 1, alone.wall, alone.seconds, 1.0, 1.0)
+    kept = None if keep is None else keep / f"{work.name}.json"
+    if kept is not None and kept.exists():
+        seconds, expected = json.loads(kept.read_text())
+    else:
+        alone, expected = run_work(work, "serial", folder, log, "--threads", "1")
+        seconds = alone.wall
+        yield Measured(work.name, "serial", 1, seconds, alone.seconds, 1.0, 1.0)
+        if kept is not None:
+            kept.write_text(json.dumps([seconds, expected]))
     for engine, workers in runs:
         joined = ["--address", address] if address is not None and engine == "ray" else []
         options = ["--engine", engine, "--workers", str(workers), *joined]
-        used, found = run(f"{engine}-{workers}", *options)
-        if not is_same(found, expected):
+        used, found = run_work(work, f"{engine}-{workers}", folder, log, *options)
+        if found != expected:
             raise SystemExit(f"{work.name}: {engine} with {workers} workers wrote something else.")
-        gain = alone.wall / used.wall
+        gain = seconds / used.wall
         yield Measured(work.name, engine, workers, used.wall, used.seconds, gain, gain / workers)
 
 
 def works(
-    names: Sequence[str], text: Path, model: Path, lines: dict[str, int], folder: Path
+    names: Sequence[str],
+    text: Path,
+    model: Path,
+    *,
+    trees: Sequence[Path],
+    lines: dict[str, int],
+    folder: Path,
 ) -> Iterator[Work]:
-    """Yield the works that are asked for; the trees of EM are parsed first, if it is."""
+    """Yield the works that are asked for; trees are parsed first, where they are needed."""
 
     def part(name: str) -> Path:
         cut = documents if name == "topics" else first_lines
@@ -150,7 +168,12 @@ def works(
     made: dict[str, Callable[[], Work]] = {
         "parsing": lambda: Work("parsing", ("parse", "-m", model, part("parsing")), "a.mrg"),
         "counting": lambda: Work(
-            "counting", ("counts", "build", "--order", "3", "--text", part("counting")), "counts"
+            "counting", ("counts", "build", "--order", "5", "--text", part("counting")), "counts"
+        ),
+        "treelets": lambda: Work(
+            "treelets",
+            (*COUNT_TREELETS, *(trees or [parsed(part("composite"), model, folder)])),
+            "counts",
         ),
         "composite": lambda: _composite(part("composite"), model, folder),
         "topics": lambda: Work(
@@ -164,11 +187,18 @@ def works(
             yield made[name]()
 
 
-def _composite(text: Path, model: Path, folder: Path) -> Work:
+def parsed(text: Path, model: Path, folder: Path) -> Path:
+    """Return the trees that a parser finds for a text, by all cores."""
     trees = folder / "parsed.mrg"
-    line = [sys.executable, "-m", "treelm", "parse", "-m", model, text, "-q", "-o", trees]
-    run_program(line)
-    train, held_out = split_trees(trees)
+    if not trees.exists():
+        made = folder / "made.mrg"
+        run_program([sys.executable, "-m", "treelm", "parse", "-m", model, text, "-q", "-o", made])
+        made.replace(trees)
+    return trees
+
+
+def _composite(text: Path, model: Path, folder: Path) -> Work:
+    train, held_out = split_trees(parsed(text, model, folder))
     files = ("--trees", train, "--held-out", held_out)
     return Work("composite", ("train", "composite", *COMPOSITE.split(), *files), "model")
 
@@ -179,7 +209,9 @@ def main() -> None:
         "--text", type=Path, required=True, help="tokenized text, one sentence per line"
     )
     parser.add_argument("--model", type=Path, required=True, help="folder of a parser")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--trees", type=Path, nargs="+", default=[], help="trees to count")
+    parser.add_argument("--keep", type=Path, help="folder for what one process took and wrote")
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4, 8, 16])
     parser.add_argument("--engines", nargs="+", default=["processes"], choices=["processes", "ray"])
     parser.add_argument("--works", nargs="+", default=list(WORKS), choices=WORKS)
     parser.add_argument("--address", help="Ray cluster to join")
@@ -199,9 +231,13 @@ def main() -> None:
     print("work\tengine\tworkers\tseconds\tprocessor seconds\tspeed-up\tefficiency", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        log = folder / "log"
-        for work in works(given.works, text, model, lines, folder):
-            for found in measure(work, folder, runs, address=given.address, log=log):
+        inputs = folder if given.keep is None else given.keep.resolve()
+        inputs.mkdir(parents=True, exist_ok=True)
+        trees = [path.resolve() for path in given.trees]
+        for work in works(given.works, text, model, trees=trees, lines=lines, folder=inputs):
+            for found in measure(
+                work, folder, runs, address=given.address, log=folder / "log", keep=given.keep
+            ):
                 print(
                     f"{found.work}\t{found.engine}\t{found.workers}\t{found.seconds:.2f}\t"
                     f"{found.processor_seconds:.2f}\t{found.speed_up:.2f}\t{found.efficiency:.2f}",

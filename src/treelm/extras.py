@@ -20,6 +20,7 @@ EXTRAS = {
     "lm_eval": "harness",
     "transformers": "neural",
     "ray": "cluster",
+    "fsspec": "cluster",
 }
 
 

@@ -8,9 +8,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.command_line import run_script
+from tests.command_line import assert_fine, run_script
+from tests.command_line import treelm as run_treelm
 
 import treelm
+from treelm.corpus.brackets import read_trees
+from treelm.corpus.sample_treebank import sample_path
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "trees.py"
 
@@ -141,6 +144,42 @@ def test_decoder_benchmark_prints_every_figure(tmp_path: Path) -> None:
     printed = run_script(SCRIPT.with_name("decoder.py"), "--data", tmp_path)
     for figure in ("n-gram, stack", "n-gram, cube", "ms/sentence", "r^2 of a line", "peak memory"):
         assert figure in printed
+
+
+def test_scaling_benchmark_keeps_what_one_process_took(tmp_path: Path) -> None:
+    text, trees = tmp_path / "text.txt", tmp_path / "trees.mrg"
+    text.write_text("rain falls\n")
+    trees.write_text("(S (NP (NN rain)) (VP (VBZ falls)))\n" * 30)
+    files = ("--text", text, "--model", tmp_path, "--trees", trees, "--works", "treelets")
+    script, kept = SCRIPT.with_name("scaling.py"), tmp_path / "kept"
+    first = run_script(script, *files, "--keep", kept, "--workers")
+    again = run_script(script, *files, "--keep", kept, "--workers", "2")
+    assert "treelets\tserial\t1" in first
+    assert "serial" not in again
+    assert "treelets\tprocesses\t2" in again
+
+
+def test_memory_plan_benchmark_compares_a_plan_with_a_training(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the dog sees a cat\nrain falls\n\n" * 50)
+    found = json.loads(run_script(SCRIPT.with_name("memory_plan.py"), "--text", text))
+    assert found["tokens"] == 50 * 9
+    assert found["plan_over_use"] == found["planned_peak_bytes"] / found["peak_bytes"]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_three_nodes_benchmark_loses_a_node(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    trees, text, model = sample_path(), tmp_path / "text.txt", tmp_path / "grammar"
+    words = [" ".join(tree.words) for tree in read_trees(trees)]
+    text.write_text("\n".join(words))
+    assert_fine(run_treelm("train", "pcfg", "--trees", trees, "-o", model))
+    files = ("--text", text, "--trees", trees, "--model", model, "--work", tmp_path / "work")
+    options = ("--words", "9000", "--em-words", "6000", "--works", "composite")
+    printed = run_script(SCRIPT.with_name("three_nodes.py"), *files, *options)
+    [found] = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    assert found["is_same"]
+    assert 0 < found["lost_after"] < found["nodes"]
 
 
 def test_scaling_benchmark_compares_many_workers_with_one_process(tmp_path: Path) -> None:

@@ -52,12 +52,12 @@ def test_em_status_says_how_far_a_training_is(trained: Path) -> None:
     assert (last["engine"], last["workers"], last["unit"]) == ("processes", 2, "sentences")
     assert last["phase"] == "searching partial parses"
     assert last["amount"] == 240
-    assert last["shards"] == 2
+    assert last["shards"] == 8
     assert 0 < last["shard_seconds"]["min"] <= last["shard_seconds"]["max"] <= last["seconds"]
     assert last["worker_peak_bytes"] > 1 << 20
     text = assert_fine(treelm("em", "status", trained / "work")).decode()
     assert f"log likelihood before 3\t{likelihoods[2]:.1f}\n" in text
-    assert "searching partial parses: processes, 2 workers, 2 shards" in text
+    assert "searching partial parses: processes, 2 workers, 8 shards" in text
 
 
 def test_em_status_takes_metrics_that_were_cut_off(trained: Path) -> None:
@@ -145,6 +145,9 @@ def test_em_plan_knows_workers_and_shards(files: list[Argument], tmp_path: Path)
     assert many["all_workers_bytes"] == 4 * many["worker_bytes"]
     assert many["worker_bytes"] > one["table_bytes"]
     assert 0 <= 3 * many["shard_bytes"] - planned("shards = 1")["shard_bytes"] <= 3
+    held = planned("workers = 4\nshards = 3\nshard_parameters = true")
+    assert 0 <= 3 * held["parameter_shard_bytes"] - held["table_bytes"] < 3
+    assert held["worker_bytes"] <= many["worker_bytes"]
     for bad in ("workers = 0", "shards = 0"):
         (tmp_path / "em.toml").write_text(f"{plan}[resources]\n{bad}")
         assert treelm("em", "plan", "--config", tmp_path / "em.toml").returncode == 2

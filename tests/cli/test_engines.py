@@ -116,6 +116,15 @@ def test_counts_with_many_workers_are_the_same(text: Path, tmp_path: Path) -> No
 # -- faults ---------------------------------------------------------------------------------------
 
 
+def test_treelet_counts_with_many_workers_are_the_same(sample_file: Path, tmp_path: Path) -> None:
+    command = ("counts", "build", "--treelets", "full", "--trees", sample_file, "-o")
+    alone = assert_fine(treelm(*command, tmp_path / "one"))
+    engine = ("--engine", "processes", "--workers", "2")
+    assert assert_fine(treelm(*command, tmp_path / "two", *engine)) == alone
+    contents = [folder_contents(tmp_path / name) for name in ("one", "two")]
+    assert not different_files(*contents)
+
+
 def children_of(process: int) -> set[int]:
     """Return the processes that a process has started and that are still there."""
     found = set()
@@ -231,11 +240,12 @@ def test_engines_are_refused_where_one_process_works(text: Path, sample_file: Pa
     done = treelm("parse", "--from", text, "--engine", "processes")
     assert_refused(done, 2, "--from cannot be combined with a model, text, --engine")
     counting = ("counts", "build", "--trees", sample_file, "-o", "out", "--engine", "processes")
-    for options, message in (
-        ([], "--engine counts --text; trees are counted by one process"),
-        (["--treelets", "full"], "cannot be combined with --text, --order or --engine"),
-    ):
-        assert_refused(treelm(*counting, *options), 2, message)
+    assert_refused(treelm(*counting), 2, "the words of trees are counted by one process")
+    assert_refused(
+        treelm(*counting, "--treelets", "full", "--order", "2"),
+        2,
+        "cannot be combined with --text or --order",
+    )
 
 
 # -- surprisal ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from treelm.corpus.files import Content
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.errors import CorpusFormatError, EngineError, InputFileError, TreelmError
+from treelm.events import count_runs
 from treelm.models.ngram import count_shards
 from treelm.models.ngram.count_shards import count_in_pieces
 from treelm.models.ngram.counts import NgramCounts
@@ -125,7 +127,7 @@ def test_counts_do_not_depend_on_ranges_that_are_merged(
     order: int, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words so rare that some pieces and ranges need fewer bits, and keys of several words."""
-    monkeypatch.setattr(count_shards, "ROWS_A_RANGE", 50)
+    monkeypatch.setattr(count_runs, "ROWS_A_RANGE", 50)
     path = tmp_path / "text.txt"
     lines = [" ".join(words) for words in sample_sentences()]
     path.write_text("\n".join([*["a b a"] * 300, *lines, *lines[:20]]))
@@ -139,12 +141,15 @@ def test_counts_refuse_a_text_that_workers_do_not_see(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("a b\n" * 10)
 
+    def elsewhere(shard: Any) -> Any:
+        piece = shard.piece
+        return shard._replace(piece=piece._replace(path=f"{piece.path}-elsewhere"))
+
     class Elsewhere(SerialExecutor):
         """Workers with a file system of their own, which has no text."""
 
         def map(self, function, shards):  # type: ignore[no-untyped-def]
-            moved = (shard._replace(path=f"{shard.path}-elsewhere") for shard in shards)
-            return super().map(function, moved)
+            return super().map(function, map(elsewhere, shards))
 
     with pytest.raises(EngineError, match=r"text\.txt: a worker cannot read it"):
         count_in_pieces(TextCorpus(path), 2, Elsewhere(), tmp_path)
@@ -201,7 +206,7 @@ def test_counts_refuse_a_text_without_words_as_one_process_does(
     assert (str(found.value), found.value.code) == (str(expected.value), expected.value.code)
 
 
-def test_counts_refuse_a_text_that_changes_between_the_readings(
+def test_counts_refuse_a_text_that_changes_before_workers_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "text.txt"
@@ -211,8 +216,9 @@ def test_counts_refuse_a_text_that_changes_between_the_readings(
     def growing(*arguments: object, **options: object) -> Iterator[TextPiece]:
         nonlocal times
         times += 1
-        yield from text_pieces(*arguments, **options)  # type: ignore[arg-type]
+        pieces = list(text_pieces(*arguments, **options))  # type: ignore[arg-type]
         path.write_text("a b c\n" * 20)
+        yield from pieces
 
     monkeypatch.setattr(count_shards, "text_pieces", growing)
     with pytest.raises(InputFileError, match=r"text\.txt: the text changed") as caught:

@@ -16,10 +16,11 @@ import treelm.models.composite.train as training
 import treelm.models.lsvm.features as latent
 import treelm.models.plsa.em as topics
 from treelm.errors import UsageError
-from treelm.models.composite import follow_up, parsed_text
+from treelm.models.composite import follow_up, parameter_shards, parsed_text
+from treelm.models.composite.parts import CompositeParts
 from treelm.models.plsa import trainer as topic_trainer
 from treelm.models.registry import SYSTEMS, train
-from treelm.parallel.executor import SERIAL, Executor, executor
+from treelm.parallel.executor import SERIAL, Engine, Executor, executor
 from treelm.parallel.key_shards import KeyShards, mix64
 from treelm.testing.model_folders import different_files, folder_contents
 
@@ -171,6 +172,53 @@ def test_training_is_the_same_with_any_number_of_shards(
     assert not different_files(found, serially(name))
     assert workers.maps.count("_Merge") >= 2
     assert not (kept / "round").exists()  # the last round is in the checkpoint
+
+
+@pytest.mark.parametrize("shards", [1, 4, 7])
+@pytest.mark.parametrize("name", ["composite", "slm", "slm without punctuation"])
+def test_training_is_the_same_with_tables_held_in_shards(
+    name: str,
+    shards: int,
+    serially: Callable[[str], dict[str, object]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    whole = parameter_shards.ShardedParts.of_text
+
+    def noted(*arguments: Any) -> CompositeParts:
+        found = whole(*arguments)
+        asked.append(found.models["predictor"].tables.types())
+        return found
+
+    monkeypatch.setattr(parameter_shards.ShardedParts, "of_text", noted)
+    how = {"shards": shards, "shard_parameters": True, "checkpoint": tmp_path / "work"}
+    found = contents(name, tmp_path / "model", executor=SendingExecutor(), **how)
+    assert not different_files(found, serially(name))
+    assert min(asked) < max(asked)  # sentences get what they need
+
+
+@pytest.mark.parametrize("heavy", [0, 5, 1000])
+@pytest.mark.parametrize("engine", ["processes", "ray"])
+def test_tables_are_held_in_shards_by_every_engine(
+    heavy: int,
+    engine: Engine,
+    serially: Callable[[str], dict[str, object]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray")
+    monkeypatch.setattr(parameter_shards, "KeyShards", lambda count: KeyShards(count, heavy=heavy))
+    how = {"shards": 3, "shard_parameters": True, "checkpoint": tmp_path / "work"}
+    with executor(engine, workers=2) as workers:
+        found = contents("composite", tmp_path / "model", executor=workers, **how)
+    assert not different_files(found, serially("composite"))
+
+
+def test_tables_held_in_shards_need_a_number_of_shards(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="give both"):
+        contents("slm", tmp_path / "model", shard_parameters=True, checkpoint=tmp_path / "work")
 
 
 def test_shards_of_one_process_are_the_same(

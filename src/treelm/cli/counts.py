@@ -114,10 +114,9 @@ def build(
     Parts of a text can be counted on different machines and merged. `treelm train ngram --counts`
     and `treelm train treelet --counts` make models of the counts.
 
-    With --engine, other processes or machines count pieces of a text, and their counts are merged:
-    the result is the same. Counts of pieces are kept beside the output meanwhile, or in the folder
-    that --temporary names, which all machines must see. Without --vocabulary the text is read
-    twice, the first time for its words.
+    With --engine, other processes or machines count pieces of a text, or the treelets of pieces of
+    trees, and their counts are merged: the result is the same. Counts of pieces are kept beside the
+    output meanwhile, or in the folder that --temporary names, which all machines must see.
 
     Args:
         text: Files of tokenized text, one sentence per line.
@@ -130,7 +129,10 @@ def build(
                 "--without, --untransformed, --temporal and --mark-tags go with --treelets."
             )
         if trees is not None and engine.is_given:
-            raise UsageError("--engine counts --text; trees are counted by one process.")
+            raise UsageError(
+                "--engine counts --text, or the treelets of --trees; the words of trees are "
+                "counted by one process."
+            )
         with engine.executor(reading) as workers:
             made = build_counts(
                 corpus_of(text, trees, reading, common),
@@ -144,22 +146,22 @@ def build(
             )
         write_record(counts_summary(made), as_json=json)
         return
-    if text is not None or trees is None or order is not None or engine.is_given:
-        raise UsageError(
-            "--treelets needs --trees and cannot be combined with --text, --order or --engine."
-        )
+    if text is not None or trees is None or order is not None:
+        raise UsageError("--treelets needs --trees and cannot be combined with --text or --order.")
 
-    counted = build_treelet_counts(
-        reading.corpus(trees),
-        output,
-        treelets.config(),
-        vocabulary=vocabulary,
-        temporal=treelets.temporal,
-        settle=settler(common),
-        threads=reading.thread_count,
-        memory=memory.limit(output),
-        progress=common.progress,
-    )
+    with engine.executor(reading) as workers:
+        counted = build_treelet_counts(
+            reading.corpus(trees),
+            output,
+            treelets.config(),
+            vocabulary=vocabulary,
+            temporal=treelets.temporal,
+            settle=settler(common),
+            threads=engine.threads(reading),
+            memory=memory.limit(output),
+            executor=workers,
+            progress=common.progress,
+        )
     write_record(treelet_counts_summary(counted), as_json=json)
 
 

@@ -25,8 +25,9 @@ def plan(*, config: File, json: AsJson = False, common: CommonOptions = CommonOp
     (`text` or `trees`, lists of files; for a composite model `trees` and `held_out`;
     `vocabulary`, a file), `model` (options of `treelm train plsa` or `treelm train composite`,
     written with underscores) and `resources` (`memory` such as "16G", `threads`, and for many
-    workers `workers` and `shards`). The text is read once; for a model with heads, a small model is
-    counted on some thousand sentences and a few hundred are searched. Nothing is trained.
+    workers `workers`, `shards` and `shard_parameters`). The text is read once; for a model with
+    heads, a small model is counted on some thousand sentences and a few hundred are searched.
+    Nothing is trained.
 
     Args:
         config: TOML file; file names in it are relative to its folder.

@@ -215,13 +215,18 @@ def _note(batch: _native.PackedTrees, name: str, report: ReadReport, on_error: O
             raise problem.as_error()
         report.problems.append(problem)
     if batch.many_rooted and not report.many_rooted:
-        warnings.warn(
-            f"{name}: some trees have several nodes below an unlabelled root; each becomes one "
-            "ROOT with several children.",
-            TreelmWarning,
-            stacklevel=4,
-        )
+        warn_of_many_roots(name)
     report.many_rooted += batch.many_rooted
+
+
+def warn_of_many_roots(name: str) -> None:
+    """Say that trees of a source have several nodes below an unlabelled root."""
+    warnings.warn(
+        f"{name}: some trees have several nodes below an unlabelled root; each becomes one "
+        "ROOT with several children.",
+        TreelmWarning,
+        stacklevel=5,
+    )
 
 
 def read_packed(

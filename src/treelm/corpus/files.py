@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, cast
 
 from treelm.characters import visible
 from treelm.corpus.file_kinds import FOREST_MAGIC, Wanted, checked_blocks
+from treelm.corpus.remote_files import is_url, open_url, url_bytes
 from treelm.errors import CorpusFormatError, InputFileError, OutputFileError, TreelmError
 
 #: Suffixes of compressed files.
@@ -26,7 +27,8 @@ COMPRESSION = (".gz", ".bz2", ".xz")
 #: The file by which a model folder is known.
 MODEL_MANIFEST = "manifest.json"
 
-#: A file by name; ``-`` is standard input or output. `Content` stands for a file that is in memory.
+#: A file by name, or a URL to read; ``-`` is standard input or output. `Content` stands for a file
+#: that is in memory.
 Source = str | os.PathLike[str]
 
 BLOCK_BYTES = 4 << 20
@@ -98,6 +100,8 @@ _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
     """Open a file as the suffix says, which may differ from that of its name."""
+    if mode == "rb" and is_url(name):
+        return _open_url(name, suffix)
     if suffix == ".gz" and mode == "wb":
         # Neither the time nor the temporary name is in the header: same trees, same bytes.
         raw = FileIO(name, mode)
@@ -111,6 +115,18 @@ def _open(name: str, suffix: str, mode: Literal["rb", "wb"]) -> BinaryIO:
     if suffix == ".xz":
         return cast("BinaryIO", lzma.open(name, mode))
     return Path(name).open(mode)
+
+
+def _open_url(url: str, suffix: str) -> BinaryIO:
+    """Open what a URL names for reading, as the suffix says."""
+    file = open_url(url)
+    if suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if suffix == ".bz2":
+        return cast("BinaryIO", bz2.BZ2File(file))
+    if suffix == ".xz":
+        return cast("BinaryIO", lzma.LZMAFile(file))
+    return file
 
 
 def source_name(source: Source) -> str:
@@ -221,6 +237,8 @@ def size_if_known(source: Source) -> int | None:
     if isinstance(source, Content):
         return len(source.data)
     path = Path(source)
+    if isinstance(source, str) and is_url(source):
+        return None if path.suffix in COMPRESSION else url_bytes(source)
     try:
         known = path.is_file() and path.suffix not in COMPRESSION and not is_forest(source)
         return path.stat().st_size if known else None

@@ -480,6 +480,11 @@ def train_system(
                 f"{system.name}: its training has no option {option(name)}; leave it out. Systems "
                 f"that have it: {able}."
             )
+    if run.shard_parameters and run.shards is None:
+        raise UsageError(
+            f"{option('shard_parameters')} holds tables in as many shards as {option('shards')} "
+            "says; give both."
+        )
     listened_to: Mapping[str, Any] = {}
     if run.sentence_hashes:
         listened_to = _listened_to(system, inputs)

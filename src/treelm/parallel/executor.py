@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeVar, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, get_args, runtime_checkable
 
 from treelm.errors import UsageError, option
+from treelm.parallel.holders import Holders, HoldersHere, Maker
 
 if TYPE_CHECKING:
     from treelm.parallel.metrics import Metrics
@@ -55,6 +58,10 @@ class Executor(Protocol):
         """Yield ``function(shard)`` in shard order; the first failing shard's error is raised."""
         ...
 
+    def hold(self, makers: Sequence[Maker]) -> AbstractContextManager[Holders[Any, Any]]:
+        """Give holders that functions which are mapped may ask, until the end of the context."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -81,6 +88,10 @@ class SerialExecutor:
         """Yield ``function(shard)`` in shard order."""
         for shard in shards:
             yield function(shard)
+
+    def hold(self, makers: Sequence[Maker]) -> AbstractContextManager[Holders[Any, Any]]:
+        """Give holders that functions which are mapped may ask."""
+        return held_here(makers)
 
     def __enter__(self) -> Self:
         return self
@@ -157,6 +168,16 @@ def executor(
     from treelm.parallel.ray_cluster import RayExecutor
 
     return RayExecutor(workers, address=address, threads=threads)
+
+
+@contextmanager
+def held_here(makers: Sequence[Maker]) -> Iterator[Holders[Any, Any]]:
+    """Give holders that every process makes for itself."""
+    holders = HoldersHere(secrets.token_hex(8), tuple(makers))
+    try:
+        yield holders
+    finally:
+        holders.forget()
 
 
 def available_cores() -> int:

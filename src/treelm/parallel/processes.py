@@ -9,9 +9,10 @@ import secrets
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -20,7 +21,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from treelm.errors import EngineError, TreelmWarning, option
-from treelm.parallel.executor import RETRIES, in_order
+from treelm.parallel.executor import RETRIES, held_here, in_order
+from treelm.parallel.holders import Holders, Maker
 from treelm.parallel.metrics import Metrics
 from treelm.parallel.worker import Outcome, packed, perform, settled
 
@@ -141,6 +143,10 @@ class ProcessExecutor:
             yield from in_order(shards, start, finish, _drop, 2 * self.workers)
             if observer is not None:
                 observer.end()
+
+    def hold(self, makers: Sequence[Maker]) -> AbstractContextManager[Holders[Any, Any]]:
+        """Give holders that functions which are mapped may ask; each process makes its own."""
+        return held_here(makers)
 
     def _working_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:

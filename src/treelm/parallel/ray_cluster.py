@@ -8,15 +8,17 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from treelm.errors import EngineError, MissingExtra, option
 from treelm.extras import import_extra
 from treelm.parallel.executor import RETRIES, available_cores, in_order
+from treelm.parallel.holders import Holders, Maker
 from treelm.parallel.metrics import Metrics
-from treelm.parallel.worker import Outcome, packed, perform, settled
+from treelm.parallel.worker import Outcome, answered, packed, perform, settled
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -104,6 +106,25 @@ class RayExecutor:
         if observer is not None:
             observer.end()
 
+    @contextlib.contextmanager
+    def hold(self, makers: Sequence[Maker]) -> Iterator[Holders[Any, Any]]:
+        """Give holders that functions which are mapped may ask: actors, spread over the machines.
+
+        An actor takes no core. One whose machine is lost is made again on another; whoever asked it
+        asks again.
+        """
+        ray = self._ray
+        actor = ray.remote(
+            num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD"
+        )(_Actor)
+        actors = [actor.remote(packed(make)) for make in makers]
+        try:
+            yield _Actors(tuple(actors))
+        finally:
+            for each in actors:
+                with contextlib.suppress(Exception):  # the cluster may be gone
+                    ray.kill(each)
+
     def _most(self) -> int:
         """Return how many shards are under way at most.
 
@@ -178,6 +199,40 @@ class RayExecutor:
 
     def __repr__(self) -> str:
         return f"RayExecutor({self.workers}, address={self.address!r}, threads={self.threads})"
+
+
+class _Actor:
+    """Holds a shard on a machine of the cluster.
+
+    Args:
+        sent: What makes it, as `packed` gave it.
+    """
+
+    def __init__(self, sent: bytes) -> None:
+        self._sent = sent
+        self._key = secrets.token_hex(8)
+
+    def answer(self, question: object) -> Outcome[Any]:
+        """Answer a question, or say what went wrong."""
+        return answered(self._key, self._sent, question)
+
+
+@dataclass(frozen=True, eq=False)
+class _Actors:
+    """Shards that actors hold.
+
+    Args:
+        actors: Handles of all.
+    """
+
+    actors: tuple[Any, ...]
+
+    def ask(self, question: object) -> Sequence[Any]:
+        """Return the answers of all shards, in their order."""
+        import ray
+
+        asked = ray.put(question)  # once for all of them
+        return [settled(each) for each in ray.get([a.answer.remote(asked) for a in self.actors])]
 
 
 def check_version(version: str) -> None:

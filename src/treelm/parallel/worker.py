@@ -50,7 +50,7 @@ class Outcome(NamedTuple, Generic[R]):
     use: ShardUse
 
 
-def packed(function: Callable[[S], R]) -> bytes:
+def packed(function: Callable[..., R]) -> bytes:
     """Return a function as it is sent to workers, with what they have to agree on."""
     is_command_line = bool(spelled(command_line="yes", python=""))
     # The function is unpacked only where it is known what it will find.
@@ -78,14 +78,45 @@ def perform(key: str, fetch: Callable[[], bytes], shard: S) -> Outcome[Any]:
         fetch: Gets the function, as `packed` gave it, if the worker does not have it yet.
         shard: The shard.
     """
+    return _performed(lambda: _held_function(key, fetch), shard)
+
+
+_answering: dict[str, _Held] = {}
+
+
+def answered(key: str, made_by: bytes, question: object) -> Outcome[Any]:
+    """Ask a holder of this process, which is made at the first question.
+
+    Args:
+        key: Tells the holder from others.
+        made_by: What makes it, as `packed` gave it.
+        question: What it is asked.
+    """
+
+    def holder() -> _Held:
+        if key not in _answering:
+            made = _unpacked(key, made_by)
+            make: Any = made.function
+            _answering[key] = made._replace(function=make())
+        return _answering[key]
+
+    return _performed(holder, question)
+
+
+def _held_function(key: str, fetch: Callable[[], bytes]) -> _Held:
+    if not _held or _held[0].key != key:
+        _held[:] = [_unpacked(key, fetch())]
+    return _held[0]
+
+
+def _performed(find: Callable[[], _Held], shard: object) -> Outcome[Any]:
+    """Apply what is found to a shard; errors and warnings are handed back."""
     began, processor = time.monotonic(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         value, failure = None, None
         try:
-            if not _held or _held[0].key != key:
-                _held[:] = [_unpacked(key, fetch())]
-            held = _held[0]
+            held = find()
             with on_command_line() if held.is_command_line else nullcontext():
                 value = held.function(shard)
         except Exception as error:

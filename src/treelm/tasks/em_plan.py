@@ -29,6 +29,11 @@ from treelm.parallel.progress import SILENT, Progress
 #: Bytes of a worker without tables, and how many times it holds them at its peak. Measured.
 WORKER_BYTES = 90 << 20
 SENT_COPIES = 3
+#: Bytes of what a worker asks of tables that are held in shards, for tables of so many bytes, and
+#: how it grows with these: 128 sentences of 3-gram/2-SLM models of 0.25 and 1 million words.
+ASKED_BYTES = 28 << 20
+ASKED_OF_BYTES = 288 << 20
+ASKED_GROWTH = 0.63
 
 
 class PlanCorpus(Config):
@@ -55,6 +60,8 @@ class PlanResources(Config):
     """Workers that do the E-steps; by default this process does."""
     shards: int | None = Field(default=None, ge=1)
     """Shards in which workers add up counts; by default this process does."""
+    shard_parameters: bool = False
+    """Whether tables are held in as many shards too, which workers ask."""
 
 
 class EmPlanFile(Config):
@@ -184,7 +191,10 @@ def _worker_sizes(resources: PlanResources, plan: MemoryPlan) -> dict[str, objec
     sizes: dict[str, object] = {}
     if resources.workers is not None:
         # A worker reads the tables in the form in which they were sent, and makes its own of them.
-        each = WORKER_BYTES + SENT_COPIES * plan.table_bytes
+        held = plan.table_bytes
+        if resources.shard_parameters:
+            held = min(held, int(ASKED_BYTES * (held / ASKED_OF_BYTES) ** ASKED_GROWTH))
+        each = WORKER_BYTES + SENT_COPIES * held
         sizes = {
             "workers": resources.workers,
             "worker_bytes": each,
@@ -197,6 +207,8 @@ def _worker_sizes(resources: PlanResources, plan: MemoryPlan) -> dict[str, objec
             "shards": resources.shards,
             "shard_bytes": -(-full.types * row // resources.shards),
         }
+        if resources.shard_parameters:
+            sizes["parameter_shard_bytes"] = -(-plan.table_bytes // resources.shards)
     return sizes
 
 

@@ -13,6 +13,7 @@ from treelm.errors import UsageError
 from treelm.estimation.chain import Chain, ChainCounts
 from treelm.events.counts import EventCounts
 from treelm.models.treelet.config import TreeletConfig
+from treelm.models.treelet.count_shards import count_treelets_in_pieces
 from treelm.models.treelet.counts import (
     SYSTEM,
     load_treelet_counts,
@@ -21,6 +22,7 @@ from treelm.models.treelet.counts import (
 )
 from treelm.models.treelet.events import TreeletCounts, count_treelets
 from treelm.models.treelet.train import with_temporal_nouns
+from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import open_folder
@@ -37,6 +39,7 @@ def build_treelet_counts(
     settle: Settle | None = None,
     threads: int = 1,
     memory: MemoryLimit | None = None,
+    executor: Executor = SERIAL,
     progress: Progress = SILENT,
 ) -> TreeletCounts:
     """Count the treelets of trees and save them as a folder.
@@ -48,23 +51,40 @@ def build_treelet_counts(
         vocabulary: Vocabulary file; by default all words of the trees are known.
         temporal: Lexicon of temporal nouns, or a treebank with function tags.
         settle: Checks what was read before it is saved; may raise.
-        threads: Number of threads.
+        threads: Number of threads of every worker.
         memory: Memory limit.
+        executor: Counts pieces of the trees; the counts are the same whoever does. Unless it is
+            this process, temporary files are made in the folder of the memory limit, or beside the
+            target, and all workers must see them.
         progress: Progress callback.
     """
     check_target(target)
     check_texts(corpus.paths)
-    config = with_temporal_nouns(config, corpus, temporal, threads=threads)
+    known = None if vocabulary is None else load_vocabulary(vocabulary)
     report = ReadReport()
-    counts = count_treelets(
-        corpus,
-        config,
-        vocabulary=None if vocabulary is None else load_vocabulary(vocabulary),
-        threads=threads,
-        memory=memory,
-        report=report,
-        progress=progress,
-    )
+    if executor.name == "serial":
+        counts = count_treelets(
+            corpus,
+            with_temporal_nouns(config, corpus, temporal, threads=threads),
+            vocabulary=known,
+            threads=threads,
+            memory=memory,
+            report=report,
+            progress=progress,
+        )
+    else:
+        counts = count_treelets_in_pieces(
+            corpus,
+            config,
+            executor,
+            memory.folder if memory is not None else Path(target).absolute().parent,
+            vocabulary=known,
+            temporal=temporal,
+            threads=threads,
+            memory=memory,
+            report=report,
+            progress=progress,
+        )
     if settle is not None:
         settle(report, " ".join(map(source_name, corpus.paths)))
     save_treelet_counts(counts, config.variant, target)

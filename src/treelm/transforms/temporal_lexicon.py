@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from treelm.corpus.brackets import OnError, ReadOptions, contains_trees, read_packed
@@ -113,8 +113,22 @@ def annotation_form(word: str) -> str:
     return word.lower().replace("\u2019", "'").replace("\u2018", "'")
 
 
+def collect_temporal_words(
+    files: Iterable[Source], profile: ProfileSource, *, threads: int = 1
+) -> frozenset[str]:
+    """Return the nouns that head temporal phrases in trees; malformed ones are skipped."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
+        return TemporalLexicon.collect(files, profile, on_error="skip", threads=threads).words()
+
+
 def find_temporal_words(
-    files: Iterable[Source], lexicon: Source | None, profile: ProfileSource, *, threads: int = 1
+    files: Iterable[Source],
+    lexicon: Source | None,
+    profile: ProfileSource,
+    *,
+    threads: int = 1,
+    collect: Callable[[list[Source]], frozenset[str]] | None = None,
 ) -> frozenset[str]:
     """Return the temporal nouns for T1.
 
@@ -123,6 +137,7 @@ def find_temporal_words(
         lexicon: A saved lexicon, or a treebank with function tags; takes precedence.
         profile: Language profile.
         threads: Kernel threads.
+        collect: Reads the trees in place of `collect_temporal_words`.
     """
     if lexicon is not None and not contains_trees(lexicon):
         return TemporalLexicon.load(lexicon).words()
@@ -131,9 +146,10 @@ def find_temporal_words(
     )
     if not load_profile(profile).treelet.temporal_tags:
         return frozenset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TreelmWarning)  # the reading proper says it again
-        words = TemporalLexicon.collect(given, profile, on_error="skip", threads=threads).words()
+    if collect is not None and lexicon is None:
+        words = collect(given)
+    else:
+        words = collect_temporal_words(given, profile, threads=threads)
     if not words:
         warnings.warn(
             "no temporal nouns are known, so T1 (temporal_nouns) changes nothing. They are "

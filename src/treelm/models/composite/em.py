@@ -13,6 +13,7 @@ import numpy as np
 
 from treelm.estimation.lattice import Floats, Ids, LatticeEvents, LatticeTables
 from treelm.estimation.lattice_weights import LatticeModel
+from treelm.models.composite.parameter_shards import ShardedParts, as_searched
 from treelm.models.composite.parsed_text import ParsedText, ParseLists
 from treelm.models.composite.parts import (
     NO_TOPICS,
@@ -24,14 +25,15 @@ from treelm.models.composite.parts import (
     Rows,
     check_events,
     pieces,
+    shard_sentences,
     weighted,
 )
 from treelm.models.composite.round_files import Arrays, Collector, Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import Progress, shared_step
 
-#: Number of sentences that a worker searches at a time: some seconds of its work.
-SENTENCES_A_SHARD = 128
+#: Least number of sentences that a worker searches at a time.
+SENTENCES_A_SHARD = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +195,14 @@ class _Expect:
         progress: Progress callback.
     """
 
-    parts: CompositeParts
+    parts: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, shard: tuple[Data, ParseLists | None]) -> Found:
         data, before = shard
-        parts, text, mixtures = self.parts, data.text, data.mixtures
+        text, mixtures = data.text, data.mixtures
+        parts = self.parts.of_text(text)
         lists = parts.best_parses(
             text,
             mixtures,
@@ -243,12 +246,15 @@ def expectations(
         return data.part(first, last), lists
 
     is_small = files is not None or run.executor.threads is not None
-    size = SENTENCES_A_SHARD if is_small else SENTENCES_AT_ONCE
-    with shared_step(
-        run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
-    ) as (within, finished):
+    size = shard_sentences(len(data.text), SENTENCES_A_SHARD) if is_small else SENTENCES_AT_ONCE
+    with (
+        as_searched(parts, run) as searched,
+        shared_step(
+            run.executor, run.progress, "searching parses", total=len(data.text), unit="sentences"
+        ) as (within, finished),
+    ):
         yield from collect(
-            _Expect(parts, run.worker_threads, within),
+            _Expect(searched, run.worker_threads, within),
             cut,
             list(pieces(data.text, size)),
             collectors,

@@ -12,7 +12,15 @@ from treelm.estimation.lattice import Floats, fixed_point
 from treelm.estimation.lattice_weights import CheckEvents, LatticeModel, fit_weights
 from treelm.kernel_errors import kernel_errors
 from treelm.models.composite.em import Data, tables_of
-from treelm.models.composite.parts import CompositeParts, Counts, Mixtures, pieces
+from treelm.models.composite.parameter_shards import ShardedParts, as_searched
+from treelm.models.composite.parsed_text import ParsedText
+from treelm.models.composite.parts import (
+    CompositeParts,
+    Counts,
+    Mixtures,
+    pieces,
+    shard_sentences,
+)
 from treelm.models.composite.round_files import Found, RoundFiles, collect
 from treelm.models.run import QUIET, Run
 from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_step
@@ -21,8 +29,8 @@ from treelm.parallel.progress import SILENT, Progress, kernel_report, shared_ste
 _CHECK_ROUNDS = 3
 #: Number of sentences whose contexts are in memory at once: a word has dozens.
 SENTENCES_AT_ONCE = 1024
-#: Number of sentences that a worker searches at a time; a whole number of these are as many.
-SENTENCES_A_SHARD = 128
+#: Least number of sentences that a worker searches at a time; times a power of two it is as many.
+SENTENCES_A_SHARD = 32
 #: Held-out contexts with a smaller share of their word do not affect weights, and cost most time.
 _LEAST_SHARE = 1e-4
 
@@ -50,33 +58,43 @@ class Frontiers:
 class _Search:
     """Finds the contexts of some sentences."""
 
-    parts: CompositeParts
+    parts: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, data: Data) -> Frontiers:
-        return _frontiers(self.parts, data, threads=self.threads, progress=self.progress)
+        parts = self.parts.of_text(data.text)
+        return _frontiers(parts, data, threads=self.threads, progress=self.progress)
 
 
 def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontiers:
     """Return all contexts of the predictor in sentences, weighted by the partial parses."""
     text = data.text
-    places = list(pieces(text, _sentences_a_shard(run)))
+    places = list(pieces(text, _sentences_a_shard(text, run)))
     shards = (data.part(first, last) for first, last in places)
-    with shared_step(
-        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
-    ) as (within, finished):
+    with (
+        as_searched(parts, run) as searched,
+        shared_step(
+            run.executor,
+            run.progress,
+            "searching partial parses",
+            total=len(text),
+            unit="sentences",
+        ) as (within, finished),
+    ):
         found = []
-        work = _Search(parts, run.worker_threads, within)
+        work = _Search(searched, run.worker_threads, within)
         for seen, (first, last) in zip(run.executor.map(work, shards), places, strict=True):
             finished(last - first)
             found.append(seen)
     return _joined(found, [first for first, _ in places])
 
 
-def _sentences_a_shard(run: Run) -> int:
+def _sentences_a_shard(text: ParsedText, run: Run, *, has_files: bool = False) -> int:
     """Return how many sentences are searched at a time."""
-    return SENTENCES_AT_ONCE if run.executor.threads is None else SENTENCES_A_SHARD
+    if run.executor.threads is None and not has_files:
+        return SENTENCES_AT_ONCE
+    return min(shard_sentences(len(text), SENTENCES_A_SHARD), SENTENCES_AT_ONCE)
 
 
 def _joined(found: Sequence[Frontiers], firsts: Sequence[int]) -> Frontiers:
@@ -187,13 +205,22 @@ def follow_up_step(
     shape, text = frozen.shape, train.text
     collectors = {"predictor": shape.collectors(run.threads)["predictor"]}
     topic_counts, log_probs, log_likelihood = [], [], []
-    size = SENTENCES_A_SHARD if files is not None else _sentences_a_shard(run)
+    size = _sentences_a_shard(text, run, has_files=files is not None)
     places = list(pieces(text, size))
-    with shared_step(
-        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
-    ) as (within, finished):
+    now = CompositeParts(shape, {"predictor": model})
+    with (
+        as_searched(frozen, run) as searched,
+        as_searched(now, run, "predictor") as predicting,
+        shared_step(
+            run.executor,
+            run.progress,
+            "searching partial parses",
+            total=len(text),
+            unit="sentences",
+        ) as (within, finished),
+    ):
         found = collect(
-            _Expect(frozen, model, run.worker_threads, within),
+            _Expect(searched, predicting, run.worker_threads, within),
             train.part,
             places,
             collectors,
@@ -220,21 +247,21 @@ class _Expect:
 
     Args:
         frozen: The parts that determine the partial parses.
-        model: The predictor now.
+        now: The predictor now.
         threads: Number of threads.
         progress: Progress callback.
     """
 
-    frozen: CompositeParts
-    model: LatticeModel
+    frozen: CompositeParts | ShardedParts
+    now: CompositeParts | ShardedParts
     threads: int
     progress: Progress
 
     def __call__(self, data: Data) -> Found:
-        seen = _frontiers(self.frozen, data, threads=self.threads, progress=self.progress)
-        columns, outcomes, weights, log_probs, places = frontier_weights(
-            self.model, seen, data.mixtures
-        )
+        frozen = self.frozen.of_text(data.text)
+        seen = _frontiers(frozen, data, threads=self.threads, progress=self.progress)
+        model = self.now.of_text(data.text).models["predictor"]
+        columns, outcomes, weights, log_probs, places = frontier_weights(model, seen, data.mixtures)
         counts = fixed_point(weights)
         topic_counts = np.zeros(len(data.mixtures.topics), np.int64)
         if len(places):

@@ -25,6 +25,9 @@ from treelm.pickling import PickledFields
 
 #: Number of sentences whose events are in memory at once.
 SENTENCES_AT_ONCE = 4096
+#: About how many shards a text is cut into, and the most sentences of one.
+SHARDS = 1024
+MOST_A_SHARD = 1024
 #: Parses that a search which drops none may come to; their number grows with each word by a factor.
 _MOST_PARSES = 10**6
 #: Nats below the best at which hardly any parse of a few words is found.
@@ -237,6 +240,10 @@ class CompositeParts(PickledFields):
                 code="E_TOO_LONG",
             )
 
+    def of_text(self, _: ParsedText) -> CompositeParts:
+        """Return what a search of some sentences needs: everything there is."""
+        return self
+
     def with_model(self, part: str, model: LatticeModel) -> CompositeParts:
         """Return the parts with one of them replaced."""
         return CompositeParts(self.shape, {**self.models, part: model})
@@ -361,6 +368,26 @@ def check_events(rows: Mapping[str, Rows]) -> dict[str, CheckEvents]:
         part: CheckEvents(columns, outcomes, counts / float(1 << 30))
         for part, (columns, outcomes, counts) in rows.items()
     }
+
+
+def shard_sentences(sentences: int, least: int) -> int:
+    """Return how many sentences of a text a worker searches at a time.
+
+    Few of a small text, so that no worker waits long for the last one; more of a large one, so that
+    there are not too many pieces.
+
+    Args:
+        sentences: Number of sentences.
+        least: The least; the result is this times a power of two.
+
+    Examples:
+        >>> shard_sentences(4096, 32), shard_sentences(100_000, 32), shard_sentences(10**9, 32)
+        (32, 128, 1024)
+    """
+    size = least
+    while size < MOST_A_SHARD and sentences > SHARDS * size:
+        size *= 2
+    return size
 
 
 def pieces(text: ParsedText, sentences: int = SENTENCES_AT_ONCE) -> Iterator[tuple[int, int]]:

@@ -18,6 +18,7 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, size_if_known, source_name
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.events.counts import EventCounts, Places
+from treelm.events.extract import tree_event_errors
 from treelm.models.interface.trained_model import corpus_record
 from treelm.parallel.progress import SILENT, Progress
 from treelm.store.manifest import TrainingCorpus
@@ -85,10 +86,12 @@ def all_words(corpus: TreeCorpus, progress: Progress = SILENT) -> Vocabulary:
 
     Raises:
         VocabularyError: ``E_NO_DATA`` for trees without words.
+        CorpusFormatError: ``E_RESERVED_SYMBOL`` for a word that is reserved.
     """
     encoder = open_encoder()
     for batch in TreePass(corpus).batches(progress):
-        batch.native.encode_words(encoder)
+        with tree_event_errors():
+            batch.native.encode_words(encoder)
         encoder.take()
     return vocabulary_of_all_words(encoder, corpus)
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from treelm.corpus.files import Source
 from treelm.errors import ModelFileError, UsageError, option
-from treelm.events.counts import EventCounter, EventCounts, Ids, Places
+from treelm.events.counts import EventCounter, EventCounts, Ids
 from treelm.events.extract import EventSymbols
 from treelm.models.interface.config import explain
 from treelm.models.interface.packed_tree_model import only_transform
@@ -40,7 +40,7 @@ from treelm.transforms.treelet import Treelet
 
 SYSTEM = "treelet_counts"
 LABELS, BASES = "labels.txt", "categories.txt"
-_EVENTS = ("nonterminal", "terminal")
+EVENTS = ("nonterminal", "terminal")
 
 
 def _rows_after_the_first(array: npt.NDArray[Any], found: Tensors) -> str | None:
@@ -61,7 +61,7 @@ def save_treelet_counts(counts: TreeletCounts, variant: str, folder: Source) -> 
         tensors: dict[str, npt.NDArray[Any]] = {
             item.name: getattr(counts.symbols, item.name) for item in _SCHEMA
         }
-        for name in _EVENTS:
+        for name in EVENTS:
             tensors |= getattr(counts, name).to_tensors(name)
         writer.tables(TABLES, tensors)
         writer.lines(LABELS, counts.symbols.labels)
@@ -116,7 +116,7 @@ def _read_counts(opened: ModelFolder) -> tuple[TreeletCounts, TreeletConfig]:
         nonterminal, terminal = (
             EventCounts.from_tensors(tensors, name, largest=largest[: columns + 1])
             for name, largest, columns in zip(
-                _EVENTS, _largest(symbols), WIDTHS[config.variant], strict=True
+                EVENTS, largest_ids(symbols), WIDTHS[config.variant], strict=True
             )
         )
     counts = TreeletCounts(
@@ -191,7 +191,7 @@ def _options(config: Mapping[str, object], transform: Treelet) -> TreeletConfig:
         raise ModelFileError(explain(error), code="E_MODEL_TABLES") from error
 
 
-def _largest(symbols: EventSymbols) -> tuple[list[int], list[int]]:
+def largest_ids(symbols: EventSymbols) -> tuple[list[int], list[int]]:
     """Return the largest id of every column of both kinds of events."""
     label, rule = len(symbols.labels) - 1, len(symbols.rules) - 1
     phrase = [max(len(symbols.yield_starts) - 2, 0), label, label, rule]
@@ -199,7 +199,7 @@ def _largest(symbols: EventSymbols) -> tuple[list[int], list[int]]:
     return phrase, word
 
 
-class _Union:
+class SymbolUnion:
     """Symbols of several counts, in order of first occurrence."""
 
     def __init__(self, first: EventSymbols) -> None:
@@ -247,6 +247,35 @@ class _Union:
         )
 
 
+class NewIds(NamedTuple):
+    """What the ids of some counts are called where they are added up."""
+
+    labels: Ids
+    yields: Ids
+    rules: Ids
+    words: Ids
+    """With the end of a sentence and the padding before it."""
+
+    def columns(self, name: str) -> tuple[Ids, ...]:
+        """Return the new ids of every column of one kind of events."""
+        phrase = (self.yields, self.labels, self.labels, self.rules)
+        word = (self.words, self.labels, self.labels, self.rules, self.words, self.words)
+        return {"nonterminal": phrase, "terminal": word}[name]
+
+    def add(self, events: EventCounts, name: str, counter: EventCounter) -> None:
+        """Add events of one kind to a counter under their new ids.
+
+        Args:
+            events: The events.
+            name: Their kind.
+            counter: Adds them up.
+        """
+        columns = self.columns(name)
+        for rows, counts in events.blocks():
+            mapped = [columns[column][rows[:, column]] for column in range(rows.shape[1])]
+            counter.add(np.stack(mapped, axis=1), counts.astype(np.uint64))
+
+
 def merge_treelet_counts(
     parts: Sequence[TreeletCounts], *, threads: int = 1, memory: MemoryLimit | None = None
 ) -> TreeletCounts:
@@ -282,24 +311,17 @@ def merge_treelet_counts(
     if any(part.vocabulary.fingerprint != vocabulary.fingerprint for part in parts):
         vocabulary = union_of_words([part.vocabulary for part in parts])
     words = len(vocabulary)
-    union = _Union(first.symbols)
+    union = SymbolUnion(first.symbols)
     share = memory.divided(2) if memory is not None else None
     counters = [
-        EventCounter(getattr(first, name).columns, threads=threads, memory=share)
-        for name in _EVENTS
+        EventCounter(getattr(first, name).columns, threads=threads, memory=share) for name in EVENTS
     ]
     for part in parts:
-        labels, yields, rules = union.add(part.symbols)
         own = vocabulary.ids_of(part.vocabulary.symbols)
-        word_ids = np.append(own, np.array([words, words + 1], dtype=np.uint32))
-        columns: tuple[Sequence[Ids], ...] = (
-            (yields, labels, labels, rules),
-            (word_ids, labels, labels, rules, word_ids, word_ids),
-        )
-        for counter, name, maps in zip(counters, _EVENTS, columns, strict=True):
-            for rows, counts in getattr(part, name).blocks():
-                mapped = [maps[column][rows[:, column]] for column in range(rows.shape[1])]
-                counter.add(np.stack(mapped, axis=1), _as_weights(counts))
+        ends = np.array([words, words + 1], dtype=np.uint32)
+        maps = NewIds(*union.add(part.symbols), np.append(own, ends))
+        for counter, name in zip(counters, EVENTS, strict=True):
+            maps.add(getattr(part, name), name, counter)
     nonterminal, terminal = (counter.finish() for counter in counters)
     return TreeletCounts(
         nonterminal,
@@ -311,7 +333,3 @@ def merge_treelet_counts(
         tuple(record for part in parts for record in part.corpora),
         first.marked_tags,
     )
-
-
-def _as_weights(counts: Ids) -> Places:
-    return counts.astype(np.uint64)

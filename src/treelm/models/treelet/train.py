@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -97,12 +98,23 @@ def with_temporal_nouns(
     temporal: Source | None = None,
     *,
     threads: int = 1,
+    collect: Callable[[list[Source]], frozenset[str]] | None = None,
 ) -> TreeletConfig:
-    """Return options with the temporal nouns of a lexicon or a treebank, if they matter."""
+    """Return options with the temporal nouns of a lexicon or a treebank, if they matter.
+
+    Args:
+        config: Options.
+        corpus: Trees.
+        temporal: Lexicon, or a treebank with function tags.
+        threads: Number of threads.
+        collect: Reads the trees of the corpus for their nouns; None for this process.
+    """
     if "temporal_nouns" not in config.applied or "temporal" in config.model_fields_set:
         return config
     trees = TreeCorpus(()) if corpus is None else corpus
-    nouns = find_temporal_words(trees.paths, temporal, trees.options.profile, threads=threads)
+    nouns = find_temporal_words(
+        trees.paths, temporal, trees.options.profile, threads=threads, collect=collect
+    )
     return config.model_copy(update={"temporal": tuple(sorted(nouns))})
 
 
