@@ -98,6 +98,7 @@ def tune_system(
         options,
         checkpoint=(path.with_suffix(".training"), key),
         resume=True,
+        threads=threads,
     )
     record = found.to_record() | {"seconds": time.perf_counter() - began}
     path.with_suffix(".log").write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -146,7 +146,9 @@ def tune(
             threads=threads.thread_count,
         )
         scored = rerank(lists_in_order(lists, n_best_lists, references, names), scorers)
-        found = tune_on_lists((each.columns for each in scored), right, start, options)
+        found = tune_on_lists(
+            (each.columns for each in scored), right, start, options, threads=threads.thread_count
+        )
     else:
         if scoring != ScoringOptions():
             raise UsageError("--parser, -k, --pruning and --floor are for --n-best-lists.")
@@ -270,6 +272,7 @@ def _tune_decoder(
         options,
         checkpoint=(training_folder(output), key),
         resume=decoding.resume,
+        threads=threads,
         on_round=lambda each: common.note(_round_line(each)),
     )
 
