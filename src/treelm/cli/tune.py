@@ -228,7 +228,7 @@ def _tune_decoder(
     """Tune with a decoder, round by round."""
     from treelm.models.registry import load
     from treelm.store.checkpoint import training_folder
-    from treelm.tasks.decode import unknown_word_notes
+    from treelm.tasks.decode import tokenization_notes, unknown_word_notes
     from treelm.tasks.tune import decoding as decoding_by
     from treelm.tasks.tune import starting_weights
     from treelm.tasks.tune import tune as tune_weights
@@ -248,7 +248,7 @@ def _tune_decoder(
         # The features are asked for before there are weights.
         warnings.simplefilter("ignore", TreelmWarning)
         decoder = Decoder(table, models, None, config)
-    for message in unknown_word_notes(decoder):
+    for message in (*tokenization_notes(models), *unknown_word_notes(decoder)):
         common.note(message)
     start = starting_weights(tuple(decoder.features.items()), given)
     told_by = {
