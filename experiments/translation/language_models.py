@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from negatives import Negatives, write_lines
+from files import write_lines
+from negatives import Negatives
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import read_lines
@@ -20,6 +21,7 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg.grammar_model import GrammarModel
+from treelm.models.plsa.model import PlsaModel
 from treelm.models.registry import load, train
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
@@ -32,6 +34,8 @@ OPEN = (
 _OPEN_COUNT = 5
 #: The last captions, on which the weights of structured models and mixtures are found.
 _HELD_OUT = 1000
+#: Topics of the captions.
+_TOPICS = 50
 #: Pairs of sentences on which classifiers find their settings.
 _TUNING_PAIRS = 1000
 
@@ -116,6 +120,8 @@ class LanguageModels:
             "3-gram": lambda: self._order(3),
             "6-gram": lambda: self._order(6),
             **(of_open_text if self._open_files() else {}),
+            "5-gram/PLSA": lambda: self._topics.with_options(adapt=False),
+            "5-gram/PLSA, own topics": lambda: self._topics,
             "HHMM": lambda: self.hhmm.with_search(beam_width=50),
             **parsed,
             "trigram SVM": lambda: self._classifier("trigram_svm"),
@@ -141,10 +147,9 @@ class LanguageModels:
         names = ("captions", "held-out", "open")
         files = {name: self.folder / f"{name}.txt" for name in names}
         if not files["open"].exists():
-            lines = list(read_lines(self.captions))
-            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
-            write_lines(files["captions"], lines[:end])
-            write_lines(files["held-out"], lines[end:])
+            captions, held_out = held_apart(read_lines(self.captions))
+            write_lines(files["captions"], captions)
+            write_lines(files["held-out"], held_out)
             raw = (line for file in self._open_files() for line in read_lines(file))
             write_lines(files["open"], (" ".join(words) for words in tokenize_stream(raw) if words))
         return files
@@ -174,6 +179,24 @@ class LanguageModels:
         return self._kept("mixture", lambda: train("interpolated", parts, held_out=held_out))
 
     @cached_property
+    def _topics(self) -> PlsaModel:
+        """Return a 5-gram model with topics.
+
+        Captions have no documents. Each is one in training; what is scored has the topics of all
+        captions together, or those of its own words alone.
+        """
+
+        def make() -> LanguageModel:
+            files = [self.folder / f"documents.{name}.txt" for name in ("train", "held-out")]
+            for file, lines in zip(files, held_apart(read_lines(self.captions)), strict=True):
+                write_lines(file, (f"{line}\n" for line in lines))
+            text, held_out = (TextCorpus((file,)) for file in files)
+            options = {"order": 5, "topics": _TOPICS, "seed": 1, "threads": self.threads}
+            return train("plsa", text, held_out=held_out, **options)
+
+        return cast("PlsaModel", self._kept("plsa", make))
+
+    @cached_property
     def _latent(self) -> LanguageModel:
         cycles = min(self._cycles, 4)  # captions have fewer constructions than treebanks
         return self._kept(
@@ -188,11 +211,10 @@ class LanguageModels:
 
     def _structured(self, system: str, **options: object) -> LanguageModel:
         def make() -> LanguageModel:
-            lines = list(read_lines(str(self.trees.paths[0])))
-            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
             files = [self.folder / f"captions.{name}.mrg" for name in ("train", "held-out")]
-            write_lines(files[0], lines[:end])
-            write_lines(files[1], lines[end:])
+            parts = held_apart(read_lines(str(self.trees.paths[0])))
+            for file, lines in zip(files, parts, strict=True):
+                write_lines(file, lines)
             trees, held_out = (TreeCorpus((str(file),)) for file in files)
             return train(system, trees, held_out=held_out, threads=self.threads, **options)
 
@@ -221,6 +243,13 @@ class LanguageModels:
             return train(system, labelled[0], tuning=labelled[1], **options)
 
         return self._kept(system, make)
+
+
+def held_apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return lines without the last ones, and these."""
+    given = list(lines)
+    end = len(given) - min(_HELD_OUT, len(given) // 4)
+    return given[:end], given[end:]
 
 
 def parse_captions(
