@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -114,6 +114,7 @@ class LanguageModels:
         }
         of_open_text = {
             "4-gram of open text": lambda: self._of_open_text("open"),
+            "5-gram of more open text": lambda: self._of_open_text("more"),
             "mixture of n-grams": self._mixture,
         }
         return {
@@ -138,20 +139,24 @@ class LanguageModels:
         text = TextCorpus((self.captions,))
         return self._kept(f"ngram{order}", lambda: train("ngram", text, order=order))
 
-    def _open_files(self) -> list[Path]:
+    def _open_files(self, *, more: bool = False) -> list[Path]:
+        """Return files of open text: those of some kinds, or all that there are."""
+        if more:
+            return sorted((self.data / "text-open").glob("*.txt.xz"))
         files = [self.data / f"text-open/{name}.txt.xz" for name in OPEN]
         return [file for file in files if file.is_file()]
 
     def _texts(self) -> dict[str, Path]:
         """Return captions without the last ones, these, and open text: tokenized, one per line."""
-        names = ("captions", "held-out", "open")
+        names = ("captions", "held-out", "open", "more")
         files = {name: self.folder / f"{name}.txt" for name in names}
         if not files["open"].exists():
             captions, held_out = held_apart(read_lines(self.captions))
             write_lines(files["captions"], captions)
             write_lines(files["held-out"], held_out)
-            raw = (line for file in self._open_files() for line in read_lines(file))
-            write_lines(files["open"], (" ".join(words) for words in tokenize_stream(raw) if words))
+            write_lines(files["open"], tokenized(self._open_files()))
+        if not files["more"].exists():
+            write_lines(files["more"], tokenized(self._open_files(more=True)))
         return files
 
     @cached_property
@@ -164,8 +169,10 @@ class LanguageModels:
     def _of_open_text(self, name: str) -> LanguageModel:
         """Return an n-gram model of open text, or of captions, with words of both."""
         options = {"order": 5}
-        if name == "open":
-            options = {"order": 4, "min_count": (1, 1, 2, 2), "no_measure": True}
+        if name in ("open", "more"):
+            order = 4 if name == "open" else 5
+            fewest = (1, 1, *(2,) * (order - 2))
+            options = {"order": order, "min_count": fewest, "no_measure": True}
         text = TextCorpus((self._texts()[name],))
         return self._kept(
             f"ngram-{name}",
@@ -243,6 +250,12 @@ class LanguageModels:
             return train(system, labelled[0], tuning=labelled[1], **options)
 
         return self._kept(system, make)
+
+
+def tokenized(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the lines of files of raw text, tokenized."""
+    raw = (line for file in files for line in read_lines(file))
+    return (" ".join(words) for words in tokenize_stream(raw) if words)
 
 
 def held_apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -249,6 +249,7 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     for row in (
         *("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "+ mixture of n-grams"),
         *("+ 5-gram/PLSA", "+ 5-gram/PLSA, own topics", "all together"),
+        "+ 3-gram, 5-gram of more open text, 2-SLM, treelet",
     ):
         assert reranked[f"{row}, seed 3", "BLEU of all"] == pytest.approx(100)
     pairs = values(results, "References against translations (Table 6 of the treelet paper)")
