@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from negatives import Negatives, write_lines
+from files import write_lines
+from negatives import Negatives
 
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.files import read_lines
@@ -20,6 +21,7 @@ from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.arpa import read_arpa
 from treelm.models.ngram.model import NgramModel
 from treelm.models.pcfg.grammar_model import GrammarModel
+from treelm.models.plsa.model import PlsaModel
 from treelm.models.registry import load, train
 
 TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
@@ -32,6 +34,8 @@ OPEN = (
 _OPEN_COUNT = 5
 #: The last captions, on which the weights of structured models and mixtures are found.
 _HELD_OUT = 1000
+#: Topics of the captions.
+_TOPICS = 50
 #: Pairs of sentences on which classifiers find their settings.
 _TUNING_PAIRS = 1000
 
@@ -110,12 +114,15 @@ class LanguageModels:
         }
         of_open_text = {
             "4-gram of open text": lambda: self._of_open_text("open"),
+            "5-gram of more open text": lambda: self._of_open_text("more"),
             "mixture of n-grams": self._mixture,
         }
         return {
             "3-gram": lambda: self._order(3),
             "6-gram": lambda: self._order(6),
             **(of_open_text if self._open_files() else {}),
+            "5-gram/PLSA": lambda: self._topics.with_options(adapt=False),
+            "5-gram/PLSA, own topics": lambda: self._topics,
             "HHMM": lambda: self.hhmm.with_search(beam_width=50),
             **parsed,
             "trigram SVM": lambda: self._classifier("trigram_svm"),
@@ -132,21 +139,24 @@ class LanguageModels:
         text = TextCorpus((self.captions,))
         return self._kept(f"ngram{order}", lambda: train("ngram", text, order=order))
 
-    def _open_files(self) -> list[Path]:
+    def _open_files(self, *, more: bool = False) -> list[Path]:
+        """Return files of open text: those of some kinds, or all that there are."""
+        if more:
+            return sorted((self.data / "text-open").glob("*.txt.xz"))
         files = [self.data / f"text-open/{name}.txt.xz" for name in OPEN]
         return [file for file in files if file.is_file()]
 
     def _texts(self) -> dict[str, Path]:
         """Return captions without the last ones, these, and open text: tokenized, one per line."""
-        names = ("captions", "held-out", "open")
+        names = ("captions", "held-out", "open", "more")
         files = {name: self.folder / f"{name}.txt" for name in names}
         if not files["open"].exists():
-            lines = list(read_lines(self.captions))
-            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
-            write_lines(files["captions"], lines[:end])
-            write_lines(files["held-out"], lines[end:])
-            raw = (line for file in self._open_files() for line in read_lines(file))
-            write_lines(files["open"], (" ".join(words) for words in tokenize_stream(raw) if words))
+            captions, held_out = held_apart(read_lines(self.captions))
+            write_lines(files["captions"], captions)
+            write_lines(files["held-out"], held_out)
+            write_lines(files["open"], tokenized(self._open_files()))
+        if not files["more"].exists():
+            write_lines(files["more"], tokenized(self._open_files(more=True)))
         return files
 
     @cached_property
@@ -159,8 +169,10 @@ class LanguageModels:
     def _of_open_text(self, name: str) -> LanguageModel:
         """Return an n-gram model of open text, or of captions, with words of both."""
         options = {"order": 5}
-        if name == "open":
-            options = {"order": 4, "min_count": (1, 1, 2, 2), "no_measure": True}
+        if name in ("open", "more"):
+            order = 4 if name == "open" else 5
+            fewest = (1, 1, *(2,) * (order - 2))
+            options = {"order": order, "min_count": fewest, "no_measure": True}
         text = TextCorpus((self._texts()[name],))
         return self._kept(
             f"ngram-{name}",
@@ -172,6 +184,24 @@ class LanguageModels:
         held_out = TextCorpus((self._texts()["held-out"],))
         parts = [self._of_open_text(name) for name in ("captions", "open")]
         return self._kept("mixture", lambda: train("interpolated", parts, held_out=held_out))
+
+    @cached_property
+    def _topics(self) -> PlsaModel:
+        """Return a 5-gram model with topics.
+
+        Captions have no documents. Each is one in training; what is scored has the topics of all
+        captions together, or those of its own words alone.
+        """
+
+        def make() -> LanguageModel:
+            files = [self.folder / f"documents.{name}.txt" for name in ("train", "held-out")]
+            for file, lines in zip(files, held_apart(read_lines(self.captions)), strict=True):
+                write_lines(file, (f"{line}\n" for line in lines))
+            text, held_out = (TextCorpus((file,)) for file in files)
+            options = {"order": 5, "topics": _TOPICS, "seed": 1, "threads": self.threads}
+            return train("plsa", text, held_out=held_out, **options)
+
+        return cast("PlsaModel", self._kept("plsa", make))
 
     @cached_property
     def _latent(self) -> LanguageModel:
@@ -188,11 +218,10 @@ class LanguageModels:
 
     def _structured(self, system: str, **options: object) -> LanguageModel:
         def make() -> LanguageModel:
-            lines = list(read_lines(str(self.trees.paths[0])))
-            end = len(lines) - min(_HELD_OUT, len(lines) // 4)
             files = [self.folder / f"captions.{name}.mrg" for name in ("train", "held-out")]
-            write_lines(files[0], lines[:end])
-            write_lines(files[1], lines[end:])
+            parts = held_apart(read_lines(str(self.trees.paths[0])))
+            for file, lines in zip(files, parts, strict=True):
+                write_lines(file, lines)
             trees, held_out = (TreeCorpus((str(file),)) for file in files)
             return train(system, trees, held_out=held_out, threads=self.threads, **options)
 
@@ -221,6 +250,19 @@ class LanguageModels:
             return train(system, labelled[0], tuning=labelled[1], **options)
 
         return self._kept(system, make)
+
+
+def tokenized(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the lines of files of raw text, tokenized."""
+    raw = (line for file in files for line in read_lines(file))
+    return (" ".join(words) for words in tokenize_stream(raw) if words)
+
+
+def held_apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return lines without the last ones, and these."""
+    given = list(lines)
+    end = len(given) - min(_HELD_OUT, len(given) // 4)
+    return given[:end], given[end:]
 
 
 def parse_captions(

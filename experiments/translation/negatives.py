@@ -7,11 +7,11 @@ output of a translation system).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from decoded import PAPER
+from files import write_lines
 
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import read_lines
@@ -106,11 +106,3 @@ class Negatives:
         if self.alignment is not None:
             return list(read_lines(self.alignment))
         return list(align_words(read_parallel_text(*text)).lines())
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a file that is there when it is complete."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    part.replace(path)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from files import write_lines
 from lists import Numbers, ScoredLists
 from recipe import add_published
 
 from treelm.errors import MissingExtra
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
-from treelm.tasks.evaluate.reranking import Reranking, compare_choices, cross_validate_pool
+from treelm.tasks.evaluate.reranking import compare_choices, cross_validate_pool
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.tasks.tune import Method, TuneOptions
+from treelm.translation.hypothesis_pool import HypothesisPool
 from treelm.translation.mira import EPOCHS
 from treelm.translation.weights import Weights
 
@@ -27,6 +32,8 @@ BASELINE = "features as they are"
 #: Table 2 of the latent-SVM paper.
 CLASSIFIERS = ("trigram SVM", "latent SVM")
 ALL = "all together"
+#: Models of which each adds something to the others, found on the development set.
+CHOSEN = ("3-gram", "5-gram of more open text", "2-SLM", "treelet")
 
 
 def rows_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -35,6 +42,8 @@ def rows_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     rows = {BASELINE: (), **{f"+ {name}": (name,) for name in names}}
     if len(both) > 1:
         rows["+ both SVMs"] = both
+    if {*CHOSEN} <= {*names}:
+        rows[f"+ {', '.join(CHOSEN)}"] = CHOSEN
     probabilities = tuple(name for name in names if name not in CLASSIFIERS)
     rows["+ all language models"] = probabilities
     rows[ALL] = tuple(names)
@@ -56,6 +65,57 @@ def model_scores(
     return found, had
 
 
+@dataclass(frozen=True)
+class Folds:
+    """Reranks lists with the features of each row; what was found is kept.
+
+    Args:
+        lists: The lists.
+        scores: What models say about all hypotheses.
+        method: How weights are tuned.
+        epochs: Passes of MIRA.
+    """
+
+    lists: ScoredLists
+    scores: Mapping[str, Numbers]
+    method: Method
+    epochs: int
+
+    @property
+    def is_tuned_on(self) -> bool:
+        """Whether Moses tuned its weights on these lists: then nothing may start from them."""
+        return self.lists.part == "val"
+
+    def found(self, row: str, names: Sequence[str], seed: int) -> dict[str, Any]:
+        """Return what ten folds gave, now or before."""
+        name = f"{self.lists.part}.{self.lists.size}.{self.method}{self.epochs}.{feature_name(row)}"
+        path = self.lists.folder / "folds" / f"{name}.seed{seed}.json"
+        if not path.exists():
+            given = None
+            if not self.is_tuned_on:
+                given = Weights.read(self.lists.data / "mt/multi30k/weights.ini")
+            pool = self.pool(names)
+            options = TuneOptions(seed=seed, method=self.method, epochs=self.epochs)
+            found = cross_validate_pool(pool, given, options, distinct=self.lists.distinct)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            record = found.to_record() | {"models": list(names), "chosen": list(found.chosen)}
+            write_lines(path, [json.dumps(record)])
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if kept["models"] != list(names):
+            raise SystemExit(f"{path}: other models were there; remove the folder")
+        return kept
+
+    def pool(self, names: Sequence[str]) -> HypothesisPool:
+        """Return the hypotheses with the scores of some models as features."""
+        return self.lists.with_features({feature_name(name): self.scores[name] for name in names})
+
+    def p_value(self, one: dict[str, Any], other: dict[str, Any], seed: int) -> float:
+        """Return how likely a difference as large as that of two choices is by chance."""
+        pool = self.lists.pool
+        places = [np.array(each["chosen"]) + pool.starts[:-1] for each in (one, other)]
+        return compare_choices(pool, *places, seed=seed).p_value
+
+
 def report_reranking(
     report: Report,
     lists: ScoredLists,
@@ -66,10 +126,8 @@ def report_reranking(
     epochs: int = EPOCHS,
 ) -> None:
     """Report BLEU of the lists as they are, and reranked with the features of each row."""
-    # Moses tuned its weights on the development set: there nothing may start from them.
-    is_tuned_on = lists.part == "val"
-    given = None if is_tuned_on else Weights.read(lists.data / "mt/multi30k/weights.ini")
     scores, had = model_scores(report, lists, rerankers)
+    folds = Folds(lists, scores, method, epochs)
     data = f"Multi30k {lists.part}, {lists.size} best"
     n = len(lists.references)
 
@@ -87,28 +145,27 @@ def report_reranking(
             )
         )
 
-    baselines: dict[int, Reranking] = {}
-    weights = []
+    baselines = {seed: folds.found(BASELINE, (), seed) for seed in seeds}
+    base = baselines[seeds[0]]
+    first = "first of the lists" + (", tuned on these" if folds.is_tuned_on else "")
+    add(first, base["first"]["together"])
+    add(first, base["first"]["mean_of_folds"], "mean BLEU of folds")
+    add("oracle", base["oracle"])
+    weights, means = [], []
     for row, names in rows_of(list(scores)).items():
-        features = {feature_name(name): scores[name] for name in names}
-        pool = lists.with_features(features)
-        for seed in seeds:
-            options = TuneOptions(seed=seed, method=method, epochs=epochs)
-            found = cross_validate_pool(pool, given, options, distinct=lists.distinct)
-            if not baselines:
-                first = "first of the lists" + (", tuned on these" if is_tuned_on else "")
-                add(first, found.first.together)
-                add(first, found.first.mean, "mean BLEU of folds")
-                add("oracle", found.oracle)
-            base = baselines.setdefault(seed, found)
-            chosen, other = (np.array(each.chosen) + pool.starts[:-1] for each in (found, base))
-            p = None if found is base else compare_choices(pool, chosen, other, seed=seed).p_value
-            add(f"{row}, seed {seed}", found.reranked.together, p=p)
-            add(f"{row}, seed {seed}", found.reranked.mean, "mean BLEU of folds")
-            weights += [
-                (f"{row}, seed {seed}", name, f"{np.mean([x[name][0] for x in found.weights]):.4f}")
-                for name in ("LM0", *features)
-            ]
+        gains, bleu = [], []
+        for seed in seeds[:1] if len(names) == 1 else seeds:  # models alone change little
+            found, base = folds.found(row, names, seed), baselines[seed]
+            p = folds.p_value(found, base, seed) if names else None
+            add(f"{row}, seed {seed}", found["reranked"]["together"], p=p)
+            add(f"{row}, seed {seed}", found["reranked"]["mean_of_folds"], "mean BLEU of folds")
+            bleu.append(found["reranked"]["together"])
+            gains.append(bleu[-1] - base["reranked"]["together"])
+            for name in ("LM0", *map(feature_name, names)):
+                mean = np.mean([each[name][0] for each in found["weights"]])
+                weights.append((f"{row}, seed {seed}", name, f"{mean:.4f}"))
+        means.append((row, len(bleu), f"{np.mean(bleu):.2f}", f"{np.mean(gains):+.2f}"))
+    report.add_table("Reranking, mean of the seeds", ("row", "seeds", "BLEU of all", "gain"), means)
     report.add_table("Mean weights over the folds", ("row", "feature", "weight"), weights)
     report.add_table("Lists", ("different texts per list",), [(f"{lists.distinct:.0f}",)])
     for name, value in {"5-gram": 32.53, "5-gram/2-SLM, 2-gram/4-SLM, 5-gram/PLSA": 33.32}.items():

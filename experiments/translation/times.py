@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from recipe import add_published
 from treelm.corpus.files import read_lines
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
+from treelm.translation.decoder import Translation
 from treelm.translation.phrase_table import PhraseTable
 from treelm.translation.weights import Weights
 
@@ -46,39 +49,89 @@ def sources(data: Path, length: int, number: int) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Timed:
+    """Processor seconds of a sentence, in the mean.
+
+    Args:
+        seconds: The mean.
+        number: Sentences.
+        asked: Share of the questions to language models that had been answered before.
+        score: Mean score of the translations: a search that finds less is not just faster.
+    """
+
+    seconds: float
+    number: int
+    asked: float
+    score: float
+
+
+def timed(system: System, table: PhraseTable, weights: Weights, sentences: list[str]) -> Timed:
+    """Measure one thread, after one sentence to warm up."""
+    kept = {
+        name: values
+        for name, values in weights.items()
+        if not name.startswith("LM") or int(name[2:]) < len(system.models)
+    }
+    decoder = system.decoder(table).with_weights(Weights(kept))
+    list(decoder.translate(sentences[:1]))
+    found: list[Translation] = []
+    began = time.process_time()
+    for sentence in sentences[1:]:
+        found += decoder.translate([sentence])
+    seconds = time.process_time() - began
+    reads = sum(each.counts.model_reads for each in found)
+    repeats = sum(each.counts.model_repeats for each in found)
+    return Timed(
+        seconds / len(found),
+        len(found),
+        repeats / max(1, reads + repeats),
+        statistics.fmean(each.score or 0.0 for each in found),
+    )
+
+
 def report_times(
-    report: Report, systems: Sequence[System], weights: Weights, data: Path, number: int
+    report: Report,
+    systems: Sequence[System],
+    weights: Weights,
+    data: Path,
+    *,
+    number: int,
+    stacks: Sequence[int],
 ) -> None:
-    """Measure processor seconds on one thread, after one sentence to warm up."""
+    """Measure processor seconds by length and by the size of stacks, and memory.
+
+    Args:
+        report: Gets the tables.
+        systems: What is timed; the others are compared with the first.
+        weights: Of all language models; a system with fewer takes fewer.
+        data: Folder of the data.
+        number: Sentences of each length; a tenth of them for a slow stack search.
+        stacks: Sizes of stacks, for the first system.
+    """
     table = PhraseTable.read(data / "mt/multi30k/phrase-table.gz")
     means: dict[str, list[float]] = {}
+    memory = []
     for system in systems:
-        kept = {
-            name: values
-            for name, values in weights.items()
-            if not name.startswith("LM") or int(name[2:]) < len(system.models)
-        }
-        decoder = system.decoder(table).with_weights(Weights(kept))
+        slow = system.config.search == "stack" and len(system.models) > 1
+        most = max(1, number // 10) if slow else number
         for length in LENGTHS:
-            sentences = sources(data, length, number + 1)
-            list(decoder.translate(sentences[:1]))
-            seconds = []
-            for sentence in sentences[1:]:
-                began = time.process_time()
-                list(decoder.translate([sentence]))
-                seconds.append(time.process_time() - began)
-            means.setdefault(system.name, []).append(statistics.fmean(seconds))
+            found = timed(system, table, weights, sources(data, length, most + 1))
+            means.setdefault(system.name, []).append(found.seconds)
             report.add_result(
                 Result(
                     table=TABLE,
                     model=system.name,
                     metric=f"up to {length} words",
                     data="Multi30k development set, captions joined",
-                    value=means[system.name][-1],
-                    n=len(seconds),
-                    digits=3,
+                    value=found.seconds,
+                    n=found.number,
+                    digits=4,
                 )
             )
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        again = f"{100 * found.asked:.0f} %"
+        memory.append((system.name, again, f"{found.score:.3f}", f"{peak:.0f}"))
     for name, values in PUBLISHED.items():
         for length, value in zip(LENGTHS, values, strict=True):
             add_published(
@@ -98,3 +151,19 @@ def report_times(
         ratios = ", ".join(f"{a / b:.1f}" for a, b in zip(values, first, strict=True))
         rows.append((name, ratios, f"{constant:.3f} + {slope:.4f} n", f"{correlation**2:.3f}"))
     report.add_table("Growth with length", ("system", "times the first", "line", "r squared"), rows)
+    report.add_table(
+        f"Sources of up to {LENGTHS[-1]} words",
+        ("system", "questions answered before", "mean score", "peak MiB of the process so far"),
+        memory,
+    )
+    sentences = sources(data, 20, number + 1)
+    rows = []
+    for size in stacks:
+        config = replace(systems[0].config, stack_size=size)
+        found = timed(replace(systems[0], config=config), table, weights, sentences)
+        rows.append((size, f"{1000 * found.seconds:.1f}", f"{found.score:.4f}"))
+    report.add_table(
+        f"Growth with the size of stacks ({systems[0].name}, sources of 11 to 20 words)",
+        ("stack size", "milliseconds per sentence", "mean score"),
+        rows,
+    )

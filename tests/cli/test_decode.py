@@ -232,3 +232,36 @@ def test_decode_warns_of_a_source_that_the_table_does_not_know(files: Path) -> N
     assert_fine(decode(files, stdin=source + b"Haus " * 10))
     done = decode(files, stdin=source + b"Haus " * 100)
     assert "warning: 100 of 300 words are copied from the source" in done.stderr.decode()
+
+
+def tokenized(files: Path, name: str, *sentences: str) -> Path:
+    """Write a small model of sentences."""
+    model = package.train(
+        "ngram", [each.split() for each in sentences], order=1, smoothing="berkeley"
+    )
+    model.save(files / name)
+    return files / name
+
+
+def test_decode_and_tune_warn_of_models_whose_text_was_tokenized_differently(files: Path) -> None:
+    penn = tokenized(files, "penn", "it does n't -LRB- the house -RRB-", "it 's the house")
+    plain = tokenized(files, "plain", "it doesn't ( the house )", 'it\'s " the house "')
+    again = tokenized(files, "again", "the house is n't that", "that -LRB- it -RRB- does n't")
+    both = tokenized(files, "both", "it doesn't", "it does n't")
+    done = decode(files, "-m", penn, "-m", both, "-m", again, stdin=SOURCE)
+    assert "tokenized" not in done.stderr.decode()
+    done = decode(files, "-m", penn, "-m", plain, stdin=SOURCE)
+    assert done.returncode == 0
+    message = done.stderr.decode()
+    assert "LM1 (ngram) and LM2 (ngram) are of text that was tokenized in different ways" in message
+    assert "contractions are n't in the one, doesn't in the other." in message
+    assert "brackets are -LRB- in the one, ( in the other." in message
+    assert "quotation marks" not in message  # the first has none
+    (files / "source").write_bytes(SOURCE)
+    (files / "target").write_text("the house\n" * SOURCE.count(b"\n"), encoding="utf-8")
+    tuned = treelm(
+        *("tune", "--phrase-table", files / "table.gz", "-m", plain, "-m", penn, "--rounds", "1"),
+        *("--source", files / "source", "--references", files / "target", "--seed", "1"),
+        *("--restarts", "0", "-o", files / "tuned.json"),
+    )
+    assert "LM0 (ngram) and LM1 (ngram) are of text that was tokenized" in tuned.stderr.decode()

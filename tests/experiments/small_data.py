@@ -119,6 +119,7 @@ def write_parallel_data(data: Path) -> None:
         source = [" ".join(f"{word}en" for word in each.split()) for each in part]
         (folder / f"{name}.en").write_text("\n".join(part) + "\n")
         (folder / f"{name}.de").write_text("\n".join(source) + "\n")
+        (folder / f"{name}.moses.en").write_text("\n".join(part[::-1]) + "\n")
         values = "Distortion0= 0 WordPenalty0= {} LM0= {} TranslationModel0= 0 0 0 0"
         with lzma.open(folder / f"{name}.nbest.xz", "wt", encoding="utf-8") as lists:
             for number, each in enumerate(part):

@@ -224,24 +224,32 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     options = ("--seeds", "1", "--beam", "5", "--beams", "5", "--timed", "1", "--cycles", "1")
     options += ("--alignment", str(data / "mt/multi30k/train.links"), "--rerank-seeds", "1")
     options += ("--pairs", "20", "--rounds", "1", "--list-size", "3", "--epochs", "4")
+    options += ("--beam-pops", "20", "--stacks", "2", "--test-pops", "400", "--equal-pops", "500")
     report = tmp_path / "report"
     results, tables = run(
         "translation", data, report, *options, "--reranked", "val", "--method", "mira"
     )
     translated = values(results, "Translation of sentences of 1 to 20 words")
     # Every word has one translation, and nothing has to move.
-    for system in ("n-gram", "n-gram, HHMM beam 5"):
+    for system in (
+        *("n-gram", "n-gram, HHMM beam 5", "n-gram, HHMM beam 5, 400 pops"),
+        "n-gram, as much time as with the HHMM",
+    ):
         assert translated[system, "BLEU"] == pytest.approx(100)
-    assert ("n-gram", "up to 10 words") in values(
-        results, "Seconds per sentence, by the words of the source"
-    )
+    timed = values(results, "Seconds per sentence, by the words of the source")
+    for system in ("n-gram, stack", "n-gram, cube", "n-gram, HHMM beam 5, cube, 20 pops"):
+        assert timed[system, "up to 10 words"] > 0
+    assert "Growth with the size of stacks" in tables
+    assert "| 5 | 12 | 24 |" in tables  # systems, sentences, different translations
+    assert (tmp_path / "report.work/judge/readability.key.json").is_file()
     reranked = values(results, "Reranked n-best lists, ten folds (Table 4 of the composite paper)")
     assert reranked["oracle", "BLEU of all"] == pytest.approx(100)
     assert reranked["first of the lists, tuned on these", "BLEU of all"] < 100
     # The reference has the best features in every list.
     for row in (
         *("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "+ mixture of n-grams"),
-        "all together",
+        *("+ 5-gram/PLSA", "+ 5-gram/PLSA, own topics", "all together"),
+        "+ 3-gram, 5-gram of more open text, 2-SLM, treelet",
     ):
         assert reranked[f"{row}, seed 3", "BLEU of all"] == pytest.approx(100)
     pairs = values(results, "References against translations (Table 6 of the treelet paper)")

@@ -200,6 +200,16 @@ def test_duplicates_change_nothing() -> None:
     assert once.weights.tolist() == twice.weights.tolist()
 
 
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 1000), threads=st.integers(2, 4))
+def test_threads_of_mert_change_nothing(seed: int, threads: int) -> None:
+    start = np.random.default_rng(seed).normal(size=3)
+    alone = mert(small_pool(), start, seed=seed, restarts=3)
+    together = mert(small_pool(), start, seed=seed, restarts=3, threads=threads)
+    assert together.weights.tolist() == alone.weights.tolist()
+    assert together.value == alone.value
+
+
 def test_lists_of_other_features_or_sentences_are_refused() -> None:
     builder = PoolBuilder([REFERENCES])
     builder.add(small_lists()[:1])

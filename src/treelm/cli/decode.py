@@ -164,6 +164,7 @@ def decode(
         DecodingReport,
         make_decoder,
         record_of,
+        tokenization_notes,
         unknown_word_notes,
     )
 
@@ -182,7 +183,7 @@ def decode(
         allow_deletion=allow_deletion,
         progress=common.progress,
     )
-    for message in unknown_word_notes(made):
+    for message in (*tokenization_notes(models), *unknown_word_notes(made)):
         common.note(message)
     if made.recombination != "exact" and common.verbose:
         common.note(f"recombination={made.recombination}")

@@ -146,7 +146,9 @@ def tune(
             threads=threads.thread_count,
         )
         scored = rerank(lists_in_order(lists, n_best_lists, references, names), scorers)
-        found = tune_on_lists((each.columns for each in scored), right, start, options)
+        found = tune_on_lists(
+            (each.columns for each in scored), right, start, options, threads=threads.thread_count
+        )
     else:
         if scoring != ScoringOptions():
             raise UsageError("--parser, -k, --pruning and --floor are for --n-best-lists.")
@@ -225,7 +227,7 @@ def _tune_decoder(
 ) -> Tuning:
     """Tune with a decoder, round by round."""
     from treelm.store.checkpoint import training_folder
-    from treelm.tasks.decode import unknown_word_notes
+    from treelm.tasks.decode import tokenization_notes, unknown_word_notes
     from treelm.tasks.tune import decoding as decoding_by
     from treelm.tasks.tune import starting_weights
     from treelm.tasks.tune import tune as tune_weights
@@ -245,7 +247,7 @@ def _tune_decoder(
         # The features are asked for before there are weights.
         warnings.simplefilter("ignore", TreelmWarning)
         decoder = Decoder(table, models, None, config)
-    for message in unknown_word_notes(decoder):
+    for message in (*tokenization_notes(models), *unknown_word_notes(decoder)):
         common.note(message)
     start = starting_weights(tuple(decoder.features.items()), given)
     told_by = {
@@ -269,6 +271,7 @@ def _tune_decoder(
         options,
         checkpoint=(training_folder(output), key),
         resume=decoding.resume,
+        threads=threads,
         on_round=lambda each: common.note(_round_line(each)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treelm.characters import visible
@@ -18,6 +18,16 @@ MOST_UNKNOWN = 0.1
 #: Of fewer words a share says nothing.
 _FEWEST_WORDS = 100
 _SHOWN_WORDS = 3
+#: What tokenizers write differently; of each, the tokens of one way and of others.
+_SPELLINGS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "contractions": (
+        ("n't", "'s"),
+        ("&apos;t", "&apos;s"),
+        ("don't", "isn't", "doesn't", "it's", "man's"),
+    ),
+    "brackets": (("-LRB-",), ("(",), ("&#40;",)),
+    "quotation marks": (("``",), ('"',), ("&quot;",), ("\u201c",)),
+}
 #: Value of the feature for one word that is copied.
 _COPIED = -100.0
 
@@ -73,6 +83,35 @@ def unknown_word_notes(decoder: Decoder) -> Iterator[str]:
             f"target phrases of {decoder.table.source}, such as {shown}. Was the text that it was "
             "trained on tokenized as that of the table?"
         )
+
+
+def tokenization_notes(models: Sequence[LanguageModel]) -> Iterator[str]:
+    """Yield warnings about language models of text that was tokenized in different ways.
+
+    No model keeps how its text was tokenized, but its words tell: one that knows ``n't`` and no
+    ``don't`` cannot be used beside one that knows ``don't`` alone. What a model knows in several
+    ways, or in none, says nothing.
+    """
+    for what, ways in _SPELLINGS.items():
+        found: dict[int, tuple[int, str]] = {}  # way -> the first model that has it, and its token
+        for number, model in enumerate(models):
+            known = {
+                place: token
+                for place, tokens in enumerate(ways)
+                for token in reversed(tokens)
+                if token in model.vocabulary
+            }
+            if len(known) == 1:
+                [(place, token)] = known.items()
+                found.setdefault(place, (number, token))
+        if len(found) > 1:
+            (first, one), (second, other), *_ = sorted(found.values())
+            yield (
+                f"warning: LM{first} ({models[first].system}) and LM{second} "
+                f"({models[second].system}) are of text that was tokenized in different ways: "
+                f"{what} are {visible(one)} in the one, {visible(other)} in the other. Each takes "
+                "the words of the other for unknown ones."
+            )
 
 
 @dataclass(slots=True)

@@ -238,6 +238,7 @@ def tune(
     *,
     checkpoint: tuple[Path, str] | None = None,
     resume: bool = False,
+    threads: int = 1,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Tuning:
     """Tune weights on sentences that are decoded again with the weights of every round.
@@ -253,6 +254,7 @@ def tune(
         options: How.
         checkpoint: Folder for checkpoints, and what tells this tuning from others.
         resume: Whether to continue from the checkpoint of a tuning that was interrupted.
+        threads: Number of threads of MERT; results do not depend on it.
         on_round: Told every round, those before an interruption included.
 
     Raises:
@@ -271,7 +273,7 @@ def tune(
         on_round(each)
     stopped = _why_to_stop(state, options, start)
     while stopped is None:
-        found = _one_round(state, decode, references, options)
+        found = _one_round(state, decode, references, options, threads)
         if file is not None:
             _save(state, file, key)
         on_round(found)
@@ -286,6 +288,8 @@ def tune_on_lists(
     references: Sequence[Sequence[str]],
     given: Weights | None,
     options: TuneOptions,
+    *,
+    threads: int = 1,
 ) -> Tuning:
     """Tune weights on lists that stay as they are.
 
@@ -294,6 +298,7 @@ def tune_on_lists(
         references: One or more translations of the sentences, tokenized.
         given: Weights to start from; see `starting_weights`.
         options: How.
+        threads: Number of threads of MERT; results do not depend on it.
 
     Raises:
         CorpusFormatError: for lists that do not fit; see `pool_of_lists`.
@@ -301,7 +306,7 @@ def tune_on_lists(
     pool = pool_of_lists(lists, references, METRICS[options.metric])
     new = len(pool.features)
     start = starting_weights(pool.layout, given)
-    found = optimize(pool, start, options)
+    found = optimize(pool, start, options, threads=threads)
     chosen = pool.value(pool.chosen(vector_of(start)))
     weights = weights_from(found.weights, pool.layout)
     only = Round(1, chosen, new, new, found.value, weights, options.metric)
@@ -336,7 +341,12 @@ def free_weights(layout: Layout, fixed: frozenset[str]) -> npt.NDArray[np.bool_]
 
 
 def optimize(
-    pool: HypothesisPool, start: Weights, options: TuneOptions, *, stream: int = 0
+    pool: HypothesisPool,
+    start: Weights,
+    options: TuneOptions,
+    *,
+    stream: int = 0,
+    threads: int = 1,
 ) -> Tuned:
     """Return the best weights for a pool of hypotheses.
 
@@ -345,6 +355,7 @@ def optimize(
         start: Weights of its features, in their order.
         options: How.
         stream: Tells calls with the same seed apart.
+        threads: Number of threads of MERT; MIRA goes from one sentence to the next in one.
     """
     free = free_weights(pool.layout, options.fixed)
     vector = vector_of(start)
@@ -353,12 +364,22 @@ def optimize(
             pool, vector, seed=options.seed, free=free, epochs=options.epochs, stream=stream
         )
     return mert(
-        pool, vector, seed=options.seed, free=free, restarts=options.restarts, stream=stream
+        pool,
+        vector,
+        seed=options.seed,
+        free=free,
+        restarts=options.restarts,
+        stream=stream,
+        threads=threads,
     )
 
 
 def _one_round(
-    state: _State, decode: Decode, references: Sequence[Sequence[str]], options: TuneOptions
+    state: _State,
+    decode: Decode,
+    references: Sequence[Sequence[str]],
+    options: TuneOptions,
+    threads: int,
 ) -> Round:
     lists = list(decode(state.weights))
     if not lists:
@@ -371,7 +392,7 @@ def _one_round(
     pool = state.builder.pool()
     number = len(state.rounds) + 1
     start = weights_of(state.weights, pool.layout)
-    found = optimize(pool, start, options, stream=number)
+    found = optimize(pool, start, options, stream=number, threads=threads)
     weights = weights_from(found.weights, pool.layout)
     done = Round(number, decoded, new, len(pool.features), found.value, weights, pool.metric.name)
     state.rounds.append(done)

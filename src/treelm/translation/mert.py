@@ -7,7 +7,8 @@ statistics changes. So the figure is known everywhere on the line, and its best 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -138,7 +139,7 @@ def best_point(bends: Bends, statistics: npt.NDArray[np.int64], metric: Metric) 
         return BestPoint(0.0, float(metric.value(total)))
     order = np.argsort(bends.gammas, kind="stable")
     gammas = bends.gammas[order]
-    changes = (statistics[bends.new] - statistics[bends.old])[order]
+    changes = statistics[bends.new[order]] - statistics[bends.old[order]]
     # Bends at the same place are one.
     last = np.flatnonzero(np.r_[gammas[1:] != gammas[:-1], True])
     edges = gammas[last]
@@ -154,6 +155,10 @@ def line_search(pool: HypothesisPool, offsets: Numbers, slopes: Numbers) -> Best
     """Return the best point of the line on which scores are ``offsets + gamma * slopes``."""
     bends = upper_envelopes(offsets, slopes, pool.starts)
     return best_point(bends, pool.statistics, pool.metric)
+
+
+#: Searches lines, and gives what it found in the order of the lines.
+_InOrder = Callable[[Callable[[Numbers], BestPoint], Sequence[Numbers]], Iterator[BestPoint]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +193,7 @@ def mert(
     free: npt.NDArray[np.bool_] | None = None,
     restarts: int = RESTARTS,
     stream: int = 0,
+    threads: int = 1,
 ) -> Tuned:
     """Return weights that maximise the figure of the hypotheses that they choose.
 
@@ -198,6 +204,7 @@ def mert(
         free: Which weights are moved; by default all.
         restarts: Number of random points from which the search starts again.
         stream: Tells calls with the same seed apart, such as the rounds of tuning.
+        threads: Lines that are searched at a time; results do not depend on it.
 
     Returns:
         Normalized weights, never worse than the normalized start.
@@ -205,10 +212,13 @@ def mert(
     moved = np.ones(len(start), dtype=np.bool_) if free is None else free
     source = generator(seed, stream)
     best: Tuned | None = None
-    for point in _starting_points(pool, start, moved, restarts, source):
-        found = _climb(pool, point, moved, source)
-        if best is None or found.value > best.value:
-            best = found
+    with ThreadPoolExecutor(threads) as executor:
+        # One thread is this one: a second that works alone would only be in the way of Ctrl-C.
+        in_order: _InOrder = executor.map if threads > 1 else map
+        for point in _starting_points(pool, start, moved, restarts, source):
+            found = _climb(pool, point, moved, source, in_order)
+            if best is None or found.value > best.value:
+                best = found
     assert best is not None  # there is always the start
     return best
 
@@ -243,6 +253,7 @@ def _climb(
     point: Numbers,
     free: npt.NDArray[np.bool_],
     source: np.random.Generator,
+    in_order: _InOrder,
 ) -> Tuned:
     """Return the point that is reached by going along the best of some directions, repeatedly."""
     weights = normalized(point, free)
@@ -256,7 +267,13 @@ def _climb(
             2 * _uniform(source, RANDOM_DIRECTIONS * len(dimensions)).reshape(RANDOM_DIRECTIONS, -1)
             - 1
         )
-        found = _best_move(pool, offsets, weights, [*axes, *random], free=free, value=value)
+        directions = [*axes, *random]
+
+        def search(direction: Numbers, offsets: Numbers = offsets) -> BestPoint:
+            return line_search(pool, offsets, pool.features @ direction)
+
+        points = list(in_order(search, directions))
+        found = _best_move(pool, points, weights, directions, free=free, value=value)
         if found is None:
             break
         gain = found.value - value
@@ -268,7 +285,7 @@ def _climb(
 
 def _best_move(
     pool: HypothesisPool,
-    offsets: Numbers,
+    points: Sequence[BestPoint],
     weights: Numbers,
     directions: Sequence[Numbers],
     *,
@@ -280,8 +297,6 @@ def _best_move(
     What a line promises is looked at again with the weights themselves: an interval may be too
     narrow to be hit, and normalizing moves what is free against what is fixed.
     """
-    slopes = (pool.features @ direction for direction in directions)
-    points = [line_search(pool, offsets, each) for each in slopes]
     order = sorted(range(len(points)), key=lambda place: -points[place].value)
     for place in order:
         if points[place].value <= value:
