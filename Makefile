@@ -58,17 +58,19 @@ test-cluster: install ## Run the tests of many workers with Ray, which is instal
 		tests/models/test_treelet_count_shards.py tests/models/test_worker_faults.py tests/corpus/test_remote_files.py tests/store/test_shared_folder.py
 
 # Each group of packages has an environment of its own; all share the wheel. pyctcdecode 0.5 asks for numpy below 2
-# without needing it, so what it asks for is not installed with it.
-ADAPTERS ?= ctc spacy neural harness
+# without needing it, so what it asks for is not installed with it. TORCH chooses a build of torch: one without GPUs is
+# far smaller, for example TORCH=torch==2.13.0+cpu.
+ADAPTERS ?= ctc neural harness stanza
+TORCH ?= torch
 ADAPTER_PACKAGES_ctc := kenlm pygtrie
-ADAPTER_PACKAGES_spacy := spacy
-ADAPTER_PACKAGES_neural := torch transformers
-ADAPTER_PACKAGES_harness := lm-eval torch transformers
+ADAPTER_PACKAGES_neural := $(TORCH) transformers
+ADAPTER_PACKAGES_harness := lm-eval $(TORCH) transformers
+ADAPTER_PACKAGES_stanza := stanza $(TORCH) nltk
 ADAPTER_ALONE_ctc := pyctcdecode
 ADAPTER_TESTS_ctc := tests/interop/test_kenlm.py tests/interop/test_pyctcdecode.py
-ADAPTER_TESTS_spacy := tests/interop/test_spacy_component.py
 ADAPTER_TESTS_neural := tests/models/test_neural.py
 ADAPTER_TESTS_harness := tests/interop/test_harness.py
+ADAPTER_TESTS_stanza := tests/interop/test_stanza_trees.py tests/interop/test_parsers.py
 test-adapters: install ## Run the tests beside large or conflicting packages, each group in its own environment
 	rm -rf build/adapters && mkdir -p build/adapters
 	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/adapters \

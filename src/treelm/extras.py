@@ -19,6 +19,7 @@ EXTRAS = {
     "torch": "neural",
     "lm_eval": "harness",
     "transformers": "neural",
+    "stanza": "stanza",
     "ray": "cluster",
     "fsspec": "cluster",
 }

@@ -20,6 +20,7 @@ EXPECTED: dict[str, tuple[tuple[str, ...], str]] = {
     "harness_pairs.py": (("lm_eval",), "right "),
     "transformer_surprisal.py": (("transformers",), "GPT2LMHeadModel"),
     "rescore_lattice.py": ((), "utterance-1 The boat was late ."),
+    "stanza_trees.py": (("stanza",), "(ROOT (S (NP (DT The) (NN boat))"),
     "rerank_nbest.py": (("sacrebleu",), "BLEU 100.0, before 26.9"),
 }
 MOST_LINES = 15

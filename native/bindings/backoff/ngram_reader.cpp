@@ -196,31 +196,30 @@ class NgramReader {
   // The sums of the sentences of lists that have much in common, their ends included; None as in `advance`. One list
   // after the other, so that its texts are still in the caches when they are scored.
   nb::object score_similar(nb::sequence lists) const {
-    std::vector<nb::tuple> kept;  // they live until the work is done
+    std::vector<nb::object> kept;  // they live until their list is done
     std::vector<std::string_view> texts;
     std::vector<double> sums;
     SimilarTexts similar(*table_, *words_, first_context_, end_, unknown_by_option_);
     for (nb::handle list : lists) {
-      kept.emplace_back(nb::borrow<nb::sequence>(list));
+      kept.clear();
       texts.clear();
-      for (std::size_t i = 0; i < nb::len(kept.back()); ++i) {
-        PyObject* const sentence = PyTuple_GetItem(kept.back().ptr(), static_cast<Py_ssize_t>(i));
+      const bool is_list = PyList_Check(list.ptr());
+      const nb::object held = is_list ? nb::borrow(list) : nb::object(nb::tuple(list));
+      for (std::size_t i = 0; i < nb::len(held); ++i) {
+        const auto place = static_cast<Py_ssize_t>(i);
+        PyObject* const sentence = is_list ? PyList_GetItem(held.ptr(), place) : PyTuple_GetItem(held.ptr(), place);
         Py_ssize_t size = 0;
         const char* data = PyUnicode_Check(sentence) ? PyUnicode_AsUTF8AndSize(sentence, &size) : nullptr;
         if (data == nullptr) {
           PyErr_Clear();
           return nb::none();
         }
+        kept.push_back(nb::borrow(sentence));
         texts.emplace_back(data, static_cast<std::size_t>(size));
       }
-      const bool done = released([&] {
-        for (const std::string_view text : texts) {
-          poll_interrupt();
-          sums.push_back(0);
-          if (!similar.score(text, &sums.back())) return false;
-        }
-        return true;
-      });
+      const std::size_t before = sums.size();
+      sums.resize(before + texts.size());
+      const bool done = released([&] { return similar.score(texts, sums.data() + before); });
       if (!done) return nb::none();
     }
     return nb::cast(give(std::move(sums)));

@@ -1,51 +1,80 @@
 #include "backoff/similar_texts.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
+#include "base/interrupt.h"
 #include "base/pairwise_sum.h"
 
 namespace treelm {
 
 namespace {
 
-// Words and steps that are kept; what falls into the same place is replaced.
-constexpr unsigned word_bits = 12, step_bits = 13;
-constexpr std::size_t asked_at_once = 5;
-constexpr std::uint64_t scatter = 0x9E3779B97F4A7C15u;
-
+constexpr std::size_t side_by_side = 64;
 // Words of so many letters are told by these alone.
-constexpr std::uint32_t whole_letters = 7;
-
-// How many letters two texts have in common at their beginnings; perhaps up to seven fewer.
-std::size_t common_letters(std::string_view one, std::string_view other) {
-  const std::size_t shorter = std::min(one.size(), other.size());
-  std::size_t at = 0;
-  for (std::uint64_t mine = 0, theirs = 0; at + sizeof mine <= shorter; at += sizeof mine) {
-    std::memcpy(&mine, one.data() + at, sizeof mine);
-    std::memcpy(&theirs, other.data() + at, sizeof theirs);
-    if (mine != theirs) break;
-  }
-  return at;
-}
+constexpr std::size_t told_by = 16;
+// Bytes that are looked at together for the bounds of words.
+constexpr std::size_t block = 64;
 
 static_assert(std::endian::native == std::endian::little, "the first letter of a word is the lowest byte");
 
-// Up to eight letters of a text; zeros after its end.
-std::uint64_t load_letters(const char* at, const char* stop) {
-  std::uint64_t letters = 0;
-  if (stop - at >= static_cast<std::ptrdiff_t>(sizeof letters))
-    std::memcpy(&letters, at, sizeof letters);
-  else
-    for (unsigned bits = 0; at != stop; bits += 8) letters |= std::uint64_t{static_cast<unsigned char>(*at++)} << bits;
-  return letters;
+std::uint64_t load(const char* at) {
+  std::uint64_t bytes;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return bytes;
 }
 
-// Which of eight letters may end a word, a bit for each: the lowest one is right, those above it perhaps not.
-std::uint64_t ends_among(std::uint64_t letters) {
-  return (letters - 0x2121212121212121u) & ~letters & 0x8080808080808080u;
+// Which bytes of a block are white space or control characters, and which of them are not spaces: a bit for each.
+struct Separators {
+  std::uint64_t all = 0, controls = 0;
+};
+
+#if defined(__SSE2__)
+Separators separators(const char* at) {
+  Separators found;
+  for (unsigned i = 0; i < block; i += sizeof(__m128i)) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)), space = _mm_set1_epi8(' ');
+    const __m128i all = _mm_cmpeq_epi8(_mm_min_epu8(bytes, space), bytes);
+    const auto bits = [](__m128i marked) {
+      return static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(marked)));
+    };
+    found.all |= bits(all) << i;
+    found.controls |= bits(_mm_andnot_si128(_mm_cmpeq_epi8(bytes, space), all)) << i;
+  }
+  return found;
 }
+#else
+Separators separators(const char* at) {
+  Separators found;
+  for (unsigned i = 0; i < block; ++i) {
+    const auto byte = static_cast<unsigned char>(at[i]);
+    found.all |= std::uint64_t{byte <= ' '} << i;
+    found.controls |= std::uint64_t{byte < ' '} << i;
+  }
+  return found;
+}
+#endif
+
+// Marks the first bytes of eight, so many.
+constexpr std::uint64_t first_bytes(std::size_t size) {
+  return size >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
+}
+
+// The same for sixteen, by their number: words of all lengths follow each other, and a branch would be guessed wrong.
+struct Marks {
+  std::uint64_t letters, more_letters;
+};
+constexpr auto marks = [] {
+  std::array<Marks, told_by + 1> made{};
+  for (std::size_t size = 0; size < made.size(); ++size)
+    made[size] = {first_bytes(size), first_bytes(size - std::min<std::size_t>(size, 8))};
+  return made;
+}();
 
 }  // namespace
 
@@ -59,99 +88,126 @@ SimilarTexts::SimilarTexts(const BackoffTable& table, const WordEncoder& words, 
       cached_words_(std::size_t{1} << word_bits),
       cached_steps_(std::size_t{1} << step_bits) {}
 
-std::uint32_t SimilarTexts::word_id(std::string_view word, std::uint64_t letters, std::uint64_t position) {
-  const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(word.size(), none));
-  CachedWord& cached = cached_words_[((letters ^ size) * scatter) >> (64 - word_bits)];
-  if (cached.letters == letters && cached.size == size &&
-      (size <= whole_letters || std::memcmp(cached.begin, word.data(), size) == 0))
+std::size_t SimilarTexts::find_bounds(std::size_t size) {
+  std::size_t found = 0;
+  if (bounds_.size() < size + 2) bounds_.resize(size + 2);
+  std::uint64_t before = 1;  // whether there was white space
+  for (std::size_t at = 0; at <= size; at += block) {
+    auto [spaces, controls] = separators(padded_.data() + at);
+    for (; controls != 0; controls &= controls - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(controls));
+      if (!is_white_space(padded_[at + i])) spaces &= ~(std::uint64_t{1} << i);
+    }
+    for (std::uint64_t bounds = spaces ^ (spaces << 1 | before); bounds != 0; bounds &= bounds - 1)
+      bounds_[found++] = at + static_cast<std::size_t>(std::countr_zero(bounds));
+    before = spaces >> (block - 1);
+  }
+  return found;
+}
+
+inline std::uint32_t SimilarTexts::word_id(const char* begin, std::size_t size, std::uint64_t position) {
+  const Marks& own = marks[std::min(size, told_by)];
+  const std::uint64_t letters = load(begin) & own.letters, more = load(begin + 8) & own.more_letters;
+  const std::uint64_t mixed = (letters ^ std::rotl(more, 29) ^ size) * scatter;
+  CachedWord& cached = cached_words_[mixed >> (64 - word_bits)];
+  const std::string_view word(begin, size);
+  if (cached.letters == letters && cached.more_letters == more && cached.size == size &&
+      (size <= told_by || words_.symbol(cached.id) == word))
     return cached.id;
   const std::uint32_t id = words_.find_settled(word, false);
   if (id != none) {
-    cached = {letters, word.data(), size, id};
+    cached = {letters, more, size, id};
     return id;
   }
   return is_reserved_word(word) ? none : words_.encode(word, position);
 }
 
-SimilarTexts::CachedStep& SimilarTexts::place_of(std::uint32_t context, std::uint32_t word) {
-  const std::uint64_t key = std::uint64_t{context} << 32 | word;
-  return cached_steps_[(key * scatter) >> (64 - step_bits)];
-}
-
-bool SimilarTexts::is_kept(std::uint32_t context, std::uint32_t word) {
-  const CachedStep& cached = place_of(context, word);
-  return cached.context == context && cached.word == word;
-}
-
-double SimilarTexts::read(std::uint32_t& context, std::uint32_t word) {
-  CachedStep& cached = place_of(context, word);
-  if (cached.context != context || cached.word != word) {
-    std::uint32_t next = context;
-    const double log_probability = table_.read_word(next, word);
-    cached = {context, word, next, log_probability};
+bool SimilarTexts::read_text(std::string_view text) {
+  // Whole blocks are read, and so many letters of every word.
+  const std::size_t needed = (text.size() / block + 1) * block + told_by;
+  if (padded_.size() < needed) padded_.resize(needed);
+  std::copy(text.begin(), text.end(), padded_.begin());
+  std::fill(padded_.begin() + static_cast<std::ptrdiff_t>(text.size()),
+            padded_.begin() + static_cast<std::ptrdiff_t>(needed), ' ');
+  const std::size_t first = ids_.size(), words = find_bounds(text.size()) / 2;
+  ids_.resize(first + words + 1);
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::uint32_t id = word_id(padded_.data() + bounds_[2 * i], bounds_[2 * i + 1] - bounds_[2 * i], i);
+    if (id == none || (refuses_unknown_ && id == WordEncoder::unknown)) return false;
+    ids_[first + i] = id;
   }
-  context = cached.next;
-  return cached.log_probability;
+  ids_[first + words] = end_;
+  starts_.push_back(ids_.size());
+  return true;
 }
 
-void SimilarTexts::keep_common(std::string_view text) {
-  const std::size_t common = common_letters(text, text_);
-  // The white space after a word is common too, so that it ends there in both.
-  while (!read_.empty() && read_.back().stop >= common) read_.pop_back();
-  text_ = text;
+inline bool SimilarTexts::read_kept(Lane& lane) {
+  const CachedStep& kept = place_of(lane.context, *lane.next);
+  if (kept.context != lane.context || kept.word != *lane.next) return false;
+  ++lane.next;
+  lane.context = kept.next;
+  *lane.log_probability++ = kept.log_probability;
+  return true;
 }
 
-const char* SimilarTexts::end_of_word(const char* at, const char* stop, std::uint64_t* letters) {
-  // All letters of a short word, and something of those of a long one.
-  *letters = 0;
-  for (;;) {
-    const std::uint64_t some = load_letters(at, stop), ends = ends_among(some);
-    if (ends == 0) {
-      *letters = std::rotl(*letters, 23) ^ some;
-      at += sizeof some;
-      continue;
+void SimilarTexts::read_missed(std::span<Lane* const> missed, bool are_first) {
+  const Lane* before = nullptr;
+  for (const Lane* const lane : missed) {
+    // Texts that are alike lie side by side.
+    if (before != nullptr && lane->context == before->context && *lane->next == *before->next) continue;
+    table_.fetch_after(lane->context, *lane->next);
+    if (!are_first) table_.fetch_word(lane->next[-1], *lane->next);
+    before = lane;
+  }
+  for (Lane* const lane : missed) {
+    if (read_kept(*lane)) continue;  // another text had it too
+    CachedStep step{lane->context, *lane->next, lane->context, 0};
+    step.log_probability = table_.read_word(step.next, step.word);
+    place_of(step.context, step.word) = step;
+    ++lane->next;
+    lane->context = step.next;
+    *lane->log_probability++ = step.log_probability;
+  }
+}
+
+bool SimilarTexts::score_side_by_side(std::span<const std::string_view> texts, double* sums) {
+  ids_.clear();
+  starts_.assign(1, 0);
+  for (const std::string_view text : texts)
+    if (!read_text(text)) return false;
+  log_probabilities_.resize(ids_.size());
+  std::array<Lane, side_by_side> lanes;
+  std::array<Lane*, side_by_side> reading, missed;
+  std::size_t left = texts.size();
+  for (std::size_t i = 0; i < left; ++i) {
+    lanes[i] = {&ids_[starts_[i]], ids_.data() + starts_[i + 1], &log_probabilities_[starts_[i]], first_};
+    reading[i] = &lanes[i];
+  }
+  for (bool are_first = true; left != 0; are_first = false) {
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < left; ++i) {
+      missed[missing] = reading[i];
+      missing += !read_kept(*reading[i]);
     }
-    const auto bits = static_cast<unsigned>(std::countr_zero(ends)) - 7;
-    *letters = std::rotl(*letters, 23) ^ (some & ((std::uint64_t{1} << bits) - 1));
-    at += bits / 8;
-    if (at == stop || is_white_space(*at)) return at;
-    *letters = std::rotl(*letters, 23) ^ static_cast<unsigned char>(*at++);  // a control character is part of a word
+    read_missed({missed.data(), missing}, are_first);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < left; ++i) {
+      reading[kept] = reading[i];
+      kept += reading[i]->next != reading[i]->stop;
+    }
+    left = kept;
   }
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    sums[i] = piece_sum(&log_probabilities_[starts_[i]], starts_[i + 1] - starts_[i]);
+  return true;
 }
 
-bool SimilarTexts::score(std::string_view text, double* sum) {
-  keep_common(text);
-  const std::size_t kept = read_.size();
-  const char* at = text.data() + (read_.empty() ? 0 : read_.back().stop);
-  const char* const stop = text.data() + text.size();
-  // All words first, then what they are worth: the words do not wait for each other then.
-  for (;;) {
-    while (at != stop && is_white_space(*at)) ++at;
-    if (at == stop) break;
-    std::uint64_t letters = 0;
-    const char* const begin = at;
-    at = end_of_word(at, stop, &letters);
-    const std::uint32_t id = word_id({begin, static_cast<std::size_t>(at - begin)}, letters, read_.size());
-    if (id == none || (refuses_unknown_ && id == WordEncoder::unknown)) {
-      read_.resize(kept);
-      return false;
-    }
-    read_.push_back({static_cast<std::size_t>(at - text.data()), id, none});
+bool SimilarTexts::score(std::span<const std::string_view> texts, double* sums) {
+  for (std::size_t first = 0; first < texts.size(); first += side_by_side) {
+    poll_interrupt();
+    const std::size_t some = std::min(side_by_side, texts.size() - first);
+    if (!score_side_by_side(texts.subspan(first, some), sums + first)) return false;
   }
-  log_probabilities_.resize(read_.size() + 1);
-  std::uint32_t context = kept == 0 ? first_ : read_[kept - 1].context;
-  std::size_t asked = kept;
-  for (std::size_t i = kept; i < read_.size(); ++i) {
-    // After one step that is not kept others follow, until the context has passed: what they need is asked for at once.
-    if (!is_kept(context, read_[i].word) && i >= asked) {
-      const std::size_t last = std::min(i + asked_at_once, read_.size());
-      for (asked = i + 1; asked < last; ++asked) table_.fetch_word(read_[asked - 1].word, read_[asked].word);
-    }
-    log_probabilities_[i] = read(context, read_[i].word);
-    read_[i].context = context;
-  }
-  log_probabilities_.back() = read(context, end_);
-  *sum = piece_sum(log_probabilities_.data(), log_probabilities_.size());
   return true;
 }
 

@@ -128,7 +128,9 @@ class BackoffTable {
   std::uint32_t matched_words(std::uint32_t context, std::uint32_t word) const;
   // The same as `read_word` for words one after the other, which are looked up side by side as far as can be.
   void read_words(std::uint32_t context, std::span<const std::uint32_t> words, double* out) const;
-  // Asks for what a word will need if it is not known after more than the one word before it.
+  // Asks for what a word will need if it is known after a context.
+  void fetch_after(std::uint32_t context, std::uint32_t word) const;
+  // The same if it is not known after more than the one word before it.
   void fetch_word(std::uint32_t before, std::uint32_t word) const;
   // ln p of every word of the sequences, and of `end` after each unless it is `none`.
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,

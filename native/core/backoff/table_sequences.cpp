@@ -249,6 +249,16 @@ void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32
   for (std::size_t i = 0; i < words.size(); ++i) out[i] = std::log(out[i]);
 }
 
+void BackoffTable::fetch_after(std::uint32_t context, std::uint32_t word) const {
+  const std::uint32_t depth = depth_of(context);
+  const Region& region = layout_.entries[shape_.widths.front() - depth];
+  const std::uint64_t before = context - layout_.starts[depth];
+  if (shape_.compact || region.direct() || !region.fits(before, word)) return;
+  const Region::Place place = region.place(region.mixer.mix(region.key(before, word)));
+  const auto [from, to] = bucket_rows(region, place.bucket);
+  prefetch_rows(region, place, from, to);
+}
+
 void BackoffTable::fetch_word(std::uint32_t before, std::uint32_t word) const {
   const Region& unigrams = layout_.entries.back();
   if (shape_.compact) return;  // its contexts are looked up first

@@ -1,11 +1,21 @@
-"""Conversion from stanza's constituency trees."""
+"""Conversion to and from stanza's constituency trees."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from treelm.errors import CorpusFormatError
+from treelm.extras import import_extra
 from treelm.trees.tree import Tree
+
+
+def to_stanza(tree: Tree) -> Any:
+    """Return a copy as a tree of stanza; words become nodes without children."""
+    purpose = "Converting to a tree of stanza"
+    make = import_extra("stanza.models.constituency.parse_tree", purpose).Tree
+    return tree.fold(
+        lambda node, below: make(str(node.label), below if node.word is None else [make(node.word)])
+    )
 
 
 def from_stanza(tree: Any) -> Tree:

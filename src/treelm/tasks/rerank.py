@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
@@ -72,7 +73,8 @@ class Scorer:
         if self.threads > 1:
             return list(self._in_threads(lambda texts: model.score_similar([texts]), lists))
         scores = model.score_similar(lists)
-        return np.split(scores, np.cumsum([len(texts) for texts in lists])[:-1]) if lists else []
+        bounds = accumulate((len(texts) for texts in lists), initial=0)
+        return [scores[first:last] for first, last in pairwise(bounds)]
 
     def _in_threads(
         self, work: Callable[[Sequence[str]], Numbers], lists: Sequence[Sequence[str]]
@@ -104,7 +106,7 @@ class Scorer:
 
     def _finished(self, texts: Sequence[str], scores: Numbers) -> Numbers:
         """Return scores that a list can hold: in the measure's unit, and finite."""
-        missing = np.flatnonzero(np.isneginf(scores))
+        missing = (scores == -np.inf).nonzero()[0]
         if len(missing):
             scores = scores.copy()
             for place in missing.tolist():
