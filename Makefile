@@ -55,7 +55,7 @@ test-cluster: install ## Run the tests of many workers with Ray, which is instal
 	$(PIP) install "treelm[cluster]"
 	$(BIN)/python -m pytest tests/parallel tests/cli/test_engines.py tests/cli/test_ray.py \
 		tests/models/test_training_workers.py tests/models/test_count_shards.py \
-		tests/models/test_treelet_count_shards.py tests/models/test_worker_faults.py tests/corpus/test_remote_files.py
+		tests/models/test_treelet_count_shards.py tests/models/test_worker_faults.py tests/corpus/test_remote_files.py tests/store/test_shared_folder.py
 
 # Each group of packages has an environment of its own; all share the wheel. pyctcdecode 0.5 asks for numpy below 2
 # without needing it, so what it asks for is not installed with it.

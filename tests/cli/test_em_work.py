@@ -52,12 +52,12 @@ def test_em_status_says_how_far_a_training_is(trained: Path) -> None:
     assert (last["engine"], last["workers"], last["unit"]) == ("processes", 2, "sentences")
     assert last["phase"] == "searching partial parses"
     assert last["amount"] == 240
-    assert last["shards"] == 2
+    assert last["shards"] == 8
     assert 0 < last["shard_seconds"]["min"] <= last["shard_seconds"]["max"] <= last["seconds"]
     assert last["worker_peak_bytes"] > 1 << 20
     text = assert_fine(treelm("em", "status", trained / "work")).decode()
     assert f"log likelihood before 3\t{likelihoods[2]:.1f}\n" in text
-    assert "searching partial parses: processes, 2 workers, 2 shards" in text
+    assert "searching partial parses: processes, 2 workers, 8 shards" in text
 
 
 def test_em_status_takes_metrics_that_were_cut_off(trained: Path) -> None:

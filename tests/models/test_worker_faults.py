@@ -37,6 +37,7 @@ from treelm.models.treelet.events import count_treelets
 from treelm.parallel.executor import Engine, Executor, executor
 from treelm.parallel.key_shards import KeyShards
 from treelm.parallel.metrics import measured, read_metrics
+from treelm.store.shared_folder import SharedFolder
 from treelm.testing.model_folders import different_files
 
 pytestmark = [
@@ -166,7 +167,7 @@ def test_one_round_over_a_thousand_sentences_is_that_of_one_process(
     train, check = Data(prepared.text), Data(held_out.text)
     parts, _ = first_parts(shape, train, check)
     alone = n_best_step(parts, train, check, None)
-    files = RoundFiles(tmp_path / "round", "test", shape, KeyShards(4))
+    files = RoundFiles(SharedFolder(str(tmp_path / "round")), "test", shape, KeyShards(4))
     with executor(engine, workers=2) as workers:
         run = Run(executor=workers, shards=4, shard_parameters=True, checkpoint=tmp_path)
         many_made = n_best_step(parts, train, check, None, run=run, files=files)

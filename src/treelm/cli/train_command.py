@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -31,12 +33,15 @@ from treelm.cli.ranges import Range, read_numbers
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus, TreeCorpus
 from treelm.corpus.labelled import LabelledSentences
+from treelm.corpus.remote_files import is_url
 from treelm.corpus.target import check_place
+from treelm.corpus.temporary import temporary_folder
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
 from treelm.models.interface.config import Option, options_of
 from treelm.models.registry import System, find_system
 from treelm.models.run import Event, Run
+from treelm.store.shared_folder import SharedFolder
 from treelm.tasks.train import train_and_save
 from treelm.transforms.treelet import transforms_without
 
@@ -97,12 +102,14 @@ def command_of(system: System) -> Command:
         engine: EngineOptions = given.pop("engine_options", EngineOptions())
         output, as_json = given.pop("output"), given.pop("json", False)
         workers = engine.executor(running)
+        work = given.pop("work", None)
+        if work is not None and not is_url(work):
+            check_place(work)
         run = Run(
             threads=running.thread_count,
             executor=workers,
             memory=given.pop("memory_options", MemoryOptions()).limit(output),
             progress=common.progress,
-            checkpoint=_work_folder(given.pop("work", None)),
             shards=given.pop("shards", None),
             shard_parameters=given.pop("shard_parameters", False),
             resume=given.pop("resume", False),
@@ -116,13 +123,13 @@ def command_of(system: System) -> Command:
         elif "without" in given:
             chosen["transforms"] = transforms_without(given.pop("without"))
         sources = {name: _source(wanted, given, running, run) for name, wanted in inputs.items()}
-        with workers:
+        with workers, _kept_in(work, run) as kept:
             trained = train_and_save(
                 system,
                 {name: value for name, value in sources.items() if value is not None},
                 output,
                 chosen,
-                run=run,
+                run=kept,
                 settle=settler(common),
             )
         for note in trained.model.notes():
@@ -211,8 +218,8 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
         return []
     text = "Resume an interrupted training after its last complete step."
     work = (
-        "Folder that keeps the last complete step, and what each phase took, after the training "
-        "too; for `treelm em status` and `treelm em verify`. Default: OUTPUT.training, which goes "
+        "Folder, or URL of one, that keeps the last complete step, and what each phase took, after "
+        "the training too; for `treelm em status` and `treelm em verify`. Default: OUTPUT.training, which goes "
         "when the model is saved."
     )
     return [
@@ -341,12 +348,33 @@ def _corpus(wanted: Input, given: dict[str, Any], running: Any, run: Run) -> Any
     return running.corpus(given["trees"]) if own[0] == "trees" else TextCorpus(given["text"])
 
 
-def _work_folder(work: str | None) -> Path | None:
-    """Return the folder of a training's steps, which is made in a folder that exists."""
+@contextmanager
+def _kept_in(work: str | None, run: Run) -> Iterator[Run]:
+    """Give a run whose steps are kept in a folder, which is made in one that exists.
+
+    Where a URL names the folder, they are kept here first, and sent there after every step.
+    """
     if work is None:
-        return None
-    check_place(work)
-    return Path(work)
+        yield run
+        return
+    if not is_url(work):
+        yield replace(run, checkpoint=Path(work))
+        return
+    shared = SharedFolder(work.rstrip("/"))
+    with temporary_folder() as own:
+        if run.resume:
+            shared.fetch(own)
+        sent: Mapping[str, tuple[int, int]] = {}
+
+        def send(event: Event) -> None:
+            nonlocal sent
+            sent = shared.send(own, sent)
+            run.event(event)
+
+        try:
+            yield replace(run, checkpoint=own, work_url=str(shared), event=send)
+        finally:
+            shared.send(own, sent)
 
 
 def _teller(common: CommonOptions) -> Callable[[Event], None]:

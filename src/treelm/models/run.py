@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treelm.parallel.executor import SERIAL, Executor
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from treelm.store.shared_folder import SharedFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Run:
         executor: Does work that is cut into shards.
         temporary: Folder for temporary files, such as parsed text; None for the system's own.
         checkpoint: Folder for what the last complete step of a long training left; None for none.
+        work_url: Where workers keep the pieces of a round, if not in the folder of the checkpoint.
         shards: Number of shards in which workers add up the counts of EM; the pieces of a round are
             then kept in the folder of the checkpoint. None to add up here.
         shard_parameters: Whether the tables of a model are held in as many shards too, of which
@@ -65,12 +70,23 @@ class Run:
     executor: Executor = SERIAL
     temporary: Path | None = None
     checkpoint: Path | None = None
+    work_url: str | None = None
     shards: int | None = None
     shard_parameters: bool = False
     resume: bool = False
     sentence_hashes: bool = True
     note: Callable[[str], None] = _ignore
     event: Callable[[Event], None] = _ignore
+
+    @property
+    def round_folder(self) -> SharedFolder | None:
+        """Where the pieces of a round are kept; None without a checkpoint."""
+        from treelm.store.checkpoint import ROUND_FOLDER
+        from treelm.store.shared_folder import SharedFolder
+
+        if self.checkpoint is None:
+            return None
+        return SharedFolder(self.work_url or str(self.checkpoint.absolute())) / ROUND_FOLDER
 
     @property
     def worker_threads(self) -> int:

@@ -14,6 +14,7 @@ from treelm.corpus.files import Source, source_name
 from treelm.errors import InputFileError, ModelFileError, option
 from treelm.parallel.metrics import read_metrics
 from treelm.store.checkpoint import DIGEST, tables_digest
+from treelm.store.shared_folder import local_copy
 from treelm.store.tables import Tables, open_tables
 
 #: Tables of a checkpoint that hold the log likelihood before every iteration, by name.
@@ -104,8 +105,9 @@ def work_status(work: Source) -> dict[str, object]:
     Args:
         work: Folder of a training.
     """
-    files = work_files(work)
-    lines = read_metrics(Path(work))
+    with local_copy(work) as folder:
+        files = work_files(folder)
+        lines = read_metrics(folder)
     phases = [line for line in lines if "phase" in line]
     events = [line for line in lines if "event" in line]
     return {
@@ -163,6 +165,11 @@ def verify_work(work: Source) -> Iterator[tuple[str, int]]:
         ModelFileError: ``E_CHECKPOINT`` for a file whose tables are not those that were written, or
             that belongs to another training than the first.
     """
+    with local_copy(work) as folder:
+        yield from _verified(folder)
+
+
+def _verified(work: Path) -> Iterator[tuple[str, int]]:
     training: str | None = None
     for path, tables in _tables_in(work):
         said = tables.metadata.get(DIGEST)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +26,8 @@ from treelm.models.composite.parts import CompositeParts, CompositeShape
 from treelm.models.run import Run
 from treelm.parallel.holders import Holders
 from treelm.parallel.key_shards import KeyShards
-from treelm.store.checkpoint import ROUND_FOLDER
-from treelm.store.tables import open_tables, write_tables
+from treelm.store.shared_folder import SharedFolder
+from treelm.store.tables import Tables
 
 Arrays = dict[str, npt.NDArray[Any]]
 Flags = npt.NDArray[np.bool_]
@@ -252,25 +251,26 @@ class OpenShard:
     """Makes the holder of one shard.
 
     Args:
-        path: Its file.
+        folder: Where its file is.
+        name: Name of the file.
         shape: The sizes of everything.
         parts: The parts in it.
     """
 
-    path: Path
+    folder: SharedFolder
+    name: str
     shape: CompositeShape
     parts: tuple[str, ...]
 
     def __call__(self) -> HeldShard:
         """Map the file."""
-        return HeldShard(self.path, self.shape, self.parts)
+        return HeldShard(self.folder.open(self.name), self.shape, self.parts)
 
 
 class HeldShard:
     """One shard, mapped from its file, that answers what it has about words."""
 
-    def __init__(self, path: Path, shape: CompositeShape, parts: Sequence[str]) -> None:
-        tensors = open_tables(path)
+    def __init__(self, tensors: Tables, shape: CompositeShape, parts: Sequence[str]) -> None:
         self._tables = [
             _Table(
                 stem,
@@ -289,7 +289,7 @@ _STORED = ("keys", "begin", "outcomes", "counts", "topic_begin", "topics", "topi
 
 
 def write_shards(
-    parts: CompositeParts, shards: KeyShards, folder: Path, name: str
+    parts: CompositeParts, shards: KeyShards, folder: SharedFolder, name: str
 ) -> tuple[OpenShard, ...]:
     """Write the tables of a model to a file for every shard.
 
@@ -308,9 +308,9 @@ def write_shards(
             tensors[number] |= {f"{stem.prefix}.{kind}": array for kind, array in own.items()}
     made = []
     for number, own in enumerate(tensors):
-        path = folder / f"{name}-{number}.safetensors"
-        write_tables(path, own)
-        made.append(OpenShard(path, shape, names))
+        file = f"{name}-{number}.safetensors"
+        folder.write(file, own)
+        made.append(OpenShard(folder, file, shape, names))
     return tuple(made)
 
 
@@ -465,11 +465,11 @@ def as_searched(
         run: How the training is run.
         name: How the names of files of shards begin.
     """
-    if not run.shard_parameters or run.shards is None or run.checkpoint is None:
+    folder = run.round_folder
+    if not run.shard_parameters or run.shards is None or folder is None:
         yield parts
         return
-    folder = (run.checkpoint / ROUND_FOLDER).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.make()
     makers = write_shards(parts, KeyShards(run.shards), folder, name)
     weights = {part: model.weights for part, model in parts.models.items()}
     with run.executor.hold(makers) as holders:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +20,8 @@ from treelm.models.run import Run
 from treelm.parallel.key_shards import KeyShards
 from treelm.parallel.progress import SILENT, shared_step
 from treelm.store.checkpoint import DIGEST, tables_digest
-from treelm.store.tables import Tables, open_tables, write_tables
+from treelm.store.shared_folder import SharedFolder
+from treelm.store.tables import Tables
 
 #: The arrays of rows, by their names in a file.
 _ROWS = ("columns", "outcomes", "counts")
@@ -59,23 +59,23 @@ class RoundFiles:
         shards: Where events are added up.
     """
 
-    folder: Path
+    folder: SharedFolder
     key: str
     shape: CompositeShape
     shards: KeyShards
 
-    def piece(self, number: int) -> Path:
-        """Return the file of a piece."""
-        return self.folder / f"piece-{number}.safetensors"
+    def piece(self, number: int) -> str:
+        """Return the name of the file of a piece."""
+        return f"piece-{number}.safetensors"
 
-    def shard(self, number: int) -> Path:
-        """Return the file of a shard."""
-        return self.folder / f"shard-{number}.safetensors"
+    def shard(self, number: int) -> str:
+        """Return the name of the file of a shard."""
+        return f"shard-{number}.safetensors"
 
     def has(self, number: int, sentences: tuple[int, int]) -> bool:
         """Return whether the file of a piece is there and whole."""
         try:
-            tables = open_tables(self.piece(number))
+            tables = self.folder.open(self.piece(number))
         except ModelFileError:
             return False
         return tables.metadata.get("round") == self._name(sentences) and tables.metadata.get(
@@ -99,19 +99,19 @@ class RoundFiles:
                 tensors |= _tensors(f"{part}.{shard}", (columns[own], outcomes[own], counts[own]))
         self._write(self.piece(number), tensors, round=self._name(sentences))
 
-    def _write(self, path: Path, tensors: Arrays, **notes: str) -> None:
-        if not self.folder.is_dir():
+    def _write(self, name: str, tensors: Arrays, **notes: str) -> None:
+        if not self.folder.is_there:
             raise EngineError(
                 f"{self.folder}: workers keep what they count here, but not all machines see the "
                 "same folder. Put it on a file system that they share."
             )
-        write_tables(path, tensors, {DIGEST: tables_digest(tensors), **notes})
+        self.folder.write(name, tensors, {DIGEST: tables_digest(tensors), **notes})
 
     def merge_shard(self, shard: int, pieces: int, parts: Sequence[str]) -> None:
         """Add up the events of one shard from all pieces."""
         collectors = self.shape.collectors(1)
         for number in range(pieces):
-            tables = open_tables(self.piece(number))
+            tables = self.folder.open(self.piece(number))
             for part in parts:
                 collectors[part].add(*_rows(tables, f"{part}.{shard}"))
         tensors: Arrays = {}
@@ -121,13 +121,13 @@ class RoundFiles:
 
     def rows_of_shard(self, shard: int, parts: Sequence[str]) -> Iterator[tuple[str, Rows]]:
         """Yield the distinct events of a shard, part by part."""
-        tables = open_tables(self.shard(shard))
+        tables = self.folder.open(self.shard(shard))
         for part in parts:
             yield part, _rows(tables, part)
 
     def others(self, number: int) -> Arrays:
         """Return what belongs to the sentences of a piece."""
-        tables = open_tables(self.piece(number))
+        tables = self.folder.open(self.piece(number))
         prefix = "others."
         return {
             name.removeprefix(prefix): np.array(tables[name])
@@ -215,7 +215,7 @@ def collect(
                 collector.add(*found.rows[part])
             yield found.others
         return
-    files.folder.mkdir(parents=True, exist_ok=True)
+    files.folder.make()
     kept = [files.has(number, place) for number, place in enumerate(places)]
     finished(sum(last - first for number, (first, last) in enumerate(places) if kept[number]))
     missing = (

@@ -37,7 +37,6 @@ from treelm.models.interface.trained_model import corpus_record
 from treelm.models.plsa.check_text import check_overlap
 from treelm.models.run import QUIET, Event, Run
 from treelm.parallel.key_shards import KeyShards
-from treelm.store.checkpoint import ROUND_FOLDER, remove_round
 from treelm.store.manifest import TrainingCorpus
 
 
@@ -134,7 +133,7 @@ class _Training:
                     self._tell(step)
                 return kept
         elif self.checkpoint is not None:  # what another training has left
-            remove_round(self.checkpoint.folder)
+            self._remove_round()
             self.checkpoint.remove()
         train, check, topics = Data(self.text), None, None
         if self.held_out is not None:
@@ -241,9 +240,9 @@ class _Training:
 
     def _files(self, state: TrainingState) -> RoundFiles | None:
         """Return where the pieces of the next round are kept, if events are added up in shards."""
-        if self.run.shards is None or self.run.checkpoint is None:
+        folder = self.run.round_folder
+        if self.run.shards is None or folder is None:
             return None
-        folder = (self.run.checkpoint / ROUND_FOLDER).absolute()
         key = f"{self.key} {state.stage} {state.rounds + 1}"
         return RoundFiles(folder, key, self.shape, KeyShards(self.run.shards))
 
@@ -266,8 +265,14 @@ class _Training:
         """Return a state that training can go on from."""
         if self.checkpoint is not None:
             self.checkpoint.save(state, self.key)
-            remove_round(self.checkpoint.folder)
+            self._remove_round()
         return state
+
+    def _remove_round(self) -> None:
+        """Remove the pieces of a round that is over."""
+        folder = self.run.round_folder
+        if folder is not None:
+            folder.remove()
 
     def _before(self, state: TrainingState) -> TrainingState:
         """Return the state of the round before, to which a fall of the likelihood leads back."""
