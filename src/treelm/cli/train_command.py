@@ -219,8 +219,8 @@ def _resume_option(system: System) -> list[inspect.Parameter]:
     text = "Resume an interrupted training after its last complete step."
     work = (
         "Folder, or URL of one, that keeps the last complete step, and what each phase took, after "
-        "the training too; for `treelm em status` and `treelm em verify`. Default: OUTPUT.training, which goes "
-        "when the model is saved."
+        "the training too; for `treelm em status` and `treelm em verify`. Default: "
+        "OUTPUT.training, which goes when the model is saved."
     )
     return [
         _option("resume", bool, text, default=False, group=_RUNNING),
