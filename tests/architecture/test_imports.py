@@ -68,6 +68,7 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base
 LONG_FILE = 600
 HEAVY = (
     "ray",
+    "fsspec",
     "sklearn",
     "nltk",
     "matplotlib",

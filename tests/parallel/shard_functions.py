@@ -6,11 +6,13 @@ import os
 import signal
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from treelm.errors import CorpusFormatError, TreelmWarning, option
+from treelm.parallel.holders import Holders
 
 
 def double(number: int) -> int:
@@ -79,3 +81,32 @@ class Counting:
     def __call__(self, shard: int) -> int:
         assert self._large
         return shard
+
+
+#: How often holders were made in this process.
+made: list[int] = []
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Makes a holder that multiplies."""
+
+    factor: int
+
+    def __call__(self) -> Callable[[int], int]:
+        made.append(self.factor)
+        return lambda number: self.factor * number
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Asks two sets of holders, or says how often this process has made any."""
+
+    some: Holders[int, int]
+    others: Holders[int, int]
+    counts: bool = False
+
+    def __call__(self, number: int) -> list[int]:
+        before = len(made)
+        found = [*self.some.ask(number), *self.others.ask(number)]
+        return [len(made) - before] if self.counts else found

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.parallel import shard_functions
-from tests.parallel.shard_functions import Counting
+from tests.parallel.shard_functions import Asking, Counting, Holding
 
 from treelm.errors import (
     CorpusFormatError,
@@ -116,6 +116,24 @@ def test_workers_keep_a_function_while_it_is_mapped(engine: Executor, tmp_path: 
     marks = [mark.name.partition("-")[0] for mark in tmp_path.iterdir()]
     assert 1 <= len(marks) == len(set(marks)) <= 2
     assert (str(os.getpid()) in marks) == (engine.name == "serial")
+
+
+def test_executors_hold_shards_that_functions_ask(engine: Executor) -> None:
+    with (
+        engine.hold([Holding(1), Holding(10)]) as some,
+        engine.hold([Holding(100)]) as others,
+    ):
+        found = list(engine.map(Asking(some, others), range(5)))
+    assert found == [[number, 10 * number, 100 * number] for number in range(5)]
+
+
+def test_executors_make_holders_once_in_a_process(engine: Executor) -> None:
+    if engine.name == "ray":
+        pytest.skip("actors are made where they live")
+    with engine.hold([Holding(1)]) as some, engine.hold([Holding(2)]) as others:
+        asking = Asking(some, others, counts=True)
+        # By two workers at most, two each.
+        assert sum(made for [made] in engine.map(asking, range(8))) in {2, 4}
 
 
 def test_defaults_fit_their_protocols() -> None:

@@ -28,7 +28,10 @@ class Holders(Protocol[Q_contra, A_co]):
         ...
 
 
-_made: dict[tuple[str, int], Holder] = {}
+#: What this process has made last, by key.
+_made: dict[str, list[Holder]] = {}
+#: How many sets of holders a process keeps: a function may ask two.
+_KEPT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class HoldersHere:
     """Holders that every process makes for itself when it is first asked.
 
     Args:
-        key: What tells them from others; only the last ones are kept.
+        key: What tells them from others.
         makers: Makes each.
     """
 
@@ -45,11 +48,12 @@ class HoldersHere:
 
     def ask(self, question: object) -> Sequence[Any]:
         """Return the answers of all shards, in their order."""
-        if (self.key, 0) not in _made:
-            self.forget()
-            _made.update({(self.key, n): make() for n, make in enumerate(self.makers)})
-        return [_made[self.key, number](question) for number in range(len(self.makers))]
+        if self.key not in _made:
+            while len(_made) >= _KEPT:
+                del _made[next(iter(_made))]
+            _made[self.key] = [make() for make in self.makers]
+        return [holder(question) for holder in _made[self.key]]
 
     def forget(self) -> None:
         """Let go of what this process has made."""
-        _made.clear()
+        _made.pop(self.key, None)
