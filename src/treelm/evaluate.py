@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from treelm.tasks.evaluate.pair_accuracy import PairResults
     from treelm.tasks.evaluate.parse_accuracy import ParseAccuracy
     from treelm.tasks.evaluate.slr import Measure
+    from treelm.tasks.evaluate.suites import SuiteResults
     from treelm.trees.tree import Tree
 
-__all__ = ["classification", "pairs", "parses", "perplexity"]
+__all__ = ["classification", "pairs", "parses", "perplexity", "suites"]
 
 #: A text: the name of a file, a corpus, or sentences.
 Text = Source | Iterable[Words]
@@ -146,6 +147,23 @@ def pairs(
         allow_overlap=allow_overlap,
         threads=threads,
     )
+
+
+def suites(
+    model: ModelSource, files: Iterable[Source], *, seed: int = 0, threads: int = 1
+) -> SuiteResults:
+    """Return for how many items of SyntaxGym's test suites the surprisals are as predicted.
+
+    Args:
+        model: An incremental model.
+        files: Suites in SyntaxGym's JSON format, of raw text.
+        seed: Seed of the intervals.
+        threads: Kernel threads; results do not depend on it.
+    """
+    from treelm.tasks.evaluate.suites import evaluate_suites, read_suite
+
+    given = [read_suite(file) for file in files]
+    return evaluate_suites(loaded(model), given, seed=seed, threads=threads)
 
 
 def classification(

@@ -57,6 +57,29 @@ def test_harness_log_likelihood_is_that_of_the_words(model: treelm.LanguageModel
     )
 
 
+def test_harness_ties_are_those_of_pairs(model: treelm.LanguageModel, tmp_path: Path) -> None:
+    """Sentences of the same probabilities in another order: their sums must not be rounded."""
+    unknown = [f"zz{letter}" for letter in "abcdefgh"]
+    pairs = [
+        (
+            " ".join([*unknown[:cut], word, *unknown[cut:]]),
+            " ".join([*unknown[:last], word, *unknown[last:]]),
+        )
+        for word in ("boat", "ferry", "harbour", "late", "left")
+        for cut, last in ((3, 4), (3, 5), (4, 6))
+    ]
+    rows = [{"sentence_good": good, "sentence_bad": bad} for good, bad in pairs]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ours = treelm.evaluate.pairs(model, tmp_path / "pairs.jsonl").overall
+    scorer = HarnessScorer(model)
+    sides = [
+        [total for total, _ in scorer.loglikelihood([("", f" {text}") for text in side])]
+        for side in zip(*pairs, strict=True)
+    ]
+    assert ours.ties == sum(good == bad for good, bad in zip(*sides, strict=True))
+    assert ours.ties >= 5
+
+
 def test_harness_generates_the_most_probable_words(model: treelm.LanguageModel) -> None:
     scorer = HarnessScorer(model)
     text = scorer.generate("She", [], 5)

@@ -20,6 +20,7 @@
 #include "base/hashed_places.h"
 #include "base/interrupt.h"
 #include "base/pairwise_sum.h"
+#include "base/prefetch.h"
 #include "base/random.h"
 #include "bindings/bindings.h"
 #include "text/word_encoder.h"
@@ -30,6 +31,8 @@ namespace {
 
 constexpr std::size_t model_bytes = 8;
 constexpr char state_version = 1;
+// Strings of a list that are asked for before they are read.
+constexpr std::size_t soon = 12;
 
 // The words that matter for the next one.
 struct NgramState {
@@ -205,9 +208,16 @@ class NgramReader {
       texts.clear();
       const bool is_list = PyList_Check(list.ptr());
       const nb::object held = is_list ? nb::borrow(list) : nb::object(nb::tuple(list));
-      for (std::size_t i = 0; i < nb::len(held); ++i) {
+      const std::size_t count = nb::len(held);
+      const auto at = [&](std::size_t i) {
         const auto place = static_cast<Py_ssize_t>(i);
-        PyObject* const sentence = is_list ? PyList_GetItem(held.ptr(), place) : PyTuple_GetItem(held.ptr(), place);
+        return is_list ? PyList_GetItem(held.ptr(), place) : PyTuple_GetItem(held.ptr(), place);
+      };
+      for (std::size_t i = 0; i < count; ++i) {
+        // Strings lie anywhere: those that come soon are asked for, with their first letters.
+        if (i + soon < count)
+          for (const std::size_t line : {0, 64}) prefetch(reinterpret_cast<const char*>(at(i + soon)) + line);
+        PyObject* const sentence = at(i);
         Py_ssize_t size = 0;
         const char* data = PyUnicode_Check(sentence) ? PyUnicode_AsUTF8AndSize(sentence, &size) : nullptr;
         if (data == nullptr) {

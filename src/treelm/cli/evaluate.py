@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from treelm.cli.apps import command_group, example_line
 from treelm.cli.evaluate_reading import reading_times
 from treelm.cli.evaluate_reranking import reranking
+from treelm.cli.evaluate_suites import suites
 from treelm.cli.evaluate_translation import translation
 from treelm.cli.evaluate_wer import wer
 from treelm.cli.model_options import (
@@ -107,6 +108,9 @@ evaluate.command(
     help_epilogue=example_line(
         "treelm evaluate reranking test.nbest --references test.en -m model --seed 1"
     ),
+)
+evaluate.command(
+    suites, help_epilogue=example_line("treelm evaluate suites -m model suite.json --json")
 )
 evaluate.command(
     wer, help_epilogue=example_line("treelm evaluate wer reference.txt recognised.txt --json")

@@ -15,6 +15,7 @@ import numpy as np
 from treelm.corpus.sentences import drop_invisible, split_sentences
 from treelm.corpus.tokenize import detokenize, tokenize_words
 from treelm.extras import import_extra
+from treelm.models.interface.scores import exact_sums
 
 if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel
@@ -141,9 +142,14 @@ class HarnessScorer:
         return detokenize(words)
 
     def _sentences(self, sentences: Sequence[tuple[str, ...]]) -> Any:
+        """Return log probabilities that tie where those of `treelm evaluate pairs` do."""
         if not sentences:
             return np.zeros(0)
-        return self._model.sentence_log_probs(sentences, threads=self._threads)
+        own = self._model.incremental
+        if own is None:
+            return self._model.sentence_log_probs(sentences, threads=self._threads)
+        found = own.score_batch(sentences, threads=self._threads)
+        return exact_sums(found.log_probs, found.starts)
 
     def _is_greedy(self, group: Sequence[Continuation]) -> bool:
         """Return whether every scored word is the most probable one in its place."""

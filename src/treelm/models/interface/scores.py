@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 from typing import Literal, NamedTuple, Protocol, overload
 
 import numpy as np
@@ -17,6 +17,20 @@ from treelm.store.manifest import Exactness
 from treelm.trees.tree import Tree
 
 _LN_2 = math.log(2.0)
+
+
+def exact_sums(
+    values: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Return sums that do not depend on the order of words, so that equal sentences tie.
+
+    Args:
+        values: Of the words of all sentences.
+        starts: Where each sentence begins, and the total.
+    """
+    numbers = values.tolist()
+    sums = [math.fsum(numbers[first:last]) for first, last in pairwise(starts.tolist())]
+    return np.array(sums, dtype=np.float64)
 
 
 class CountedScores(NamedTuple):

@@ -8,9 +8,8 @@ model's own training text, after unknown words were replaced, with one added to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from treelm.corpus.score_files import ScoreTable
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.scores import exact_sums
 from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.models.interface.words import WordIds, check_vocabularies
 from treelm.parallel.progress import SILENT, Progress
@@ -80,7 +80,7 @@ def score_sentences(
                 scores.append(_scored(model, batch, text, threads))
             lengths.append(sizes)
             if alone is not None:
-                singles.append(_exact_sums(alone[text.ids], text.starts.astype(np.int64)))
+                singles.append(exact_sums(alone[text.ids], text.starts.astype(np.int64)))
             step.advance(len(batch))
     found = checked_scores(np.concatenate([part.log_probs for part in scores]), name)
     has_trees = model.sums_over_trees
@@ -122,15 +122,8 @@ def _scored(
             if own.open_vocabulary
             else own.score_ids(text.ids, text.starts, threads=threads)
         )
-        return _Scored(_exact_sums(found.log_probs, found.starts), [], [])
+        return _Scored(exact_sums(found.log_probs, found.starts), [], [])
     return _Scored(model.sentence_log_probs(batch, threads=threads), [], [])
-
-
-def _exact_sums(values: Numbers, starts: npt.NDArray[np.int64]) -> Numbers:
-    """Return sums that do not depend on the order of words, so that equal sentences tie."""
-    numbers = values.tolist()
-    sums = [math.fsum(numbers[first:last]) for first, last in pairwise(starts.tolist())]
-    return np.array(sums, dtype=np.float64)
 
 
 def score_text(

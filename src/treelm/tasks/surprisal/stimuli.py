@@ -61,7 +61,7 @@ class Stimuli:
 
     def sentences(self) -> Iterator[list[tuple[str, ...]]]:
         """Yield the words of each row, for one sentence after the other; tokens of raw text."""
-        return map(_tokenized, self._regions()) if self.is_raw else self._regions()
+        return map(tokenized_regions, self._regions()) if self.is_raw else self._regions()
 
     @property
     def longest(self) -> int:
@@ -75,7 +75,7 @@ class Stimuli:
             yield [split_words(row[word]) for _, row in rows]
 
 
-def _tokenized(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def tokenized_regions(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return the tokens of each region; the sentence is tokenized as a whole."""
     found = tokenize_words(" ".join(chain.from_iterable(regions)))
     ends = (0, *found.ends)
