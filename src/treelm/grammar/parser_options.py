@@ -37,7 +37,7 @@ class Thresholds(NamedTuple):
 
 
 THRESHOLDS: dict[str, Thresholds] = {
-    "fast": Thresholds(-8.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "fast": Thresholds(-8.0, (-7.0, -7.0, -6.0, -6.0, -7.0), -5.0),
     "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
     "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0), -7.0),
     "none": Thresholds(-np.inf, (-np.inf,)),
