@@ -181,7 +181,9 @@ def curve(
     found = []
     default = THRESHOLDS["default"]
     for shift in SHIFTS:
-        moved = Thresholds(default.beam + shift, tuple(level + shift for level in default.levels))
+        moved = Thresholds(
+            default.beam + shift, tuple(level + shift for level in default.levels), default.edges
+        )
         guess = work / "curve.mrg"
         speed = statistics.median(parse_ours(model, sentences, moved, guess) for _ in range(rounds))
         f1 = accuracy(gold, guess)

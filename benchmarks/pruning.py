@@ -27,7 +27,9 @@ from treelm.trees.tree import Tree
 
 def moved(start: Thresholds, shift: float) -> Thresholds:
     """Return thresholds that are all moved."""
-    return Thresholds(start.beam + shift, tuple(level + shift for level in start.levels))
+    return Thresholds(
+        start.beam + shift, tuple(level + shift for level in start.levels), start.edges
+    )
 
 
 def root_label(tree: Tree) -> str:

@@ -13,12 +13,13 @@ namespace {
 
 // Status and log probability of all sentences, and their lists.
 nb::tuple parse_k_best(const ChartParser& parser, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-                       double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
-                       const Array<std::uint32_t>& visible_start, const Array<std::uint32_t>& visible_label,
-                       std::uint32_t k, std::uint64_t k_max_pops, std::uint64_t work_limit, std::size_t threads) {
+                       double beam, double edges, std::vector<double> thresholds, Decoding decoding,
+                       std::uint32_t max_unary, const Array<std::uint32_t>& visible_start,
+                       const Array<std::uint32_t>& visible_label, std::uint32_t k, std::uint64_t k_max_pops,
+                       std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
   if (k < 1) throw Error(ErrorCode::argument, "a list needs at least one tree");
-  ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, edges, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   options.k = k;
   options.k_max_pops = k_max_pops;
@@ -78,7 +79,7 @@ void check_lists(std::size_t labels, const Array<std::uint64_t>& word_start, con
 
 void bind_k_best(nb::module_& module) {
   module.def("parse_k_best", &parse_k_best, nb::arg("parser"), nb::arg("words"), nb::arg("starts"), nb::kw_only(),
-             nb::arg("beam"), nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"),
+             nb::arg("beam"), nb::arg("edges"), nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"),
              nb::arg("visible_start"), nb::arg("visible_label"), nb::arg("k"), nb::arg("k_max_pops"),
              nb::arg("work_limit"), nb::arg("threads"));
   module.def("check_tree_lists", &check_lists, nb::kw_only(), nb::arg("labels"), nb::arg("word_start"),

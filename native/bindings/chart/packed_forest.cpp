@@ -78,10 +78,10 @@ ForestArrays forests_of(const nb::tuple& arrays) {
 
 // Status and log probability of every sentence, and the eleven arrays.
 nb::tuple parse_forests(const ChartParser& parser, const Array<std::uint32_t>& words,
-                        const Array<std::uint64_t>& starts, double beam, std::vector<double> thresholds,
+                        const Array<std::uint64_t>& starts, double beam, double edges, std::vector<double> thresholds,
                         std::uint32_t max_unary, double least, std::uint64_t work_limit, std::size_t threads) {
   check_threads(threads);
-  ParserOptions options{std::move(thresholds), beam, Decoding::max_rule_product, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, edges, Decoding::max_rule_product, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   options.wants_forest = true;
   options.forest_least = least;
@@ -178,8 +178,8 @@ nb::tuple forest_k_best(const nb::tuple& arrays, std::uint32_t phrasal, const Ar
 
 void bind_packed_forest(nb::module_& module) {
   module.def("parse_forests", &parse_forests, nb::arg("parser"), nb::arg("words"), nb::arg("starts"), nb::kw_only(),
-             nb::arg("beam"), nb::arg("thresholds"), nb::arg("max_unary"), nb::arg("least"), nb::arg("work_limit"),
-             nb::arg("threads"));
+             nb::arg("beam"), nb::arg("edges"), nb::arg("thresholds"), nb::arg("max_unary"), nb::arg("least"),
+             nb::arg("work_limit"), nb::arg("threads"));
   module.def("check_forests", &check_forests, nb::arg("arrays"), nb::kw_only(), nb::arg("symbols"), nb::arg("phrasal"));
   module.def("forest_log_probs", &forest_log_probs, nb::arg("arrays"), nb::arg("grammar"), nb::arg("lexicon"),
              nb::arg("words"), nb::kw_only(), nb::arg("threads"));

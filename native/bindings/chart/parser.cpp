@@ -78,10 +78,11 @@ struct FlatTrees {
 using LevelArguments = std::tuple<GrammarHandle<float>, LexiconHandle, std::vector<std::uint32_t>>;
 
 nb::tuple parse_all(const ChartParser& self, const Array<std::uint32_t>& words, const Array<std::uint64_t>& starts,
-                    double beam, std::vector<double> thresholds, Decoding decoding, std::uint32_t max_unary,
-                    const Array<std::uint8_t>& intermediate, std::uint64_t work_limit, std::size_t threads) {
+                    double beam, double edges, std::vector<double> thresholds, Decoding decoding,
+                    std::uint32_t max_unary, const Array<std::uint8_t>& intermediate, std::uint64_t work_limit,
+                    std::size_t threads) {
   check_threads(threads);
-  ParserOptions options{std::move(thresholds), beam, decoding, std::min(max_unary, 1000u), {}};
+  ParserOptions options{std::move(thresholds), beam, edges, decoding, std::min(max_unary, 1000u), {}};
   options.limits.work = work_limit;
   FlatTrees trees;
   std::vector<std::uint8_t> status;
@@ -155,7 +156,7 @@ void bind_parser(nb::module_& module) {
             new (self) ChartParser(std::move(made));
           },
           nb::arg("levels"))
-      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"),
+      .def("parse", &parse_all, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("beam"), nb::arg("edges"),
            nb::arg("thresholds"), nb::arg("decoding"), nb::arg("max_unary"), nb::arg("intermediate"),
            nb::arg("work_limit"), nb::arg("threads"));
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/interrupt.h"
-#include "chart/loops.h"
+#include "base/symbols.h"
 
 namespace treelm {
 
@@ -14,13 +14,16 @@ void PlainChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t word
   words_ = words;
   work_ = 0;
   items_.clear();
-  first_.assign(cells_of(words), 0);
-  last_.assign(cells_of(words), 0);
+  lefts_.clear();
+  for (auto* range : {&first_, &last_, &left_first_, &left_last_, &edge_first_, &edge_last_})
+    range->assign(cells_of(words), 0);
+  edges_.clear();
   exponent_.assign(cells_of(words), 0);
   below_.assign(symbols, 0);
   above_.assign(symbols, 0);
-  pair_.assign(grammar.pairs(), 0);
-  column_.assign(symbols * words, 0);
+  pair_.assign(grammar.pair_blocks().places(), 0);
+  made_.assign(grammar.phrasal() * PairBlocks<Real>::lanes, 0);
+  column_.assign(grammar.pair_blocks().slots() * words, 0);
   left_seen_.assign(symbols, 0);
 }
 
@@ -28,7 +31,6 @@ template <class Real>
 ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
                                       const ChartLimits& limits, Real beam) {
   reset(grammar, words.size());
-  const std::size_t symbols = grammar.symbols();
   for (std::size_t last = 1; last <= words_; ++last) {
     const TagScores& word = words[last - 1];
     // The largest score of a word becomes 1: lexicons may score far below what a float can hold.
@@ -44,8 +46,7 @@ ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const s
       finish_cell(grammar, first, last, beam);
       if (work_ > limits.work || items_.size() > limits.items) return ChartOutcome::too_much_work;
     }
-    for (std::size_t first = 0; first < last; ++first)
-      for (const Item& item : items(cell_of(first, last))) column_[first * symbols + item.symbol] = 0;
+    std::fill_n(column_.begin(), last * grammar.pair_blocks().slots(), Real{0});
   }
   const auto top = items(cell_of(0, words_));
   return !top.empty() && top[0].symbol == 0 ? ChartOutcome::parsed : ChartOutcome::no_parse;
@@ -55,7 +56,7 @@ ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const s
 // splits, then every rule once.
 template <class Real>
 void PlainChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last) {
-  const std::size_t symbols = grammar.symbols();
+  const PairBlocks<Real>& blocks = grammar.pair_blocks();
   bool any = false;
   for (std::size_t split = first + 1; split < last; ++split) {
     const std::size_t left = cell_of(first, split), right = cell_of(split, last);
@@ -65,35 +66,22 @@ void PlainChart<Real>::combine(const ChartGrammar<Real>& grammar, std::size_t fi
     any = true;
   }
   if (!any) return;
-  lefts_.clear();
   for (std::size_t split = first + 1; split < last; ++split) {
     const std::size_t left = cell_of(first, split), right = cell_of(split, last);
-    if (first_[left] == last_[left] || first_[right] == last_[right]) continue;
+    if (left_first_[left] == left_last_[left] || first_[right] == last_[right]) continue;
     const Real scale = power_of_two<Real>(exponent_[left] + exponent_[right] - reference_);
-    const Real* rights = column_.data() + split * symbols;
-    for (const Item& item : items(left)) {
-      const std::uint32_t from = grammar.first_pair(item.symbol), to = grammar.first_pair(item.symbol + 1);
-      const Real factor = item.inside * scale;
-      if (from == to || factor == 0) continue;
-      if (!left_seen_[item.symbol]) {
-        left_seen_[item.symbol] = 1;
-        lefts_.push_back(item.symbol);
-      }
-      add_gathered(pair_.data() + from, rights, grammar.pair_rights() + from, to - from, factor);
-      work_ += to - from;
+    if (scale == 0) continue;
+    const std::span<const LeftChild<Real>> lefts = left_children(left);
+    add_products(pair_.data(), column_.data() + split * blocks.slots(), lefts.data(), lefts.size(),
+                 blocks.block_slots(), scale);
+    for (const LeftChild<Real>& child : lefts) {
+      left_seen_[child.symbol] = 1;
+      work_ += grammar.first_pair(child.symbol + 1) - grammar.first_pair(child.symbol);
     }
   }
-  std::sort(lefts_.begin(), lefts_.end());
-  for (const std::uint32_t left : lefts_) {
-    left_seen_[left] = 0;
-    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair) {
-      const Real value = pair_[pair];
-      if (value == 0) continue;
-      pair_[pair] = 0;
-      for (const ParentRule& rule : grammar.rules_of_pair(pair))
-        below_[rule.parent] += value * *grammar.binary_block(rule);
-    }
-  }
+  apply_rows(made_.data(), pair_.data(), blocks, left_seen_.data(), grammar.symbols());
+  fold_blocks(below_.data(), made_.data(), grammar.phrasal());
+  std::fill(left_seen_.begin(), left_seen_.end(), 0);
 }
 
 // Applies unary rules to `below_` and keeps what is not zero as the items of a cell.
@@ -116,19 +104,24 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
   const Real least = is_top ? Real{0} : likeliest * beam;
   const std::size_t cell = cell_of(first, last);
   first_[cell] = items_.size();
+  left_first_[cell] = lefts_.size();
+  const PairBlocks<Real>& blocks = grammar.pair_blocks();
   if (largest > 0) {
     const int shift = top_exponent - std::ilogb(largest);
     exponent_[cell] = reference_ - shift;
     const Real half = power_of_two<Real>(shift / 2), rest = power_of_two<Real>(shift - shift / 2);
-    Real* column = column_.data() + first * symbols;
+    Real* column = column_.data() + first * blocks.slots();
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
       const Real value = above_[symbol] * half * rest;
       if (!(value >= std::numeric_limits<Real>::min()) || above_[symbol] * grammar.frequency(symbol) < least) continue;
+      if (blocks.slot(symbol) != none) column[blocks.slot(symbol)] = value;
+      const std::uint32_t block = blocks.first_block(symbol), end = blocks.first_block(symbol + 1);
+      if (block < end) lefts_.push_back({symbol, static_cast<std::uint32_t>(items_.size()), block, end - block, value});
       items_.push_back({symbol, value, 0});
-      column[symbol] = value;
     }
   }
   last_[cell] = items_.size();
+  left_last_[cell] = lefts_.size();
   std::fill(below_.begin(), below_.end(), Real{0});
   std::fill(above_.begin(), above_.end(), Real{0});
 }
@@ -141,32 +134,54 @@ double PlainChart<Real>::log_prob() const {
 }
 
 template <class Real>
-void PlainChart<Real>::outside(const ChartGrammar<Real>& grammar, Real floor) {
-  const std::size_t symbols = grammar.symbols();
-  column_outside_.assign(symbols * words_, 0);
+void PlainChart<Real>::clear_pairs(const PairBlocks<Real>& blocks, std::uint32_t left) {
+  constexpr std::size_t lanes = PairBlocks<Real>::lanes;
+  const std::size_t from = blocks.first_block(left), to = blocks.first_block(left + 1);
+  std::fill(pair_.begin() + static_cast<std::ptrdiff_t>(from * lanes),
+            pair_.begin() + static_cast<std::ptrdiff_t>(to * lanes), Real{0});
+}
+
+template <class Real>
+ChartOutcome PlainChart<Real>::outside(const ChartGrammar<Real>& grammar, Real floor, Real least_edge,
+                                       const ChartLimits& limits) {
+  const PairBlocks<Real>& blocks = grammar.pair_blocks();
+  const std::size_t slots = blocks.slots();
+  column_outside_.assign(slots * words_, 0);
+  column_item_.resize(slots * words_);
   Item& root = items_[first_[cell_of(0, words_)]];
   root.outside = 1 / root.inside;
   for (std::size_t last = words_; last > 0; --last) {
-    for (std::size_t first = 0; first < last; ++first)
-      for (const Item& item : items(cell_of(first, last))) column_[first * symbols + item.symbol] = item.inside;
+    for (std::size_t first = 0; first < last; ++first) {
+      const std::size_t cell = cell_of(first, last);
+      for (std::size_t i = first_[cell]; i < last_[cell]; ++i) {
+        const std::uint32_t slot = blocks.slot(items_[i].symbol);
+        if (slot == none) continue;
+        column_[first * slots + slot] = items_[i].inside;
+        column_item_[first * slots + slot] = static_cast<std::uint32_t>(i);
+      }
+    }
     for (std::size_t first = 0; first < last; ++first) {
       poll_interrupt();
-      hand_down(grammar, first, last, floor);
+      hand_down(grammar, first, last, floor, least_edge);
+      if (edges_.size() > limits.items) return ChartOutcome::too_much_work;
     }
-    for (std::size_t first = 0; first < last; ++first)
-      for (const Item& item : items(cell_of(first, last))) column_[first * symbols + item.symbol] = 0;
-    std::fill_n(column_outside_.begin(), last * symbols, Real{0});
+    std::fill_n(column_.begin(), last * slots, Real{0});
+    std::fill_n(column_outside_.begin(), last * slots, Real{0});
   }
+  return ChartOutcome::parsed;
 }
 
 // Passes the outside scores of a cell through its unary rules, then to all pairs of children.
 template <class Real>
-void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor) {
-  const std::size_t symbols = grammar.symbols(), cell = cell_of(first, last);
+void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor,
+                                 Real least_edge) {
+  const PairBlocks<Real>& blocks = grammar.pair_blocks();
+  const std::size_t slots = blocks.slots(), cell = cell_of(first, last);
   const std::span<Item> own = std::span(items_).subspan(first_[cell], last_[cell] - first_[cell]);
   bool any = false;
   for (Item& item : own) {
-    above_[item.symbol] = item.outside + column_outside_[first * symbols + item.symbol];
+    const std::uint32_t slot = blocks.slot(item.symbol);
+    above_[item.symbol] = item.outside + (slot == none ? Real{0} : column_outside_[first * slots + slot]);
     any = any || above_[item.symbol] > 0;
   }
   if (!any) return;
@@ -180,50 +195,46 @@ void PlainChart<Real>::hand_down(const ChartGrammar<Real>& grammar, std::size_t 
   for (const Item& item : own) {
     above_[item.symbol] = 0;
     if (item.outside == 0 || item.outside * item.inside < floor || last - first == 1) continue;
-    for (const auto& [pair, weight] : grammar.pairs_of_parent(item.symbol)) {
-      pair_[pair] += item.outside * weight;
-      left_seen_[grammar.pair_left(pair)] = 1;
-    }
+    add_weights(pair_.data(), blocks, item.symbol, item.outside);
+    for (const std::uint32_t row : blocks.rows_of_parent(item.symbol)) left_seen_[blocks.rows()[row].left] = 1;
     any = true;
   }
   if (!any) return;
-  list_pairs(grammar);
+  edge_first_[cell] = edges_.size();
   for (std::size_t split = first + 1; split < last; ++split) {
     const std::size_t left = cell_of(first, split), right = cell_of(split, last);
-    if (first_[left] == last_[left] || first_[right] == last_[right]) continue;
+    if (left_first_[left] == left_last_[left] || first_[right] == last_[right]) continue;
     const Real scale = power_of_two<Real>(exponent_[left] + exponent_[right] - exponent_[cell]);
     if (scale == 0) continue;
-    const Real* rights = column_.data() + split * symbols;
-    Real* rights_outside = column_outside_.data() + split * symbols;
-    for (std::size_t i = first_[left]; i < last_[left]; ++i) {
-      Item& item = items_[i];
-      const std::uint32_t from = listed_[item.symbol], to = listed_[item.symbol + 1];
-      if (from == to) continue;
-      item.outside += scale * scatter_and_sum(rights_outside, rights, listed_weight_.data() + from,
-                                              listed_right_.data() + from, to - from, item.inside * scale);
+    const std::span<const LeftChild<Real>> lefts = left_children(left);
+    if (sums_.size() < lefts.size()) sums_.resize(lefts.size());
+    hand_products(column_outside_.data() + split * slots, sums_.data(), pair_.data(), column_.data() + split * slots,
+                  left_seen_.data(), lefts.data(), lefts.size(), blocks.block_slots(), scale);
+    for (std::size_t i = 0; i < lefts.size(); ++i) {
+      const Real sum = scale * sums_[i];
+      items_[lefts[i].item].outside += sum;
+      if (sum * lefts[i].inside >= least_edge) list_edges(blocks, lefts[i], split, scale, least_edge);
     }
+  }
+  edge_last_[cell] = edges_.size();
+  for (std::uint32_t left = 0; left < grammar.symbols(); ++left) {
+    if (!left_seen_[left]) continue;
+    left_seen_[left] = 0;
+    clear_pairs(blocks, left);
   }
 }
 
-// Lists the pairs of children that outside scores reach, by left child, and clears them.
+// Lists the pairs of one left child that are expected often enough.
 template <class Real>
-void PlainChart<Real>::list_pairs(const ChartGrammar<Real>& grammar) {
-  listed_.resize(grammar.symbols() + 1);
-  listed_right_.resize(grammar.pairs());
-  listed_weight_.resize(grammar.pairs());
-  std::uint32_t count = 0;
-  for (std::uint32_t left = 0; left < grammar.symbols(); ++left) {
-    listed_[left] = count;
-    if (!left_seen_[left]) continue;
-    left_seen_[left] = 0;
-    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair) {
-      listed_right_[count] = grammar.pair_right(pair);
-      listed_weight_[count] = pair_[pair];
-      count += pair_[pair] != 0;
-      pair_[pair] = 0;
-    }
-  }
-  listed_[grammar.symbols()] = count;
+void PlainChart<Real>::list_edges(const PairBlocks<Real>& blocks, const LeftChild<Real>& left, std::size_t split,
+                                  Real scale, Real least) {
+  const std::size_t most = left.blocks * PairBlocks<Real>::lanes, first = split * blocks.slots();
+  if (places_.size() < most) places_.resize(most);
+  const std::size_t count = find_products(places_.data(), pair_.data(), column_.data() + first, left,
+                                          blocks.block_slots(), scale * left.inside, least);
+  for (std::size_t i = 0; i < count; ++i)
+    edges_.push_back({blocks.pair(places_[i]), left.item, column_item_[first + blocks.slot_of_place(places_[i])],
+                      static_cast<std::uint32_t>(split)});
 }
 
 template class PlainChart<float>;

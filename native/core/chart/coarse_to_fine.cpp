@@ -166,8 +166,12 @@ ChartOutcome ChartParser::attempt(const ParserOptions& options, double shift, Wo
       plain.inside(coarsest, workspace.words[0], options.limits, static_cast<float>(std::exp(options.beam + shift)));
   if (outcome != ChartOutcome::parsed) return outcome;
   const std::size_t second = std::min<std::size_t>(1, levels_.size() - 1);
-  if (least(0) > 0) plain.outside(coarsest, least(0) * static_cast<float>(handed_down));
-  survivors_of(plain, least(0), *levels_[second].grammar, workspace.survivors);
+  if (least(0) > 0)
+    outcome =
+        plain.outside(coarsest, least(0) * static_cast<float>(handed_down),
+                      static_cast<float>(std::exp(options.thresholds[0] + shift + options.edges)), options.limits);
+  if (outcome != ChartOutcome::parsed) return outcome;
+  survivors_of(plain, coarsest, least(0), *levels_[second].grammar, workspace.survivors);
   for (std::size_t level = second; level < levels_.size(); ++level) {
     const ChartGrammar<float>& grammar = *levels_[level].grammar;
     RefinedChart<float>& chart = workspace.refined;

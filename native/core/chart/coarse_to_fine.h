@@ -31,6 +31,9 @@ struct ParserOptions {
   std::vector<double> thresholds;  // per level, natural logarithms of expected numbers
   // Natural logarithm of the share of the best item of a cell below which the coarsest chart drops others.
   double beam = -std::numeric_limits<double>::infinity();
+  // Natural logarithm of the share of the first threshold that the expected number of a pair of children in the
+  // coarsest chart needs for finer charts to look at it.
+  double edges = -std::numeric_limits<double>::infinity();
   Decoding decoding = Decoding::max_rule_product;
   std::uint32_t max_unary = 4;
   ChartLimits limits;

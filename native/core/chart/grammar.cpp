@@ -75,7 +75,9 @@ ChartGrammar<Real>::ChartGrammar(const GrammarArrays& arrays) : phrasal_(arrays.
   }
   group_binary(arrays);
   group_unary(arrays);
-  if (is_plain()) count_symbols(arrays);
+  if (!is_plain()) return;
+  count_symbols(arrays);
+  pair_blocks_ = PairBlocks<Real>(*this);
 }
 
 // Expected numbers in a tree, by going down from the root again and again; a grammar whose trees grow

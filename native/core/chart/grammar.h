@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "chart/pair_blocks.h"
+
 namespace treelm {
 
 // The arrays of a grammar as they are stored; blocks of weights are k_A x k_B (x k_C), row by row.
@@ -100,6 +102,9 @@ class ChartGrammar {
     return std::span(parent_pairs_).subspan(parent_first_[parent], parent_first_[parent + 1] - parent_first_[parent]);
   }
 
+  // Of a plain grammar: the pairs in blocks.
+  const PairBlocks<Real>& pair_blocks() const { return pair_blocks_; }
+
   // Unary rules by child; a block is k_B rows of width(A).
   std::span<const ParentRule> unary_rules(std::uint32_t child) const {
     return std::span(unary_rules_).subspan(unary_first_[child], unary_first_[child + 1] - unary_first_[child]);
@@ -125,6 +130,7 @@ class ChartGrammar {
   std::vector<ParentRule> pair_rules_, unary_rules_, chains_;
   std::vector<std::uint32_t> row_starts_;  // per binary rule: k_B + 1 starts, then the right subcategories
   std::vector<WeightedPair> parent_pairs_;
+  PairBlocks<Real> pair_blocks_;
   std::vector<Real> frequency_;
   std::vector<std::uint32_t> unary_first_, chain_first_;
   std::vector<Real> binary_, unary_, chain_weights_;

@@ -50,7 +50,7 @@ double InsideScorer::score(std::span<const std::uint32_t> words, const ChartLimi
   const ChartOutcome outcome = workspace.plain.inside(*plain_, workspace.plain_words, limits);
   if (outcome != ChartOutcome::parsed || grammar_ == plain_) return value_of(outcome, workspace.plain);
   look_up(*lexicon_, words, workspace.words);
-  survivors_of(workspace.plain, 0.0, *grammar_, workspace.survivors);
+  survivors_of(workspace.plain, *plain_, 0.0, *grammar_, workspace.survivors);
   return value_of(workspace.refined.inside(*grammar_, workspace.words, workspace.survivors, limits), workspace.refined);
 }
 
@@ -60,7 +60,7 @@ double InsideScorer::fill(std::span<const std::uint32_t> words, const ChartLimit
   ChartOutcome outcome = workspace.plain.inside(*plain_, workspace.plain_words, limits);
   if (outcome != ChartOutcome::parsed) return value_of(outcome, workspace.plain);
   look_up(*lexicon_, words, workspace.words);
-  survivors_of(workspace.plain, 0.0, *grammar_, workspace.survivors);
+  survivors_of(workspace.plain, *plain_, 0.0, *grammar_, workspace.survivors);
   outcome = workspace.refined.inside(*grammar_, workspace.words, workspace.survivors, limits);
   if (outcome == ChartOutcome::parsed) workspace.refined.outside(*grammar_, true);
   return value_of(outcome, workspace.refined);

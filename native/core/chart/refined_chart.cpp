@@ -9,20 +9,48 @@
 
 namespace treelm {
 
-template <class Real, class Next>
-void survivors_of(const PlainChart<Real>& chart, Real least, const ChartGrammar<Next>& next, Survivors& out) {
+namespace {
+
+void sort_edges(std::vector<ChartEdge>& edges, std::size_t begin) {
+  std::sort(
+      edges.begin() + static_cast<std::ptrdiff_t>(begin), edges.end(),
+      [](const ChartEdge& a, const ChartEdge& b) { return a.pair != b.pair ? a.pair < b.pair : a.split < b.split; });
+}
+
+}  // namespace
+
+template <class Real>
+void survivors_of(const PlainChart<Real>& chart, const ChartGrammar<Real>& grammar, Real least,
+                  const ChartGrammar<Real>& next, Survivors& out) {
   out.clear();
-  for (std::size_t cell = 0; cell < cells_of(chart.words()); ++cell) {
+  const std::size_t cells = cells_of(chart.words());
+  std::vector<std::uint32_t> heir(chart.items(), none);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    std::size_t i = chart.first_item(cell);
     for (const auto& item : chart.items(cell)) {
+      const std::size_t own = i++;
       if (least > 0 && !(item.inside * item.outside >= least)) continue;
+      heir[own] = static_cast<std::uint32_t>(out.symbol.size());
       out.alive.insert(out.alive.end(), next.count(item.symbol), 1);
       out.end_item(item.symbol);
     }
     out.end_cell();
   }
+  if (!(least > 0) || !grammar.has_pairs_of(next)) return;
+  out.first_edge.push_back(0);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const std::size_t begin = out.edges.size();
+    for (const ChartEdge& edge : chart.edges(cell))
+      if (heir[edge.left] != none && heir[edge.right] != none)
+        out.edges.push_back({edge.pair, heir[edge.left], heir[edge.right], edge.split});
+    sort_edges(out.edges, begin);
+    out.first_edge.push_back(static_cast<std::uint32_t>(out.edges.size()));
+  }
 }
-template void survivors_of(const PlainChart<float>&, float, const ChartGrammar<float>&, Survivors&);
-template void survivors_of(const PlainChart<double>&, double, const ChartGrammar<double>&, Survivors&);
+template void survivors_of(const PlainChart<float>&, const ChartGrammar<float>&, float, const ChartGrammar<float>&,
+                           Survivors&);
+template void survivors_of(const PlainChart<double>&, const ChartGrammar<double>&, double, const ChartGrammar<double>&,
+                           Survivors&);
 
 template <class Real>
 void RefinedChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t words, const Survivors& survivors) {
@@ -31,9 +59,6 @@ void RefinedChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t wo
   const std::size_t cells = cells_of(words);
   items_.clear();
   living_.clear();
-  old_edges_.swap(edges_);
-  old_first_.swap(edge_first_);
-  old_last_.swap(edge_last_);
   edges_.clear();
   rules_.clear();
   unaries_.clear();
@@ -85,8 +110,8 @@ ChartOutcome RefinedChart<Real>::inside(const ChartGrammar<Real>& grammar, const
             values[x] = static_cast<Real>(std::ldexp(word.score[word.start[i] + x], -reference_));
         }
         finish_cell(grammar, first, last);
-      } else if (survivors.heir.empty() ? find_edges(grammar, first, last)
-                                        : inherit_edges(grammar, first, last, survivors.heir)) {
+      } else if (survivors.first_edge.empty() ? find_edges(grammar, first, last)
+                                              : inherit_edges(grammar, first, last, survivors)) {
         combine(grammar, first, last);
         finish_cell(grammar, first, last);
       }
@@ -124,27 +149,24 @@ bool RefinedChart<Real>::find_edges(const ChartGrammar<Real>& grammar, std::size
       }
     }
   }
-  std::sort(edges_.begin() + static_cast<std::ptrdiff_t>(begin), edges_.end(),
-            [](const Edge& a, const Edge& b) { return a.pair != b.pair ? a.pair < b.pair : a.split < b.split; });
+  sort_edges(edges_, begin);
   edge_first_[cell] = begin;
   edge_last_[cell] = edges_.size();
   return any;
 }
 
-// The same from the edges of the coarser chart before, whose grammar has the same pairs.
+// The same from the edges that a coarser chart has left, whose grammar has the same pairs.
 template <class Real>
 bool RefinedChart<Real>::inherit_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last,
-                                       const std::vector<std::uint32_t>& heir) {
+                                       const Survivors& survivors) {
   const std::size_t cell = cell_of(first, last);
   edge_first_[cell] = edges_.size();
   bool any = false;
-  for (std::size_t e = old_first_[cell]; e < old_last_[cell]; ++e) {
-    const Edge& old = old_edges_[e];
-    const std::uint32_t left = heir[old.left], right = heir[old.right];
-    if (left == none || right == none || !items_[left].alive || !items_[right].alive) continue;
-    if (!is_wanted(grammar, old.pair)) continue;
-    edges_.push_back({old.pair, left, right, old.split});
-    const int exponent = exponent_[cell_of(first, old.split)] + exponent_[cell_of(old.split, last)];
+  for (std::size_t e = survivors.first_edge[cell]; e < survivors.first_edge[cell + 1]; ++e) {
+    const Edge& edge = survivors.edges[e];
+    if (!items_[edge.left].alive || !items_[edge.right].alive || !is_wanted(grammar, edge.pair)) continue;
+    edges_.push_back(edge);
+    const int exponent = exponent_[cell_of(first, edge.split)] + exponent_[cell_of(edge.split, last)];
     reference_ = any ? std::max(reference_, exponent) : exponent;
     any = true;
   }

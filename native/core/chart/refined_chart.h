@@ -18,16 +18,18 @@ struct Survivors {
   std::vector<std::uint32_t> symbol;  // per item, ascending within a cell
   std::vector<std::uint32_t> start;   // per item: its first mark, and the number of marks
   std::vector<char> alive;            // per subcategory
-  // Per item of the refined chart they come from: what it is now, or none; empty if they come from a
-  // plain chart, whose pairs of children nobody has listed.
-  std::vector<std::uint32_t> heir;
+  // The pairs of children that are left, by pair then split; per cell its first, and their number, or nothing where no
+  // chart has listed pairs, so that all may stand.
+  std::vector<ChartEdge> edges;
+  std::vector<std::uint32_t> first_edge;
 
   void clear() {
     first.assign(1, 0);
     start.assign(1, 0);
     symbol.clear();
     alive.clear();
-    heir.clear();
+    edges.clear();
+    first_edge.clear();
   }
   void end_cell() { first.push_back(static_cast<std::uint32_t>(symbol.size())); }
   void end_item(std::uint32_t item_symbol) {
@@ -38,8 +40,9 @@ struct Survivors {
 
 // Survivors of a plain chart whose expected number is at least `least`, with the subcategories of the
 // next grammar; of a chart without outside scores, give 0.
-template <class Real, class Next>
-void survivors_of(const PlainChart<Real>& chart, Real least, const ChartGrammar<Next>& next, Survivors& out);
+template <class Real>
+void survivors_of(const PlainChart<Real>& chart, const ChartGrammar<Real>& grammar, Real least,
+                  const ChartGrammar<Real>& next, Survivors& out);
 
 template <class Real>
 class RefinedChart {
@@ -85,10 +88,8 @@ class RefinedChart {
   double expected(const ChartGrammar<Real>& grammar, const Item& item) const;
   std::uint64_t work() const { return work_; }
 
-  // A pair of children at one split; those of a cell lie together, ordered by pair.
-  struct Edge {
-    std::uint32_t pair, left, right, split;
-  };
+  // Those of a cell are ordered by pair.
+  using Edge = ChartEdge;
   std::span<const Edge> edges(std::size_t cell) const {
     return std::span(edges_).subspan(edge_first_[cell], edge_last_[cell] - edge_first_[cell]);
   }
@@ -97,7 +98,7 @@ class RefinedChart {
   void reset(const ChartGrammar<Real>& grammar, std::size_t words, const Survivors& survivors);
   bool find_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
   bool inherit_edges(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last,
-                     const std::vector<std::uint32_t>& heir);
+                     const Survivors& survivors);
   bool is_wanted(const ChartGrammar<Real>& grammar, std::uint32_t pair) const {
     for (const ParentRule& rule : grammar.rules_of_pair(pair))
       if (slot_[rule.parent] != 0) return true;
@@ -120,8 +121,7 @@ class RefinedChart {
   std::vector<int> exponent_;
   std::vector<Real> inside_, outside_, allowed_;
   std::vector<std::uint32_t> living_;
-  std::vector<Edge> edges_, old_edges_;
-  std::vector<std::size_t> old_first_, old_last_;
+  std::vector<Edge> edges_;
   std::vector<std::size_t> edge_first_, edge_last_, rule_first_, rule_last_, unary_first_, unary_last_;
   std::vector<RuleHere> rules_;
   std::vector<UnaryHere> unaries_;

@@ -149,7 +149,7 @@ template <class Real>
 void RefinedChart<Real>::prune(const ChartGrammar<Real>& grammar, Real least, const ChartGrammar<Real>& next,
                                std::span<const std::uint32_t> parent, Survivors& out) const {
   out.clear();
-  if (grammar.has_pairs_of(next)) out.heir.assign(items_.size(), none);
+  std::vector<std::uint32_t> heir(items_.size(), none);
   for (std::size_t cell = 0; cell < cells_of(words_); ++cell) {
     for (std::size_t i = first_[cell]; i < first_[cell + 1]; ++i) {
       const Item& item = items_[i];
@@ -164,13 +164,23 @@ void RefinedChart<Real>::prune(const ChartGrammar<Real>& grammar, Real least, co
         any = any || alive;
       }
       if (any) {
-        if (!out.heir.empty()) out.heir[i] = static_cast<std::uint32_t>(out.symbol.size());
+        heir[i] = static_cast<std::uint32_t>(out.symbol.size());
         out.end_item(item.symbol);
       } else {
         out.alive.resize(before);
       }
     }
     out.end_cell();
+  }
+  if (!grammar.has_pairs_of(next)) return;
+  out.first_edge.push_back(0);
+  for (std::size_t cell = 0; cell < cells_of(words_); ++cell) {
+    for (std::size_t e = edge_first_[cell]; e < edge_last_[cell]; ++e) {
+      const Edge& edge = edges_[e];
+      if (heir[edge.left] != none && heir[edge.right] != none)
+        out.edges.push_back({edge.pair, heir[edge.left], heir[edge.right], edge.split});
+    }
+    out.first_edge.push_back(static_cast<std::uint32_t>(out.edges.size()));
   }
 }
 

@@ -202,6 +202,7 @@ class ChartParser:
         ids, starts = self.encode(sentences)
         options = {
             "beam": self.options.thresholds.beam,
+            "edges": self.options.thresholds.edges,
             "thresholds": self._thresholds,
             "max_unary": self.options.max_unary,
             "work_limit": WORK_LIMIT,
@@ -291,6 +292,7 @@ class ChartParser:
                 ids,
                 starts,
                 beam=self.options.thresholds.beam,
+                edges=self.options.thresholds.edges,
                 thresholds=self._thresholds,
                 decoding=_native.Decoding.NONE,
                 max_unary=self.options.max_unary,

@@ -31,12 +31,15 @@ class Thresholds(NamedTuple):
     """Share of the most likely item of a span that others need in the coarsest chart."""
     levels: tuple[float, ...]
     """Per level, the smallest expected number of an item that survives."""
+    edges: float = -3.5
+    """Share of the first threshold that two children at one place of the coarsest chart need, by
+    their expected number, for finer charts to join them."""
 
 
 THRESHOLDS: dict[str, Thresholds] = {
-    "fast": Thresholds(-8.0, (-7.0, -7.0, -6.0, -6.0, -7.0)),
+    "fast": Thresholds(-8.0, (-7.0, -7.0, -6.0, -6.0, -7.0), -5.0),
     "default": Thresholds(-9.0, (-8.0, -8.0, -7.0, -7.0, -8.0)),
-    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0)),
+    "accurate": Thresholds(-np.inf, (-12.0, -12.0, -11.0, -12.0, -12.0, -14.0, -14.0), -7.0),
     "none": Thresholds(-np.inf, (-np.inf,)),
 }
 
@@ -70,7 +73,10 @@ class ParserOptions:
     def __post_init__(self) -> None:
         if not isinstance(self.pruning, Thresholds):
             check_choice("pruning", self.pruning, THRESHOLDS)
-        elif not self.pruning.levels or np.isnan([self.pruning.beam, *self.pruning.levels]).any():
+        elif (
+            not self.pruning.levels
+            or np.isnan([self.pruning.beam, *self.pruning.levels, self.pruning.edges]).any()
+        ):
             raise UsageError(
                 "pruning thresholds need a beam and at least one level, all of them numbers."
             )
