@@ -57,8 +57,8 @@ def suites(
     from treelm.models.registry import load
     from treelm.tasks.evaluate.suites import evaluate_suites, read_suite
 
-    given = [read_suite(file, tokenizing=tokenize) for file in files or ["-"]]
     loaded = length.apply(search.apply(load(model)))
+    given = [read_suite(file, tokenizing=tokenize) for file in files or ["-"]]
     check = TextCheck(loaded.vocabulary, tokenized=tokenize)
     for suite in given:
         check.add_sentences(list(suite.sentences()))
