@@ -77,7 +77,10 @@ ChartGrammar<Real>::ChartGrammar(const GrammarArrays& arrays) : phrasal_(arrays.
   group_unary(arrays);
   if (!is_plain()) return;
   count_symbols(arrays);
-  pair_blocks_ = PairBlocks<Real>(*this);
+  std::vector<typename PairBlocks<Real>::Rule> rules;
+  for (std::uint32_t pair = 0; pair < pairs(); ++pair)
+    for (const ParentRule& rule : rules_of_pair(pair)) rules.push_back({pair, rule.parent, *binary_block(rule)});
+  pair_blocks_ = PairBlocks<Real>(symbols(), pair_left_, pair_right_, rules);
 }
 
 // Expected numbers in a tree, by going down from the root again and again; a grammar whose trees grow

@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "base/symbols.h"
-#include "chart/grammar.h"
 
 namespace treelm {
 
 template <class Real>
-PairBlocks<Real>::PairBlocks(const ChartGrammar<Real>& grammar) {
-  const std::uint32_t symbols = grammar.symbols();
+PairBlocks<Real>::PairBlocks(std::uint32_t symbols, std::span<const std::uint32_t> pair_left,
+                             std::span<const std::uint32_t> pair_right, std::span<const Rule> rules) {
   std::vector<std::uint32_t> partners(symbols, 0), rights;
-  for (std::uint32_t pair = 0; pair < grammar.pairs(); ++pair) ++partners[grammar.pair_right(pair)];
+  for (const std::uint32_t right : pair_right) ++partners[right];
   for (std::uint32_t symbol = 0; symbol < symbols; ++symbol)
     if (partners[symbol] > 0) rights.push_back(symbol);
   std::stable_sort(rights.begin(), rights.end(),
@@ -27,10 +26,12 @@ PairBlocks<Real>::PairBlocks(const ChartGrammar<Real>& grammar) {
   std::vector<std::uint32_t> block_of(slots_ / lanes), used;
   first_block_.assign(1, 0);
   first_row_.assign(1, 0);
-  for (std::uint32_t left = 0; left < symbols; ++left) {
+  std::vector<std::vector<Rule>> rules_of(pair_right.size());
+  for (const Rule& rule : rules) rules_of[rule.pair].push_back(rule);
+  for (std::uint32_t left = 0, first = 0, end; left < symbols; ++left, first = end) {
+    for (end = first; end < pair_left.size() && pair_left[end] == left;) ++end;
     used.clear();
-    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair)
-      used.push_back(slot_[grammar.pair_right(pair)] / lanes);
+    for (std::uint32_t pair = first; pair < end; ++pair) used.push_back(slot_[pair_right[pair]] / lanes);
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
     for (const std::uint32_t block : used) {
@@ -39,11 +40,10 @@ PairBlocks<Real>::PairBlocks(const ChartGrammar<Real>& grammar) {
     }
     pair_.resize(block_slot_.size() * lanes, none);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<Real, lanes>> weights;  // by block and parent
-    for (std::uint32_t pair = grammar.first_pair(left); pair < grammar.first_pair(left + 1); ++pair) {
-      const std::uint32_t slot = slot_[grammar.pair_right(pair)], block = block_of[slot / lanes];
+    for (std::uint32_t pair = first; pair < end; ++pair) {
+      const std::uint32_t slot = slot_[pair_right[pair]], block = block_of[slot / lanes];
       pair_[block * lanes + slot % lanes] = pair;
-      for (const ParentRule& rule : grammar.rules_of_pair(pair))
-        weights[{block, rule.parent}][slot % lanes] = *grammar.binary_block(rule);
+      for (const Rule& rule : rules_of[pair]) weights[{block, rule.parent}][slot % lanes] = rule.weight;
     }
     for (const auto& [place, row] : weights) {
       rows_.push_back({place.first, place.second, left});

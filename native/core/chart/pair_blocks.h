@@ -10,9 +10,6 @@
 
 namespace treelm {
 
-template <class Real>
-class ChartGrammar;
-
 // Right children have slots, those with many left partners first, so that the partners of one left child lie in few
 // blocks of neighbouring slots. Each block of a left child has places for its pairs, some of which stay unused.
 template <class Real>
@@ -25,8 +22,15 @@ class PairBlocks {
     std::uint32_t block, parent, left;
   };
 
+  struct Rule {
+    std::uint32_t pair, parent;
+    Real weight;
+  };
+
   PairBlocks() = default;
-  explicit PairBlocks(const ChartGrammar<Real>& grammar);
+  // Pairs are ordered by left child.
+  PairBlocks(std::uint32_t symbols, std::span<const std::uint32_t> pair_left, std::span<const std::uint32_t> pair_right,
+             std::span<const Rule> rules);
 
   // Numbers of slots and of places, both in whole blocks.
   std::uint32_t slots() const { return slots_; }
