@@ -105,7 +105,7 @@ def test_wrong_use_of_files_is_refused(folder: Path, text: Path, tmp_path: Path)
     assert_fine(treelm(*common, "--restart", "--fast", stdin=b"other\n"), None)
     assert_refused(treelm("parse", "--from", text), 3, "not a parse file")
     assert_refused(treelm("parse", "--from", path, "-m", folder), 2, "cannot be combined")
-    assert_refused(treelm("parse", stdin=b"a\n"), 2, "-m FOLDER")
+    assert_refused(treelm("parse", stdin=b"a\n"), 2, "with --model or -m")
     assert_refused(treelm("parse", "-m", folder, "--restart", stdin=b"a\n"), 2, "--restart is used")
     data = bytearray(path.read_bytes())
     data[-80] ^= 1

@@ -184,7 +184,19 @@ def run_session(block: Block, name: str, namespace: dict[str, object]) -> None:
     namespace.update(test.globs)
 
 
+@pytest.fixture
+def kenlm_stays() -> Iterator[None]:
+    """Puts the module back in whose place a page puts ours, for the tests that come after."""
+    before = sys.modules.get("kenlm")
+    yield
+    if before is not None:
+        sys.modules["kenlm"] = before
+    else:
+        sys.modules.pop("kenlm", None)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("kenlm_stays")
 @pytest.mark.parametrize("path", TEXTS, ids=page_name)
 def test_page_examples(path: Path, tmp_path: Path) -> None:
     """Run the python and console blocks of a page in order, in one folder and one namespace."""
