@@ -17,24 +17,13 @@ if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel, Task
     from treelm.tasks.text_check import TextCheck
 
+_MODEL = Parameter(
+    name=["--model", "-m"], metavar="MODEL", help="Model folder, or the name of a ready model."
+)
 #: A model folder.
-ModelPath = Annotated[
-    str,
-    Parameter(
-        name=["--model", "-m"],
-        metavar="MODEL",
-        help="Model folder, or the name of a ready model.",
-    ),
-]
+ModelPath = Annotated[str, _MODEL]
 #: A model folder, where something else may take its place.
-OptionalModelPath = Annotated[
-    str | None,
-    Parameter(
-        name=["--model", "-m"],
-        metavar="MODEL",
-        help="Model folder, or the name of a ready model.",
-    ),
-]
+OptionalModelPath = Annotated[str | None, _MODEL]
 #: A model folder where a ready model takes its place if one is installed.
 UsualModelPath = Annotated[
     OptionalModelPath, Parameter(show_default="the ready model for this, if one is installed")

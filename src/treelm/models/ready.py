@@ -67,8 +67,8 @@ def _model_of(entry: EntryPoint) -> ReadyModel | None:
     except (ImportError, ValueError):
         return None
     places = () if spec is None else spec.submodule_search_locations or ()
-    folder = next((path for path in (Path(place, entry.name) for place in places)), None)
-    if folder is None or not folder.is_dir() or entry.dist is None:
+    folder = next((path for place in places if (path := Path(place, entry.name)).is_dir()), None)
+    if folder is None or entry.dist is None:
         return None
     return ReadyModel(entry.name, folder, entry.dist.name, entry.dist.version)
 
@@ -102,18 +102,16 @@ def _is_name(name: str) -> bool:
 def usual_model(task: Task) -> Path:
     """Return the folder of the ready model that is used for a task where none is named.
 
-    English comes first, and the rest is in the order of names: ``en-parser`` parses.
+    It is told by its name, so that nothing is loaded twice: ``en-parser`` parses. English comes
+    first, and the rest is in the order of names.
 
     Raises:
-        UsageError: if no model is installed that does the task.
+        UsageError: if no model is installed whose name says that it does the task.
     """
-    from treelm.models.registry import load
-
-    found = ready_models().values()
-    wanted = _USUAL.get(task.value, ())
-    for kind in wanted:
-        for model in sorted(found, key=lambda each: (not each.name.startswith("en-"), each.name)):
-            if model.name.partition("-")[2] == kind and load(model.folder).can(task):
+    found = sorted(ready_models().values(), key=lambda each: not each.name.startswith("en-"))
+    for kind in _USUAL.get(task.value, ()):
+        for model in found:
+            if model.name.partition("-")[2] == kind:
                 return model.folder
     which = spelled(command_line="with --model or -m", python="as a folder or a loaded model")
     raise UsageError(f"name a model, {which}: no ready one does this. {_none_installed()}")
@@ -125,7 +123,6 @@ _USUAL = {
     "surprisal": ("hhmm", "ngram"),
     "score": ("ngram", "treelet"),
     "classify": ("judge",),
-    "sample": ("treelet", "ngram"),
 }
 
 
