@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,13 +75,7 @@ def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontie
     shards = (data.part(first, last) for first, last in places)
     with (
         as_searched(parts, run) as searched,
-        shared_step(
-            run.executor,
-            run.progress,
-            "searching partial parses",
-            total=len(text),
-            unit="sentences",
-        ) as (within, finished),
+        _searching(text, run) as (within, finished),
     ):
         found = []
         work = _Search(searched, run.worker_threads, within)
@@ -88,6 +83,15 @@ def frontiers(parts: CompositeParts, data: Data, *, run: Run = QUIET) -> Frontie
             finished(last - first)
             found.append(seen)
     return _joined(found, [first for first, _ in places])
+
+
+def _searching(
+    text: ParsedText, run: Run
+) -> AbstractContextManager[tuple[Progress, Callable[[float], None]]]:
+    """Show how far all workers are with the partial parses of a text."""
+    return shared_step(
+        run.executor, run.progress, "searching partial parses", total=len(text), unit="sentences"
+    )
 
 
 def _sentences_a_shard(text: ParsedText, run: Run, *, has_files: bool = False) -> int:
@@ -211,13 +215,7 @@ def follow_up_step(
     with (
         as_searched(frozen, run) as searched,
         as_searched(now, run, "predictor") as predicting,
-        shared_step(
-            run.executor,
-            run.progress,
-            "searching partial parses",
-            total=len(text),
-            unit="sentences",
-        ) as (within, finished),
+        _searching(text, run) as (within, finished),
     ):
         found = collect(
             _Expect(searched, predicting, run.worker_threads, within),
