@@ -34,6 +34,7 @@ def convert(
     measure: File | None = None,
     reordering_table: File | None = None,
     allow_deletion: bool = False,
+    share_parts: bool = False,
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -58,7 +59,18 @@ def convert(
         reordering_table: With a phrase table: its table of orientations, msd-bidirectional-fe,
             which is written into the same file.
         allow_deletion: With a phrase table: take phrases that are translated by nothing.
+        share_parts: Leave out the parts, such as the parser of a treelet model, that lie beside the
+            target as model folders of their own, and name those instead: for packages of models.
     """
+    if share_parts:
+        if any(given is not None for given in (bits, layout, oov_log_prob, measure)):
+            raise UsageError("--share-parts comes last: use --bits or --layout before.")
+        shared = task.share_model_parts(source, target)
+        what = (
+            f"shares {', '.join(shared)}" if shared else "shares nothing: it stores all its parts"
+        )
+        common.note(f"{source_name(target)}: {what}.")
+        return
     if task.is_phrase_table_name(target):
         if any(given is not None for given in (bits, layout, oov_log_prob, measure)):
             raise UsageError(

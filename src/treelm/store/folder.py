@@ -7,6 +7,9 @@ A folder holds::
     tables.safetensors    numbers, mapped and used in place
     words.txt ...         other files of the system
     parts/parser/ ...     model folders that this one needs
+
+In a package of models, parts that are models of the package too are not stored twice: the manifest
+names the folder beside this one, and the SHA-256 of its manifest (see `share_parts`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from treelm.store.manifest import (
     Description,
     FileRecord,
     Manifest,
+    SharedPart,
     is_entry_name,
     make_manifest,
     manifest_bytes,
@@ -50,6 +54,8 @@ from treelm.store.untrusted import (
 TABLES = "tables.safetensors"
 
 _BLOCK_BYTES = 1 << 20
+#: So many folders may share a part one after the other: a mixture, its treelet model, its parser.
+MAX_SHARING = 3
 #: So often is opening tried anew when the folder is replaced meanwhile.
 _ATTEMPTS = 10
 
@@ -240,6 +246,11 @@ class ModelFolder:
         check_file(self.path / name, self.manifest.files[name])
         return own_file(self.path / name)
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """The names of the models that this one needs, in it or beside it."""
+        return tuple(self._parts)
+
     def part(self, name: str) -> ModelFolder:
         """Return a model that this one needs.
 
@@ -355,17 +366,41 @@ def read_folder(
     raise incomplete(path, "it is replaced again and again while it is read")
 
 
-def _open(path: Path, level: int) -> ModelFolder:
-    """Open a folder at some level of parts inside parts."""
+def _open(path: Path, level: int, sharing: int = 0) -> ModelFolder:
+    """Open a folder at some level of parts inside parts, and of folders that share others."""
     if level > MAX_LEVELS:
         raise incomplete(path, f"parts are nested deeper than {MAX_LEVELS}")
     identity = _identity(path)
     data = manifest_bytes(path)
     manifest = read_manifest(data, visible(str(path / MANIFEST)))
     check_entries(path, manifest)
-    parts = {name: _open(path / PARTS / name, level + 1) for name in manifest.parts}
+    parts = {name: _open(path / PARTS / name, level + 1, sharing) for name in manifest.parts}
+    for name, shared in manifest.shared.items():
+        parts[name] = _open_beside(path, shared, level + 1, sharing + 1)
     fingerprint = hashlib.sha256(data).hexdigest()
     return ModelFolder(path, manifest, fingerprint, MappingProxyType(parts), identity)
+
+
+def _open_beside(path: Path, shared: SharedPart, level: int, sharing: int) -> ModelFolder:
+    """Open a part that lies beside a folder, if it is still the one that was meant."""
+    beside = path.parent / shared.folder
+    if sharing > MAX_SHARING:  # a chain of folders that share many others would take forever
+        raise incomplete(path, f"more than {MAX_SHARING} models share parts one after the other")
+    if not os.path.lexists(beside / MANIFEST):
+        raise ModelFileError(
+            f"{visible(str(path))}: a part of this model is the model folder "
+            f'"{shared.folder}" beside it, which is missing. Put both into one folder, or install '
+            "the package that they came with again.",
+            code="E_SHARED_PART",
+        )
+    found = _open(beside, level, sharing)
+    if found.fingerprint != shared.fingerprint:
+        raise ModelFileError(
+            f"{visible(str(beside))}: this is not the model that {visible(path.name)} was saved "
+            "with and shares as a part. Install the package that they came with again.",
+            code="E_SHARED_PART",
+        )
+    return found
 
 
 def _identity(path: Path) -> _Identity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ VERSION = 1
 
 #: A manifest of thousands of files is smaller.
 MAX_MANIFEST_BYTES = 1 << 20
+
+#: So many parts may lie beside a model instead of in it.
+MAX_SHARED = 16
 
 #: Names in the folder that have a meaning of their own.
 MANIFEST, README, PARTS = MODEL_MANIFEST, "README.md", "parts"
@@ -73,6 +77,18 @@ class FileRecord(_Record):
     sha256: Sha256
 
 
+class SharedPart(_Record):
+    """A part that is not stored in the folder: a model folder that lies beside it.
+
+    Args:
+        folder: Name of that folder.
+        fingerprint: SHA-256 of its manifest, and so of everything in it.
+    """
+
+    folder: EntryName
+    fingerprint: Sha256
+
+
 class Manifest(_Record):
     """What ``manifest.json`` says."""
 
@@ -92,11 +108,15 @@ class Manifest(_Record):
     date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     files: dict[EntryName, FileRecord]
     parts: tuple[EntryName, ...]
+    shared: Annotated[dict[EntryName, SharedPart], Field(max_length=MAX_SHARED)] = Field(
+        default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
         # Upper and lower case are the same file on some systems.
-        for names, reserved in ((list(self.files), RESERVED), (self.parts, frozenset[str]())):
+        parts = (*self.parts, *self.shared)
+        for names, reserved in ((list(self.files), RESERVED), (parts, frozenset[str]())):
             seen = set(reserved)
             for name in names:
                 if name.lower() in seen:
@@ -106,7 +126,10 @@ class Manifest(_Record):
 
     def to_bytes(self) -> bytes:
         """Return the content of ``manifest.json``."""
-        return _encode(self.model_dump(mode="json"))
+        value = self.model_dump(mode="json")
+        if not self.shared:  # only packages of models have any
+            del value["shared"]
+        return _encode(value)
 
     def to_readme(self) -> str:
         """Return a few lines for people who look into the folder."""
@@ -178,7 +201,6 @@ def make_manifest(
     from treelm import _native
     from treelm.version import __version__
 
-    now = dt.datetime.now(dt.UTC)
     try:
         data = _encode(
             {
@@ -195,7 +217,7 @@ def make_manifest(
                 "treelm": __version__,
                 "native": _native.CORE_VERSION,
                 "seed": description.seed,
-                "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "date": _date(),
                 "files": {name: record.model_dump() for name, record in files.items()},
                 "parts": list(parts),
             }
@@ -206,6 +228,16 @@ def make_manifest(
         raise ValueError(f"a manifest of {len(data)} bytes; at most {MAX_MANIFEST_BYTES} are read")
     parse_json(data)
     return Manifest.model_validate_json(data)
+
+
+def _date() -> str:
+    """Return the time of saving: now, or SOURCE_DATE_EPOCH, by which builds repeat their bytes."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if fixed.isascii() and fixed.isdigit() and len(fixed) < 12:
+        moment = dt.datetime.fromtimestamp(int(fixed), dt.UTC)
+    else:
+        moment = dt.datetime.now(dt.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def manifest_bytes(folder: Path) -> bytes:

@@ -103,6 +103,22 @@ def write_best_trees(source: Source, target: Source) -> int:
         return len(file)
 
 
+def share_model_parts(source: Source, target: Source) -> tuple[str, ...]:
+    """Save a model without the parts that lie beside the target as model folders of their own.
+
+    Args:
+        source: Model folder.
+        target: Model folder to write, perhaps the same.
+
+    Returns:
+        The names of the folders that are shared.
+    """
+    from treelm.store.share_parts import share_parts
+
+    check_target(target)
+    return share_parts(Path(source), Path(target))
+
+
 def save_phrase_table(
     source: Source,
     target: Source,

@@ -62,7 +62,7 @@ def parser_fingerprint(folder: Path, search: Mapping[str, float] | None = None) 
 
     def facts(opened: ModelFolder) -> object:
         files = {name: record.sha256 for name, record in opened.manifest.files.items()}
-        parts = {name: facts(opened.part(name)) for name in opened.manifest.parts}
+        parts = {name: facts(opened.part(name)) for name in sorted(opened.part_names)}
         return [opened.manifest.system, opened.manifest.config, files, parts]
 
     known = facts(open_folder(folder))

@@ -232,7 +232,7 @@ class TreeModel(TreeScorer):
         Raises:
             ModelFileError: ``E_MODEL_FILE`` if the part is not a model that parses.
         """
-        if PARSER_PART not in folder.manifest.parts:
+        if PARSER_PART not in folder.part_names:
             return None
         parser = from_folder(folder.part(PARSER_PART))
         if not parser.can(Task.PARSE):

@@ -198,14 +198,14 @@ class _Mixture(LanguageModel):
         """Return the mixture in an opened folder."""
         try:
             config = InterpolatedConfig.model_validate(folder.manifest.config)
-            check_weights(config.weights, len(folder.manifest.parts))
+            check_weights(config.weights, len(folder.part_names))
         except (ValidationError, UsageError) as error:
             what = explain(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFileError(
                 f"{visible(str(folder.path))}: the configuration is not that of a mixture ({what})",
                 code="E_MANIFEST",
             ) from error
-        numbers = sorted(folder.manifest.parts, key=lambda name: (len(name), name))
+        numbers = sorted(folder.part_names, key=lambda name: (len(name), name))
         return cls([from_folder(folder.part(name)) for name in numbers], config)
 
     def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:

@@ -62,6 +62,6 @@ def _describe(folder: ModelFolder) -> dict[str, object]:
             for name, array in folder.tables(file).items()
         },
     }
-    if manifest.parts:
-        record["parts"] = {name: folder.part(name).manifest.system for name in manifest.parts}
+    if folder.part_names:
+        record["parts"] = {name: folder.part(name).manifest.system for name in folder.part_names}
     return record
