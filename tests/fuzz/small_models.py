@@ -164,7 +164,11 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _ngram(order=3, smoothing="berkeley"),
     ),
     "pcfg": (_grammar, lambda: _grammar("closed")),
-    "pcfg_la": (lambda: _pcfg_la(lexicon="closed"), _pcfg_la),
+    "pcfg_la": (
+        lambda: _pcfg_la(lexicon="closed"),
+        _pcfg_la,
+        lambda: _pcfg_la().quantized(8),
+    ),
     "hhmm": (
         _hhmm,
         lambda: _hhmm(observation="signature", estimation="counts"),

@@ -48,8 +48,8 @@ def convert(
         source: Model folder, ARPA file (.arpa, .arpa.gz), file of parses (.forest), or phrase
             table.
         bits: Store probabilities and back-off weights as codes of 8 or 16 bits, or of 4 to 8 or 16
-            with --layout compact; the target is then a model folder. How far the stored values
-            moved is written to standard error.
+            with --layout compact; those of grammars as codes of 8. The target is then a model
+            folder. How far the stored values moved is written to standard error.
         layout: With compact the tables are smaller, scoring is slower, and the numbers are the
             same; the target is then a model folder. Default: hashed.
         oov_log_prob: Natural log probability of unknown words, before back-off weights, if an ARPA

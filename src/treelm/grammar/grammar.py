@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +44,7 @@ class Grammar:
         binary_weights: Blocks of weights one after the other.
         split_tree: For each cycle of splitting and merging, the number that every subcategory
             (counted through all symbols) had before the cycle; empty for an unsplit grammar.
+        codes: The tables of codes that the weights were decoded from, if they were.
 
     Raises:
         ModelFileError: ``E_GRAMMAR`` if the arrays do not fit together.
@@ -61,6 +64,7 @@ class Grammar:
     unary_weights: FloatArray
     binary_weights: FloatArray
     split_tree: tuple[IntArray, ...] = ()
+    codes: Mapping[str, npt.NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
         self._check_symbols()
@@ -123,15 +127,35 @@ class Grammar:
         ):
             if not len(weights):
                 continue
-            kinds = self.substates.astype(np.int64)
-            rows = kinds[rules[:, 0]]
-            width = np.diff(starts) // rows  # weights of one subcategory of the parent
-            ends = np.repeat(width, rows).cumsum()
-            totals = np.add.reduceat(weights, ends - np.repeat(width, rows))
-            first = np.repeat(self.substate_starts[rules[:, 0]], rows)
-            within = np.arange(len(first)) - np.repeat(np.cumsum(rows) - rows, rows)
-            np.add.at(sums, first + within, totals)
+            parents, widths = self._parents(rules, starts)
+            np.add.at(sums, parents, np.add.reduceat(weights, widths.cumsum() - widths))
         return sums
+
+    def _parents(
+        self, rules: IntArray, starts: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the parents' subcategories of rules, in turn, and how many weights each has."""
+        rows = self.substates.astype(np.int64)[rules[:, 0]]
+        first = np.repeat(self.substate_starts[rules[:, 0]], rows)
+        within = np.arange(len(first)) - np.repeat(np.cumsum(rows) - rows, rows)
+        return first + within, np.repeat(np.diff(starts) // rows, rows)
+
+    def normalized(self, codes: Mapping[str, npt.NDArray[Any]] | None = None) -> Grammar:
+        """Return the grammar with weights that sum to one for every phrasal subcategory.
+
+        Args:
+            codes: The tables that its weights were decoded from.
+        """
+        sums = self.rule_sums()
+        scale = 1.0 / np.where(sums > 0, sums, 1.0)
+        weights = []
+        for rules, own, starts in (
+            (self.unary_rules, self.unary_weights, self.unary_starts),
+            (self.binary_rules, self.binary_weights, self.binary_starts),
+        ):
+            parents, widths = self._parents(rules, starts)
+            weights.append(own * np.repeat(scale[parents], widths))
+        return replace(self, unary_weights=weights[0], binary_weights=weights[1], codes=codes)
 
     def is_normalized(self, tolerance: float = TOLERANCE) -> bool:
         """Whether the rules of every phrasal subcategory sum to one (equation 1.1)."""

@@ -8,6 +8,7 @@ keeps a table of all words and all subcategories out of memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,7 @@ class Lexicon:
         openness: Per id, the factor of `open_scores` for tags without an entry.
         open_scores: Per subcategory of all tags, one after the other; zero for a closed class.
         normalized: Whether the scores of a subcategory sum to one over the vocabulary.
+        codes: The tables of codes that the scores of entries were decoded from, if they were.
 
     Raises:
         ModelFileError: ``E_LEXICON`` if the arrays do not fit together.
@@ -52,6 +54,7 @@ class Lexicon:
     openness: FloatArray
     open_scores: FloatArray
     normalized: bool = False
+    codes: Mapping[str, npt.NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
         starts, symbols = self.entry_starts, self.entry_symbols

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.errors import ModelFileError
+from treelm.grammar.coded_weights import decoded, has_codes
 from treelm.grammar.grammar import FloatArray, IntArray
 from treelm.store.schema import Tensor, Tensors, ascending
 
@@ -37,7 +38,7 @@ def weight_tensors(name: str) -> tuple[Tensor, Tensor]:
     """Return the schema of an array of weights as `stored_weights` gives it."""
     stored = f"stored {name}"
     return (
-        Tensor(name, np.float64, (stored,)),
+        Tensor(name, np.float64, (stored,), optional=True),
         Tensor(f"{name}{_PLACES}", np.int64, (stored,), _places, optional=True),
     )
 
@@ -62,20 +63,27 @@ def full_weights(
     Raises:
         ModelFileError: ``E_GRAMMAR`` if the tables do not fit together.
     """
-    weights, places = tables[name], tables.get(f"{name}{_PLACES}")
-    if places is None:
-        return weights
+    coded = has_codes(tables, name)
+    if not coded and name not in tables:
+        raise ModelFileError(f'the tensor "{name}" is missing', code="E_MODEL_TABLES")
+    places = tables.get(f"{name}{_PLACES}")
+    if places is None and not coded:
+        return tables[name]
     # In floating point nothing overflows, whatever the file claims.
     total = float(substates.astype(np.float64)[rules].prod(axis=1).sum())
-    if total > LARGEST_EXPANSION * (len(places) + 1):
+    known = len(tables[f"{name}_codes"] if places is None else places)
+    if total > LARGEST_EXPANSION * (known + 1):
         raise ModelFileError(
-            f'the tensor "{name}" holds {len(places)} weights, too few to stand for {total:.3g}',
+            f'the tensor "{name}" holds {known} weights, too few to stand for {total:.3g}',
             code="E_GRAMMAR",
         )
+    if coded:
+        return decoded(tables, name, int(total))
+    assert places is not None  # else all weights are stored
     if len(places) and places[-1] >= total:
         raise ModelFileError(
             f'the tensor "{name}{_PLACES}" contains places beyond {total:.0f}', code="E_GRAMMAR"
         )
     full = np.zeros(int(total))
-    full[places] = weights
+    full[places] = tables[name]
     return full

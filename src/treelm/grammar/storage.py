@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treelm.errors import ModelFileError
+from treelm.grammar.coded_weights import coded_tensors, decoded, has_codes, stored_codes
 from treelm.grammar.grammar import MOST_SUBSTATES, Grammar
 from treelm.grammar.lexicon import Lexicon
 from treelm.grammar.sparse_weights import full_weights, stored_weights, weight_tensors
@@ -16,6 +18,7 @@ from treelm.store.schema import (
     ANY,
     UNIGRAM_COUNTS,
     Tensor,
+    Tensors,
     ids,
     offsets,
     read_names,
@@ -40,7 +43,7 @@ _WEIGHTS = {"unary_weights": "unary_rules", "binary_weights": "binary_rules"}
 _LEXICON = (
     Tensor("entry_starts", np.int64, ("words+1",), offsets("entries")),
     Tensor("entry_symbols", np.int32, ("entries",), ids("symbols")),
-    Tensor("entry_scores", np.float64, (ANY,)),
+    Tensor("entry_scores", np.float64, (ANY,), optional=True),
     Tensor("openness", np.float64, ("words",)),
     Tensor("open_scores", np.float64, (ANY,)),
 )
@@ -55,7 +58,9 @@ _SCHEMA = (
     _SUBSTATES,
     *_RULES,
     *(tensor for name in _WEIGHTS for tensor in weight_tensors(name)),
+    *(tensor for name in _WEIGHTS for tensor in coded_tensors(name)),
     *_LEXICON,
+    *coded_tensors("entry_scores", optional_gaps=False),
     *_SPLITS,
 )
 
@@ -63,13 +68,28 @@ _SCHEMA = (
 def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of both, by the names they have in a file of tables."""
     arrays = {item.name: getattr(grammar, item.name) for item in (_SUBSTATES, *_RULES)}
-    for name in _WEIGHTS:
+    for name in _WEIGHTS if grammar.codes is None else ():
         arrays |= stored_weights(name, getattr(grammar, name))
     arrays |= {item.name: getattr(lexicon, item.name) for item in _LEXICON}
+    if lexicon.codes is not None:
+        del arrays["entry_scores"]
+    arrays |= {**(grammar.codes or {}), **(lexicon.codes or {})}
     arrays |= {f"split_tree.{cycle}": level for cycle, level in enumerate(grammar.split_tree)}
     arrays[_PHRASAL] = np.array([grammar.phrasal], dtype=np.int32)
     arrays[_NORMALIZED] = np.array([lexicon.normalized], dtype=np.uint8)
     return arrays
+
+
+def _entry_scores(found: Tensors) -> dict[str, Any]:
+    """Return the scores of entries and their codes, where they are stored as codes."""
+    name = "entry_scores"
+    if has_codes(found, name):
+        substates = found["substates"].astype(np.int64)
+        total = int(substates[found["entry_symbols"]].sum())
+        return {name: decoded(found, name, total), "codes": stored_codes(found, name)}
+    if name not in found:
+        raise ModelFileError(f'the tensor "{name}" is missing', code="E_MODEL_TABLES")
+    return {}
 
 
 def write_grammar(
@@ -102,6 +122,7 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
         symbols=len(symbols),
     )
     levels = itertools.takewhile(lambda item: item.name in found, _SPLITS)
+    codes = stored_codes(found, *_WEIGHTS)
     grammar = Grammar(
         symbols,
         int(found.number(_PHRASAL)),
@@ -114,11 +135,14 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
         },
         split_tree=tuple(found[item.name] for item in levels),
     )
+    if codes:
+        grammar = grammar.normalized(codes)
     lexicon = Lexicon(
         vocabulary,
         grammar.phrasal,
         grammar.substates,
-        **{item.name: found[item.name] for item in _LEXICON},
+        **{item.name: found[item.name] for item in _LEXICON if item.name in found},
+        **_entry_scores(found),
         normalized=bool(found.number(_NORMALIZED)),
     )
     grammar.check_normalized()

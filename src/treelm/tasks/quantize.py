@@ -10,6 +10,7 @@ from treelm.corpus.files import Source, source_name
 from treelm.errors import CorpusFormatError, UsageError, option
 from treelm.estimation.layout import Layout, check_layout
 from treelm.estimation.quantize import CodeBits
+from treelm.grammar.coded_weights import WeightChange
 from treelm.models.interface.incremental import as_incremental
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.reduction import (
@@ -38,7 +39,7 @@ class QuantizedModel:
     loss: ReductionLoss | None
 
     @property
-    def roundings(self) -> list[tuple[str, Rounding]]:
+    def roundings(self) -> list[tuple[str, Rounding | WeightChange]]:
         """How far stored values moved: by number of the part, in a mixture."""
         return list(self.model.roundings)
 
@@ -62,7 +63,7 @@ def quantize_model(
     """Save a model with codes instead of floats, with compact tables, or both.
 
     Args:
-        source: Folder of an n-gram model or a mixture of these, or an ARPA file.
+        source: Folder of a model with back-off tables or of a grammar, or an ARPA file.
         target: Model folder to write; checked before the work begins.
         bits: Number of bits per code; None leaves the values as they are.
         layout: How the tables lie in memory; ``compact`` ones are smaller and slower.
@@ -73,7 +74,7 @@ def quantize_model(
     Raises:
         UsageError: if the target is named as an ARPA file, the model is already as small, or
             the layout cannot store such codes.
-        UnsupportedTask: if it is neither an n-gram model nor a mixture of these.
+        UnsupportedTask: if it has no tables that can be made smaller.
     """
     if is_arpa_name(target):
         raise UsageError(

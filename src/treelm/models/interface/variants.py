@@ -12,6 +12,7 @@ from treelm.parallel.progress import SILENT, Progress
 if TYPE_CHECKING:
     from treelm.estimation.layout import Layout
     from treelm.estimation.quantize import CodeBits
+    from treelm.grammar.coded_weights import WeightChange
     from treelm.grammar.parser_options import Pruning
     from treelm.models.interface.model import LanguageModel
     from treelm.models.interface.parser import Parser
@@ -209,6 +210,6 @@ class ModelVariants:
         return self
 
     @property
-    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+    def roundings(self) -> tuple[tuple[str, Rounding | WeightChange], ...]:
         """How far stored values moved when it was quantised: by part, in a mixture."""
         return ()

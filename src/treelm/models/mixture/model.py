@@ -22,6 +22,7 @@ from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import ModelFileError, UsageError
 from treelm.estimation.layout import Layout
 from treelm.estimation.quantize import CodeBits
+from treelm.grammar.coded_weights import WeightChange
 from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import LanguageModel, ModelInfo, Task
@@ -227,7 +228,7 @@ class _Mixture(LanguageModel):
         return type(self)(parts, self._config)
 
     @property
-    def roundings(self) -> tuple[tuple[str, Rounding], ...]:
+    def roundings(self) -> tuple[tuple[str, Rounding | WeightChange], ...]:
         """How far the stored values of each part moved when it was quantised."""
         return tuple(
             (f"part {number}: {name}", rounding)

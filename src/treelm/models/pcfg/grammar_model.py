@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from treelm.corpus.lengths import after_sentences, check_charts, check_lengths
 from treelm.corpus.words import Words, sentences_of
-from treelm.errors import ModelFileError, UnsupportedTask, option
+from treelm.errors import ModelFileError, UnsupportedTask, UsageError, option
+from treelm.estimation.quantize import CodeBits
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.chart import UNLIMITED_WORK, WORK_LIMIT, ChartParser
+from treelm.grammar.coded_weights import BITS, WeightChange, with_codes
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.k_best import KBest, KBestParser
 from treelm.grammar.lexicon import Lexicon
@@ -34,6 +36,7 @@ from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
 from treelm.models.interface.tree_model import TreeScorer
+from treelm.parallel.progress import SILENT, Progress
 from treelm.seeds import given_or_fresh
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
@@ -62,6 +65,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     usual_max_words: ClassVar[int | None] = 400
     #: What messages call a grammar of this kind.
     kind: ClassVar[str]
+    _roundings: tuple[tuple[str, WeightChange], ...] = ()
 
     def __init__(
         self,
@@ -87,6 +91,7 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
         return ModelInfo(
             exactness="exact",
             normalized=self.lexicon.normalized,
+            bits=None if self.grammar.codes is None else BITS,
             vocabulary=self.vocabulary.fingerprint,
         )
 
@@ -318,6 +323,32 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     @cached_property
     def _sampler(self) -> GrammarSampler:
         return GrammarSampler(self.grammar, self.lexicon)
+
+    # -- smaller ----------------------------------------------------------------------------
+
+    def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:
+        """Return the model with codes of 8 bits instead of floats, and without very rare rules.
+
+        Args:
+            bits: Of a code; 8.
+            threads: Not needed.
+            progress: Not needed.
+
+        Raises:
+            UsageError: for codes of another size.
+        """
+        del threads, progress
+        if bits != BITS:
+            raise UsageError(f"weights of grammars are stored in codes of {BITS} bits, not {bits}.")
+        grammar, lexicon, rules, words = with_codes(self.grammar, self.lexicon)
+        made = self._changed(grammar=grammar, lexicon=lexicon)
+        made._roundings = (("rules: ", rules), ("words: ", words))
+        return made
+
+    @property
+    def roundings(self) -> tuple[tuple[str, WeightChange], ...]:
+        """How far weights moved when they became codes; nothing for a model that was loaded."""
+        return self._roundings
 
     # -- files ------------------------------------------------------------------------------
 
