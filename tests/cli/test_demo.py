@@ -6,7 +6,9 @@ from tests.command_line import assert_fine, treelm
 
 
 def test_demo_shows_the_whole_tour() -> None:
-    shown = assert_fine(treelm("demo")).decode()
+    done = treelm("demo")
+    shown = assert_fine(done, None).decode()
+    assert b"pip install treelm-en" in done.stderr
     assert shown.startswith("The treebank that comes with treelm: 325 trees in 14 documents")
     assert "Its lexical head is" in shown
     assert "After the nine treelet transforms" in shown
@@ -20,5 +22,5 @@ def test_demo_shows_the_whole_tour() -> None:
 
 
 def test_demo_says_the_same_each_time() -> None:
-    first = assert_fine(treelm("demo", env={"PYTHONHASHSEED": "1"}))
-    assert first == assert_fine(treelm("demo", env={"PYTHONHASHSEED": "2"}))
+    first = assert_fine(treelm("demo", env={"PYTHONHASHSEED": "1"}), None)
+    assert first == assert_fine(treelm("demo", env={"PYTHONHASHSEED": "2"}), None)

@@ -167,3 +167,15 @@ def test_models_that_take_text_differently_are_refused(packages: Path, tmp_path:
     both = ("surprisal", "-m", "en-ngram", "-m", "plain", "--stimuli", table)
     assert_refused(treelm(*both), 2, "say --tokenize or --tokenized")
     assert b"surprisal_plain" in assert_fine(treelm(*both, "--tokenized"), None)
+
+
+def test_demo_shows_the_ready_models(packages: Path) -> None:
+    shown = assert_fine(treelm("demo", "-o", "tour.html"), None).decode()
+    assert "Ready models: en-hhmm (" in shown
+    assert "raced " in shown
+    assert "What en-parser makes of raw text" in shown
+    assert "325 trees" in shown
+    page = Path("tour.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("treelm-chart") >= 2
+    assert_refused(treelm("demo", "-o", "tour.png"), 2, "rsvg-convert")

@@ -127,6 +127,10 @@ NewFile = Annotated[
 ]
 #: A picture to write beside what goes to the output.
 NewPicture = Annotated[NewFile, Parameter(validator=(_refuse_options, _check_picture, _check_file))]
+#: A picture that is the output, where nothing need be written.
+OptionalOutputPicture = Annotated[
+    str | None, _OUTPUT, Parameter(validator=(_refuse_options, _check_picture, _check_file))
+]
 _FOLDER = Parameter(name=["--output", "-o"], validator=_check_folder)
 #: The folder that is made.
 NewFolder = Annotated[str, _FOLDER, Parameter(metavar="FOLDER", help="Folder to write.")]

@@ -154,7 +154,7 @@ def with_codes(
     codes: dict[str, npt.NDArray[Any]] = {}
     for name in _WEIGHTS:
         codes |= encoded(name, getattr(grammar, name), least=least)
-    small = from_codes(grammar, codes)
+    small = _from_codes(grammar, codes)
     rules = _change(
         np.concatenate([grammar.unary_weights, grammar.binary_weights]),
         np.concatenate([small.unary_weights, small.binary_weights]),
@@ -167,20 +167,13 @@ def with_codes(
     return small, replace(lexicon, entry_scores=scores, codes=own), rules, words
 
 
-def from_codes(grammar: Grammar, codes: _Arrays) -> Grammar:
-    """Return a grammar with the weights that codes stand for, which sum to one.
-
-    Args:
-        grammar: Rules, whatever their weights.
-        codes: Codes of all weights.
-    """
-    weights = {
-        name: decoded(codes, name, len(getattr(grammar, name)))
-        if has_codes(codes, name)
-        else getattr(grammar, name)
-        for name in _WEIGHTS
-    }
-    return replace(grammar, **weights).normalized(codes)
+def _from_codes(grammar: Grammar, codes: _Arrays) -> Grammar:
+    """Return a grammar with the weights that codes stand for, which sum to one."""
+    return replace(
+        grammar,
+        unary_weights=decoded(codes, "unary_weights", len(grammar.unary_weights)),
+        binary_weights=decoded(codes, "binary_weights", len(grammar.binary_weights)),
+    ).normalized(codes)
 
 
 def _codebook(logs: FloatArray) -> tuple[FloatArray, npt.NDArray[np.uint8]]:

@@ -30,7 +30,7 @@ from treelm.store.schema import (
 #: File of the symbols.
 LABELS = "labels.txt"
 
-_NORMALIZED, _PHRASAL = "normalized", "phrasal"
+_NORMALIZED, _PHRASAL, _SCORES = "normalized", "phrasal", "entry_scores"
 _MOST_CYCLES = 64
 
 _SUBSTATES = Tensor("substates", np.int32, ("symbols",), ids(MOST_SUBSTATES + 1, start=1))
@@ -38,12 +38,11 @@ _RULES = (
     Tensor("unary_rules", np.int32, ("unary rules", 2), ids("symbols")),
     Tensor("binary_rules", np.int32, ("binary rules", 3), ids("symbols")),
 )
-#: Weights, and the rules they belong to.
-_WEIGHTS = {"unary_weights": "unary_rules", "binary_weights": "binary_rules"}
+_WEIGHTS = ("unary_weights", "binary_weights")
 _LEXICON = (
     Tensor("entry_starts", np.int64, ("words+1",), offsets("entries")),
     Tensor("entry_symbols", np.int32, ("entries",), ids("symbols")),
-    Tensor("entry_scores", np.float64, (ANY,), optional=True),
+    Tensor(_SCORES, np.float64, (ANY,), optional=True),
     Tensor("openness", np.float64, ("words",)),
     Tensor("open_scores", np.float64, (ANY,)),
 )
@@ -60,7 +59,7 @@ _SCHEMA = (
     *(tensor for name in _WEIGHTS for tensor in weight_tensors(name)),
     *(tensor for name in _WEIGHTS for tensor in coded_tensors(name)),
     *_LEXICON,
-    *coded_tensors("entry_scores", optional_gaps=False),
+    *coded_tensors(_SCORES, optional_gaps=False),
     *_SPLITS,
 )
 
@@ -72,7 +71,7 @@ def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray
         arrays |= stored_weights(name, getattr(grammar, name))
     arrays |= {item.name: getattr(lexicon, item.name) for item in _LEXICON}
     if lexicon.codes is not None:
-        del arrays["entry_scores"]
+        del arrays[_SCORES]
     arrays |= {**(grammar.codes or {}), **(lexicon.codes or {})}
     arrays |= {f"split_tree.{cycle}": level for cycle, level in enumerate(grammar.split_tree)}
     arrays[_PHRASAL] = np.array([grammar.phrasal], dtype=np.int32)
@@ -80,16 +79,14 @@ def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray
     return arrays
 
 
-def _entry_scores(found: Tensors) -> dict[str, Any]:
-    """Return the scores of entries and their codes, where they are stored as codes."""
-    name = "entry_scores"
-    if has_codes(found, name):
+def _entry_scores(found: Tensors) -> npt.NDArray[np.float64]:
+    """Return the scores of entries, decoded where they are stored as codes."""
+    if has_codes(found, _SCORES):
         substates = found["substates"].astype(np.int64)
-        total = int(substates[found["entry_symbols"]].sum())
-        return {name: decoded(found, name, total), "codes": stored_codes(found, name)}
-    if name not in found:
-        raise ModelFileError(f'the tensor "{name}" is missing', code="E_MODEL_TABLES")
-    return {}
+        return decoded(found, _SCORES, int(substates[found["entry_symbols"]].sum()))
+    if _SCORES not in found:
+        raise ModelFileError(f'the tensor "{_SCORES}" is missing', code="E_MODEL_TABLES")
+    return found[_SCORES]
 
 
 def write_grammar(
@@ -129,10 +126,8 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
         found["substates"],
         found["unary_rules"],
         found["binary_rules"],
-        **{
-            name: full_weights(found, name, found[rules], found["substates"])
-            for name, rules in _WEIGHTS.items()
-        },
+        full_weights(found, "unary_weights", found["unary_rules"], found["substates"]),
+        full_weights(found, "binary_weights", found["binary_rules"], found["substates"]),
         split_tree=tuple(found[item.name] for item in levels),
     )
     if codes:
@@ -141,8 +136,12 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
         vocabulary,
         grammar.phrasal,
         grammar.substates,
-        **{item.name: found[item.name] for item in _LEXICON if item.name in found},
-        **_entry_scores(found),
+        found["entry_starts"],
+        found["entry_symbols"],
+        _entry_scores(found),
+        found["openness"],
+        found["open_scores"],
+        codes=stored_codes(found, _SCORES) or None,
         normalized=bool(found.number(_NORMALIZED)),
     )
     grammar.check_normalized()
