@@ -13,9 +13,10 @@ EXECUTIONS ?= 20000
 MUTANTS ?= 1000
 TRIES ?= 2000
 SEED ?= 1
+DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo check test test-adapters test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
+.PHONY: help install wheel demo pretrained check test test-adapters test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,8 +42,13 @@ wheel: install ## Build a wheel, and say on which systems it runs (auditwheel)
 		--config-settings=build-dir=build/release .
 	$(BIN)/auditwheel show build/wheel/*.whl
 
-demo: install ## Show what treelm does
-	$(BIN)/treelm demo
+# The models are installed beside .venv, which the tests need as it is.
+demo: install ## Show what treelm and its English models do
+	$(PIP) install --upgrade --no-build-isolation --no-deps --target build/models packages/treelm-en
+	PYTHONPATH=build/models $(BIN)/treelm demo
+
+pretrained: install ## Train the models of packages/treelm-en again; resumes (DATA=../shared/data)
+	$(BIN)/python packages/treelm-en/train.py --data $(DATA) --work build/treelm-en
 
 check: lint ## The fast lane: lint and the quick tests, about two minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not slow"

@@ -1,0 +1,111 @@
+"""The English package: its models open, take raw text, and do what their cards say."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.command_line import assert_fine, treelm
+
+import treelm as package
+from treelm.store.folder import open_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGLISH = ROOT / "packages/treelm-en"
+FOLDERS = ENGLISH / "src/treelm_en"
+PROJECT = tomllib.loads((ENGLISH / "pyproject.toml").read_text())["project"]
+NAMES = sorted(PROJECT["entry-points"]["treelm.models"])
+#: What the repository gives to models, in bytes.
+MOST = 40e6
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package as an installer leaves it, on the path of every Python that is started."""
+    about = tmp_path / f"treelm_en-{PROJECT['version']}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: treelm-en\nVersion: {PROJECT['version']}\n"
+    )
+    entries = "".join(f"{name} = treelm_en\n" for name in NAMES)
+    (about / "entry_points.txt").write_text(f"[treelm.models]\n{entries}")
+    (tmp_path / "treelm_en").symlink_to(FOLDERS)
+    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_english_models_are_whole(name: str) -> None:
+    folder = open_folder(FOLDERS / name, verify=True)
+    assert folder.manifest.tokenizer == "penn"
+    card = (FOLDERS / name / "README.md").read_text()
+    assert 'license: "' in card
+    assert "scores: {" in card
+
+
+def test_english_models_are_those_that_are_named_and_small() -> None:
+    assert sorted(path.name for path in FOLDERS.iterdir() if path.name.startswith("en-")) == NAMES
+    size = sum(path.stat().st_size for path in FOLDERS.rglob("*") if path.is_file())
+    assert size < MOST
+
+
+def test_english_parser_reads_raw_text() -> None:
+    parser = package.load(FOLDERS / "en-parser")
+    assert str(parser.parse("Dogs bark.")[0].tree) == (
+        "(ROOT (S (NP (NNS Dogs)) (VP (VBP bark)) (. .)))"
+    )
+    question = str(parser.parse("Did she say that we can't stay?")[0].tree)
+    assert question.startswith("(ROOT (SQ (VBD Did) (NP (PRP she))")
+    assert "(MD ca) (RB n't)" in question
+
+
+def test_english_hhmm_stumbles_over_a_garden_path() -> None:
+    model = package.load(FOLDERS / "en-hhmm")
+    hard = model.surprisal("The horse raced past the barn fell.")
+    easy = model.surprisal("The horse that was raced past the barn fell.")
+    assert [word.word for word in hard][-2:] == ["fell", "."]
+    assert hard[-2].surprisal > easy[-2].surprisal
+
+
+def test_english_models_know_agreement() -> None:
+    treelet = package.load(FOLDERS / "en-treelet")
+    judge = package.load(FOLDERS / "en-judge")
+    for good, bad in (
+        ("The dogs near the house bark.", "The dogs near the house barks."),
+        ("The man who likes cats sleeps.", "The man who likes cats sleep."),
+    ):
+        assert treelet.score(good).log_prob > treelet.score(bad).log_prob
+        assert judge.classify(good).margin > judge.classify(bad).margin
+
+
+def test_english_mixture_is_better_than_its_parts() -> None:
+    text = [
+        "The committee will meet again in the spring.",
+        "I don't think that anybody knows what happened to them.",
+        "Most of these islands are covered by dense forest.",
+    ]
+    mixture, *parts = (
+        package.load(FOLDERS / f"en-{name}") for name in ("mixture", "ngram", "hhmm")
+    )
+    best = max(sum(part.score(line).log_prob for line in text) for part in parts)
+    assert sum(mixture.score(line).log_prob for line in text) > best - 5
+
+
+def test_english_models_work_by_name_in_every_command(installed: None) -> None:
+    found = json.loads(assert_fine(treelm("models", "--json"), None))["models"]
+    assert [model["name"] for model in found] == NAMES
+    assert all(model["license"] and model["scores"] for model in found)
+    done = treelm("parse", stdin=b"The horse raced past the barn fell.\n")
+    assert assert_fine(done, None).startswith(b"(ROOT (S ")
+    rows = assert_fine(treelm("surprisal", "-m", "en-hhmm", stdin=b"The old man the boat.\n"), None)
+    assert [line.split("\t")[3] for line in rows.decode().splitlines()[1:]] == [
+        *("The", "old", "man", "the", "boat.")
+    ]
+    judged = assert_fine(treelm("classify", stdin=b"Cats like fish.\nCats likes fish.\n"), None)
+    good, bad = (float(line.split("\t")[2]) for line in judged.decode().splitlines())
+    assert good > bad
+    shown = assert_fine(treelm("demo"), None).decode()
+    assert "Good and bad sentences, by en-judge" in shown
