@@ -122,9 +122,17 @@ class FeatureMatrix:
         self._columns.append(np.array([column for column, _ in pairs], np.int32))
         self._values.append(np.array([value for _, value in pairs], np.float64))
 
+    def margins(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the weighted sum of every row, which needs no matrix and so no extra package."""
+        sums = [
+            float(values @ weights[columns])
+            for columns, values in zip(self._columns, self._values, strict=True)
+        ]
+        return np.array(sums, np.float64)
+
     def matrix(self) -> Any:
         """Return the sparse matrix."""
-        sparse = import_extra("scipy.sparse", "Classifying by tree features")
+        sparse = import_extra("scipy.sparse", "Training a classifier by tree features")
         width = len(self.ids if self._fixed is None else self._fixed)
         starts = np.concatenate([[0], np.cumsum([len(row) for row in self._columns])])
         return sparse.csr_matrix(

@@ -154,7 +154,7 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         counted = tree_features(parses, self._config, self.grammar, threads=threads)
         margins = np.full(len(sentences), -np.inf)
         has_words = np.array([bool(words) for words in sentences], np.bool_)
-        margins[has_words] = rows_of(counted, self._ids).matrix() @ self.weights + self.offset
+        margins[has_words] = rows_of(counted, self._ids).margins(self.weights) + self.offset
         return margins
 
     def weight_of(self, parse: ScoredTree) -> dict[str, float]:
