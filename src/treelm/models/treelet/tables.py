@@ -22,15 +22,20 @@ from treelm.kernel_errors import kernel_errors
 from treelm.models.treelet.config import WIDTHS, TreeletConfig
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
-from treelm.store.schema import ANY, Tensor, ids, read_tensors
+from treelm.store.schema import ANY, Tensor, Tensors, ids, read_tensors
 from treelm.transforms.treelet import Treelet
 
 _NONTERMINAL, _TERMINAL = "nonterminal", "terminal"
 _CONDITIONAL, _UNCONDITIONAL = "yields_given_parent", "yields"
 _BASE = "yield_base"
+#: Labels and lengths below this are stored in 16 bits.
+_SHORT = 1 << 16
 _SCHEMA = (
-    Tensor("yield_labels", np.uint32, (ANY,)),
-    Tensor("yield_starts", np.uint64, (ANY,)),
+    Tensor("yield_labels", np.uint32, (ANY,), optional=True),
+    Tensor("yield_starts", np.uint64, (ANY,), optional=True),
+    # The same in compact models, where labels and lengths fit into 16 bits.
+    Tensor("yield_short_labels", np.uint16, (ANY,), optional=True),
+    Tensor("yield_lengths", np.uint16, (ANY,), optional=True),
     Tensor("rules", np.uint32, (ANY, 2)),
     Tensor("is_tag", np.uint8, ("labels",)),
     Tensor("symbol_of_label", np.uint32, ("labels",)),
@@ -110,7 +115,10 @@ class TreeletTables:
     def quantized(
         self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
     ) -> TreeletTables:
-        """Return the tables with codes instead of floats; those of right-hand sides stay."""
+        """Return the tables with codes instead of floats.
+
+        Those of right-hand sides stay, unless the tables are made compact afterwards.
+        """
         small = (
             quantize(table, bits, threads=threads, progress=progress).table
             for table in (self.nonterminal, self.terminal)
@@ -125,12 +133,23 @@ class TreeletTables:
         memory: MemoryLimit | None = None,
         progress: Progress = SILENT,
     ) -> TreeletTables:
-        """Return the tables as compact ones; those of right-hand sides stay."""
-        nonterminal, terminal = (
-            make_compact(table, bits, memory=memory, progress=progress)
-            for table in (self.nonterminal, self.terminal)
+        """Return the tables as compact ones, with codes for right-hand sides too if there are."""
+
+        def smaller(table: BackoffTable) -> BackoffTable:
+            if bits is not None and table.shape.value_bits == 32:
+                table = quantize(table, bits, progress=progress).table
+            return make_compact(table, bits, memory=memory, progress=progress)
+
+        base = YieldBase(
+            smaller(self.base.conditional),
+            smaller(self.base.unconditional),
+            self.base.symbols,
+            self.base.parents,
+            weight=self.base.weight,
         )
-        return replace(self, nonterminal=nonterminal, terminal=terminal)
+        return replace(
+            self, nonterminal=smaller(self.nonterminal), terminal=smaller(self.terminal), base=base
+        )
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a model folder stores; labels and tags have their own files."""
@@ -139,8 +158,7 @@ class TreeletTables:
             **self.terminal.to_tensors(_TERMINAL),
             **self.base.conditional.to_tensors(_CONDITIONAL),
             **self.base.unconditional.to_tensors(_UNCONDITIONAL),
-            "yield_labels": self.symbols.yield_labels,
-            "yield_starts": self.symbols.yield_starts,
+            **self._right_hand_sides(),
             "rules": self.symbols.rules,
             "is_tag": self.is_tag.astype(np.uint8),
             "symbol_of_label": self.base.symbols.of_label,
@@ -148,6 +166,17 @@ class TreeletTables:
             "word_tags": self.word_tags,
             _BASE: np.array([self.base.weight, self.base.symbols.unknown], dtype=np.float64),
         }
+
+    def _right_hand_sides(self) -> dict[str, npt.NDArray[Any]]:
+        labels, starts = self.symbols.yield_labels, self.symbols.yield_starts
+        lengths = np.diff(starts.astype(np.int64))
+        short = len(self.symbols.labels) <= _SHORT and (lengths < _SHORT).all()
+        if self.terminal.shape.compact and short:
+            return {
+                "yield_short_labels": labels.astype(np.uint16),
+                "yield_lengths": lengths.astype(np.uint16),
+            }
+        return {"yield_labels": labels, "yield_starts": starts}
 
     @classmethod
     def from_tensors(
@@ -186,7 +215,7 @@ class TreeletTables:
             found["seen_parents"].astype(np.bool_),
             weight=weight,
         )
-        rows = (found["yield_labels"], found["yield_starts"], found["rules"])
+        rows = (*_right_hand_sides(found), found["rules"])
         return cls(
             EventSymbols(labels, *rows, words, words, words + 1),
             tables[_NONTERMINAL],
@@ -201,6 +230,22 @@ class TreeletTables:
         tensors = {name: np.array(array) for name, array in self.to_tensors().items()}
         names = (self.symbols.labels, self.tags)
         return type(self).from_tensors, (tensors, *names, self.symbols.words)
+
+
+def _right_hand_sides(
+    found: Tensors,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Return the labels of right-hand sides, and where each begins."""
+    for labels, places in (
+        ("yield_labels", "yield_starts"),
+        ("yield_short_labels", "yield_lengths"),
+    ):
+        if labels in found and places in found:
+            rows = found[places]
+            if places == "yield_lengths":
+                rows = np.concatenate([[0], np.cumsum(rows, dtype=np.uint64)]).astype(np.uint64)
+            return found[labels].astype(np.uint32, copy=False), rows
+    raise _damaged('the tensor "yield_labels" or "yield_starts" is missing')
 
 
 def _damaged(what: str) -> ModelFileError:
