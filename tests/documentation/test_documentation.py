@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +20,13 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 from pydantic import BaseModel
+from tests.packages.installed_package import as_installed
 from tests.program_server import ProgramServer
 
 import treelm
 from treelm.cli.main import app
 from treelm.cli.reference import reference
+from treelm.models.ready import ready_models
 from treelm.trees.profile import HeadRule, HeadStep, Profile
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -115,8 +118,18 @@ def commands(block: Block) -> Iterator[Command]:
 _PLAIN = re.compile(r"""treelm ((?:[^|<>&;$`"'\\*?~{}()\[\]#]|'[^']*')+?)(?:\s>\s*([\w.]+))?""")
 
 
+#: What a page says whose examples need the English models.
+_NEEDS_MODELS = "<!-- with treelm-en -->"
+
+
 @cache
-def page_variables() -> dict[str, str]:
+def models_folder() -> Path:
+    """Return the folder in which the English models are as if they were installed."""
+    return as_installed("treelm-en", Path(tempfile.mkdtemp(prefix="treelm-models-")))
+
+
+@cache
+def page_variables(*, models: bool = False) -> dict[str, str]:
     """Return the environment in which the commands of pages run: that of a reader."""
     variables = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -126,22 +139,22 @@ def page_variables() -> dict[str, str]:
         "PYTHONWARNINGS": "default",
     }
     variables.pop("PYTHONPATH", None)
-    return variables
+    return variables | ({"PYTHONPATH": str(models_folder())} if models else {})
 
 
 @cache
-def page_server() -> ProgramServer:
-    return ProgramServer(page_variables())
+def page_server(*, models: bool = False) -> ProgramServer:
+    return ProgramServer(page_variables(models=models))
 
 
-def run_command(command: str, folder: Path) -> str:
+def run_command(command: str, folder: Path, *, models: bool = False) -> str:
     """Return what a command prints to standard output; it must succeed.
 
     What needs no shell is run by a process that has loaded the packages.
     """
     plain = _PLAIN.fullmatch(command.strip())
     if plain is not None:
-        code, out, err = page_server().call(
+        code, out, err = page_server(models=models).call(
             shlex.split(plain[1]), b"", folder=str(folder), timeout=120
         )
         printed, errors = out.decode(), err.decode()
@@ -152,7 +165,7 @@ def run_command(command: str, folder: Path) -> str:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
-            env=page_variables(),
+            env=page_variables(models=models),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -195,21 +208,35 @@ def kenlm_stays() -> Iterator[None]:
         sys.modules.pop("kenlm", None)
 
 
+@contextlib.contextmanager
+def english_models() -> Iterator[None]:
+    """The English models are as if they were installed, in this process."""
+    sys.path.insert(0, str(models_folder()))
+    ready_models.cache_clear()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(models_folder()))
+        ready_models.cache_clear()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("kenlm_stays")
 @pytest.mark.parametrize("path", TEXTS, ids=page_name)
 def test_page_examples(path: Path, tmp_path: Path) -> None:
     """Run the python and console blocks of a page in order, in one folder and one namespace."""
     name = page_name(path)
+    text = path.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
-    with contextlib.chdir(tmp_path):
-        for block in blocks(path.read_text(encoding="utf-8")):
+    models = _NEEDS_MODELS in text
+    with contextlib.chdir(tmp_path), english_models() if models else contextlib.nullcontext():
+        for block in blocks(text):
             if block.language == "python":
                 run_session(block, name, namespace)
             if block.language != "console":
                 continue
             for command in commands(block):
-                printed = run_command(command.text, tmp_path)
+                printed = run_command(command.text, tmp_path, models=models)
                 assert matches(command.expected, printed), (
                     f"{name}:{command.line}: $ {command.text}\n"
                     f"-- expected\n{chr(10).join(command.expected)}\n-- printed\n{printed}"

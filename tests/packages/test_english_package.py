@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from pathlib import Path
 
 import pytest
 from tests.command_line import assert_fine, treelm
+from tests.packages.installed_package import PACKAGES, as_installed, model_names
 
 import treelm as package
 from treelm.store.folder import open_folder
 
-ROOT = Path(__file__).resolve().parents[2]
-ENGLISH = ROOT / "packages/treelm-en"
-FOLDERS = ENGLISH / "src/treelm_en"
-PROJECT = tomllib.loads((ENGLISH / "pyproject.toml").read_text())["project"]
-NAMES = sorted(PROJECT["entry-points"]["treelm.models"])
+FOLDERS = PACKAGES / "treelm-en/src/treelm_en"
+NAMES = model_names("treelm-en")
 #: What the repository gives to models, in bytes.
 MOST = 40e6
 
@@ -25,14 +22,7 @@ MOST = 40e6
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package as an installer leaves it, on the path of every Python that is started."""
-    about = tmp_path / f"treelm_en-{PROJECT['version']}.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: treelm-en\nVersion: {PROJECT['version']}\n"
-    )
-    entries = "".join(f"{name} = treelm_en\n" for name in NAMES)
-    (about / "entry_points.txt").write_text(f"[treelm.models]\n{entries}")
-    (tmp_path / "treelm_en").symlink_to(FOLDERS)
+    as_installed("treelm-en", tmp_path)
     paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path))
 
