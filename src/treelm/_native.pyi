@@ -392,6 +392,10 @@ class HhmmGrammar:
         word_value: npt.NDArray[np.float64],
         unigram: npt.NDArray[np.float64],
         end_share: float,
+        word_table: BackoffTable | None,
+        tag_table: BackoffTable | None,
+        tag_shares: npt.NDArray[np.float64],
+        tag_power: float,
     ) -> None: ...
 
 @final
@@ -422,6 +426,7 @@ class HhmmSearch:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[HhmmState]]: ...
     def finish(self, state: HhmmState) -> float: ...
     def next_tags(self, state: HhmmState) -> npt.NDArray[np.float64]: ...
+    def next_words(self, state: HhmmState) -> npt.NDArray[np.float64]: ...
     def score(
         self,
         words: npt.NDArray[np.uint32],

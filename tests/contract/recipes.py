@@ -135,6 +135,13 @@ RECIPES: tuple[Recipe, ...] = (
         {"depth": 2, "beam_width": 20},
     ),
     Recipe(
+        "hhmm",
+        "few.mrg",
+        "--trees few.mrg --depth 2 --beam-width 20 --word-context 2 --tag-context 1",
+        {"depth": 2, "beam_width": 20, "word_context": 2, "tag_context": 1},
+        "words",
+    ),
+    Recipe(
         "slm",
         "few.mrg",
         "--trees few.mrg --held-out fewer.mrg --iterations 1 --follow-up 0 --n-best 2",

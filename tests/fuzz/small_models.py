@@ -173,6 +173,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         _hhmm,
         lambda: _hhmm(observation="signature", estimation="counts"),
         lambda: _hhmm(observation="bayes", precision="exact"),
+        lambda: _hhmm(word_context=2, tag_context=1),
     ),
     "slm": (lambda: _composite("slm"), lambda: _composite("slm", heads=1, unary_moves=True)),
     "composite": (

@@ -130,7 +130,7 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
         const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
         std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
       }
-      log_probs[out] = search.finish(*beam);
+      log_probs[out] = search.finish(*beam, borrowed.work());
     });
   }
   std::uint64_t total = 0;
@@ -154,12 +154,8 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
     std::vector<std::unique_ptr<StackViterbi>> workers(std::max<std::size_t>(1, pool.size()));
     pool.map(count, [&](std::size_t sentence, std::size_t worker) {
       if (!workers[worker]) workers[worker] = std::make_unique<StackViterbi>(search.grammar(), search.options().beam);
-      std::vector<std::vector<Emission>> emissions;
-      for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t) {
-        const auto found = search.grammar().emissions(words.data()[t]);
-        emissions.emplace_back(found.begin(), found.end());
-      }
-      parses[sentence] = workers[worker]->parse(emissions);
+      const std::size_t first = starts.data()[sentence], last = starts.data()[sentence + 1];
+      parses[sentence] = workers[worker]->parse(span_of(words).subspan(first, last - first));
     });
     for (std::size_t sentence = 0; sentence < count; ++sentence) {
       log_probs.push_back(parses[sentence].log_prob);
@@ -205,8 +201,13 @@ void make_grammar(GrammarHandle* self, std::uint32_t symbols, std::uint32_t phra
                   const Matrix<double>& right, const Matrix<std::int32_t>& row_of, const Array<std::int64_t>& row_start,
                   const Array<std::int32_t>& row_symbol, const Array<double>& row_value,
                   const Array<std::int64_t>& word_start, const Array<std::int32_t>& word_tag,
-                  const Array<double>& word_value, const Array<double>& unigram, double end_share) {
+                  const Array<double>& word_value, const Array<double>& unigram, double end_share,
+                  const std::shared_ptr<BackoffTable>& word_table, const std::shared_ptr<BackoffTable>& tag_table,
+                  const Array<double>& tag_shares, double tag_power) {
   check_columns(rules.shape(1), 3);
+  std::shared_ptr<const HhmmContexts> contexts;
+  if (word_table || tag_table)
+    contexts = std::make_shared<const HhmmContexts>(word_table, tag_table, copy(tag_shares), tag_power);
   const HhmmArrays arrays{symbols,
                           phrasal,
                           end,
@@ -222,7 +223,8 @@ void make_grammar(GrammarHandle* self, std::uint32_t symbols, std::uint32_t phra
                           span_of(word_tag),
                           span_of(word_value),
                           span_of(unigram),
-                          end_share};
+                          end_share,
+                          contexts};
   new (self) GrammarHandle{std::make_shared<const HhmmGrammar>(arrays)};
 }
 
@@ -276,7 +278,8 @@ void bind_grammar(nb::module_& module) {
       .def("__init__", &make_grammar, nb::kw_only(), nb::arg("symbols"), nb::arg("phrasal"), nb::arg("end"),
            nb::arg("depth"), nb::arg("rules"), nb::arg("left"), nb::arg("right"), nb::arg("row_of"),
            nb::arg("row_start"), nb::arg("row_symbol"), nb::arg("row_value"), nb::arg("word_start"),
-           nb::arg("word_tag"), nb::arg("word_value"), nb::arg("unigram"), nb::arg("end_share"));
+           nb::arg("word_tag"), nb::arg("word_value"), nb::arg("unigram"), nb::arg("end_share"),
+           nb::arg("word_table").none(), nb::arg("tag_table").none(), nb::arg("tag_shares"), nb::arg("tag_power"));
 }
 
 void bind_search(nb::module_& module) {
@@ -320,13 +323,29 @@ void bind_search(nb::module_& module) {
       .def("advance_many", &advance_many, nb::arg("states"), nb::arg("words"), nb::kw_only(), nb::arg("threads"))
       .def(
           "finish",
-          [](const Searcher& self, const StateHandle& state) { return self.search().finish(*self.checked(state)); },
+          [](Searcher& self, const StateHandle& state) {
+            auto borrowed = self.borrow();
+            return self.search().finish(*self.checked(state), borrowed.work());
+          },
           nb::arg("state"))
       .def(
           "next_tags",
-          [](const Searcher& self, const StateHandle& state) {
+          [](Searcher& self, const StateHandle& state) {
             const SharedBeam& beam = self.checked(state);
-            return give(released([&] { return self.search().next_tags(*beam); }));
+            return give(released([&] {
+              auto borrowed = self.borrow();
+              return self.search().next_tags(*beam, borrowed.work());
+            }));
+          },
+          nb::arg("state"))
+      .def(
+          "next_words",
+          [](Searcher& self, const StateHandle& state) {
+            const SharedBeam& beam = self.checked(state);
+            return give(released([&] {
+              auto borrowed = self.borrow();
+              return self.search().next_words(*beam, borrowed.work());
+            }));
           },
           nb::arg("state"))
       .def("score", &score, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("measured"), nb::arg("threads"))

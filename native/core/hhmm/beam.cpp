@@ -32,6 +32,7 @@ void add_stacks(const HhmmBeam& beam, Hasher& hasher) {
     hasher.add(node.awaited);
   }
   for (const HhmmBeam::Stack& stack : beam.stacks) hasher.add(packed(stack.node, stack.active));
+  for (const std::uint32_t word : beam.before) hasher.add(word);
 }
 
 void put(std::string& out, std::uint64_t number) {
@@ -75,7 +76,7 @@ class Bytes {
   std::size_t place_ = 0;
 };
 
-constexpr std::uint8_t initial_flag = 1, single_flag = 2;
+constexpr std::uint8_t initial_flag = 1, single_flag = 2, before_flag = 4;
 
 }  // namespace
 
@@ -91,17 +92,19 @@ void HhmmBeam::set_hash() {
     stacks_of.add(packed(stacks[i].node, stacks[i].active));
     weights_of.add(std::bit_cast<std::uint64_t>(weights[i]));
   }
+  for (const std::uint32_t word : before) awaited_of.add(word);
   for (const Hasher& each : {awaited_of, stacks_of, weights_of}) nodes_of.add(each.value());
   hash = nodes_of.value();
 }
 
 bool HhmmBeam::same(const HhmmBeam& other) const {
   return hash == other.hash && initial == other.initial && single == other.single && nodes == other.nodes &&
-         stacks == other.stacks && weights == other.weights;
+         stacks == other.stacks && weights == other.weights && before == other.before;
 }
 
 std::size_t HhmmBeam::bytes() const {
-  return sizeof(*this) + nodes.size() * sizeof(Node) + stacks.size() * sizeof(Stack) + weights.size() * sizeof(double);
+  return sizeof(*this) + nodes.size() * sizeof(Node) + stacks.size() * sizeof(Stack) + weights.size() * sizeof(double) +
+         before.size() * sizeof(std::uint32_t);
 }
 
 std::vector<std::uint8_t> HhmmBeam::node_depths() const {
@@ -112,7 +115,11 @@ std::vector<std::uint8_t> HhmmBeam::node_depths() const {
 
 std::string HhmmBeam::to_bytes() const {
   std::string out;
-  put(out, (initial ? initial_flag : 0u) | (single ? single_flag : 0u));
+  put(out, (initial ? initial_flag : 0u) | (single ? single_flag : 0u) | (before.empty() ? 0u : before_flag));
+  if (!before.empty()) {
+    put(out, before.size());
+    for (const std::uint32_t word : before) put(out, word);
+  }
   put(out, nodes.size() - 1);
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     put(out, nodes[i].parent - nodes[i - 1].parent);
@@ -135,9 +142,14 @@ HhmmBeam HhmmBeam::from_bytes(std::string_view data) {
   Bytes bytes(data);
   HhmmBeam beam;
   const std::uint32_t flags = bytes.small();
-  if (flags > (initial_flag | single_flag)) damaged();
+  if (flags > (initial_flag | single_flag | before_flag)) damaged();
   beam.initial = (flags & initial_flag) != 0;
   beam.single = (flags & single_flag) != 0;
+  if ((flags & before_flag) != 0) {
+    const std::uint32_t length = bytes.count(1);
+    if (length == 0 || length > longest_hhmm_context) damaged();
+    for (std::uint32_t i = 0; i < length; ++i) beam.before.push_back(bytes.small());
+  }
   for (std::uint32_t rest = bytes.count(3); rest > 0; --rest) {
     const Node& before = beam.nodes.back();
     const std::uint64_t parent = std::uint64_t{before.parent} + bytes.small();
@@ -172,6 +184,12 @@ HhmmBeam HhmmBeam::from_bytes(std::string_view data) {
 }
 
 bool HhmmBeam::fits(const HhmmGrammar& grammar) const {
+  if (before.size() != grammar.context_length()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool begun = i > 0 && before[i - 1] == grammar.pad();  // nothing stands before the first word
+    if (before[i] > grammar.pad() || (begun && before[i] != grammar.pad())) return false;
+  }
+  if (initial && !before.empty() && before.front() != grammar.pad()) return false;
   const std::vector<std::uint8_t> depths = node_depths();
   for (std::size_t i = 1; i < nodes.size(); ++i)
     if (depths[i] > grammar.depth() || nodes[i].active == 0 || nodes[i].active >= grammar.phrasal() ||
@@ -217,6 +235,7 @@ std::array<std::uint64_t, 2> beam_key(const HhmmBeam& beam, BeamKey key) {
   if (key.kind == BeamKey::Kind::ignore) return {one.value(), two.value()};
   if (key.kind == BeamKey::Kind::best) {
     add(packed(beam.initial, static_cast<std::uint32_t>(beam.stacks.empty())));
+    for (const std::uint32_t word : beam.before) add(word);
     for (const std::uint32_t place : heaviest_stacks(beam, key.best)) {
       const std::vector<std::uint32_t> symbols = stack_symbols(beam, beam.stacks[place]);
       add(symbols.size());

@@ -16,7 +16,8 @@ namespace treelm {
 // Stacks share what they have in common: the elements above the deepest one are the nodes of a tree, so that
 // equal tails are one node. Node 0 is the empty tail. Nodes stand in the order of their depth, then of their
 // parent, active and awaited symbol; stacks in the order of node and active symbol. Equal beams are therefore
-// equal arrays. The awaited tag of the deepest element has been read and is forgotten.
+// equal arrays. The awaited tag of the deepest element has been read and is forgotten. Words before are kept where the
+// grammar asks for them, the latest first; they are the same for all stacks.
 struct HhmmBeam {
   struct Node {
     std::uint32_t parent, active, awaited;
@@ -31,6 +32,7 @@ struct HhmmBeam {
   std::vector<Node> nodes{{0, 0, 0}};
   std::vector<Stack> stacks;
   std::vector<double> weights;
+  std::vector<std::uint32_t> before;
   std::uint64_t hash = 0;
 
   void set_hash();

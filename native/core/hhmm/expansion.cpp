@@ -28,6 +28,7 @@ double least_of(std::uint32_t bucket) { return std::bit_cast<double>(std::uint64
 
 HhmmWorkspace::HhmmWorkspace(const HhmmGrammar& grammar, std::size_t memo_bytes)
     : memo_(grammar, memo_bytes),
+      context_(grammar),
       top_sum_(grammar.symbols(), 0.0),
       right_sum_(grammar.symbols(), 0.0),
       within_sum_(grammar.symbols(), 0.0),
@@ -52,8 +53,9 @@ StackExpansion::StackExpansion(const HhmmGrammar& grammar, const HhmmOptions& op
 double StackExpansion::run() {
   if (beam_.initial) {
     const std::int32_t row = grammar_.row(1, 0);
+    const double sum = work_.context_.first_sum();
     for (const auto& [tag, value] : emissions_) {
-      const double expected = grammar_.progeny(row, tag) * value;
+      const double expected = sum > 0 ? grammar_.progeny(row, tag) * value / sum : 0.0;
       total_ += expected;
       add({expected, 0, no_symbol, no_symbol, tag});
     }
@@ -95,8 +97,9 @@ void StackExpansion::place_stacks() {
       source.plan = plans_.cross(source.cross).plan;
     }
     const WordPlans::Plan& plan = plans_.plan(source.plan);
-    if (!(plan.expected > 0)) continue;
-    source.share = beam_.weights[i] / plan.expected;
+    const double expected = plan.expected * work_.context_.sum(level, awaited, active);
+    if (!(expected > 0)) continue;
+    source.share = beam_.weights[i] / expected;
     total_ += source.share * plan.total;
     source.within = source.share * plan.largest;
     source.within_top = source.share * plan.largest_top;
@@ -570,10 +573,11 @@ std::vector<std::uint32_t> StackExpansion::symbols_of(const Candidate& candidate
   return symbols;
 }
 
-std::pair<std::shared_ptr<HhmmBeam>, double> StackExpansion::new_beam() {
+std::pair<std::shared_ptr<HhmmBeam>, double> StackExpansion::new_beam(std::vector<std::uint32_t> before) {
   prune();
   auto made = std::make_shared<HhmmBeam>();
   made->single = options_.single;
+  made->before = std::move(before);
   place_nodes(*made);
   const auto& found = work_.candidates_;
   // Stacks by node; those whose deepest element is an old one come first, because their symbol is no tag.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hhmm/beam.h"
+#include "hhmm/context_view.h"
 #include "hhmm/grammar.h"
 #include "hhmm/plans.h"
 
@@ -31,6 +32,7 @@ class HhmmWorkspace {
   std::uint64_t words_found() const { return memo_.found(); }
   void reset_counts() { memo_.reset_counts(); }
   WordMemo& memo() { return memo_; }
+  ContextView& context() { return context_; }
 
  private:
   friend class StackExpansion;
@@ -57,6 +59,7 @@ class HhmmWorkspace {
   };
 
   WordMemo memo_;
+  ContextView context_;
   std::uint64_t node_stamp_ = 0, group_stamp_ = 0;        // of what is being looked at
   std::vector<double> top_sum_, right_sum_, within_sum_;  // by symbol, as are the marks
   std::vector<std::uint64_t> right_mark_, group_mark_;
@@ -77,13 +80,14 @@ class HhmmWorkspace {
 
 class StackExpansion {
  public:
+  // The context of the workspace is that of the beam.
   StackExpansion(const HhmmGrammar& grammar, const HhmmOptions& options, const HhmmBeam& beam,
                  std::span<const Emission> emissions, WordPlans& plans, HhmmWorkspace& work);
 
   // The mass of all stacks that come next, before any is pruned.
   double run();
-  // The stacks kept, their weights scaled to 1, and what they weighed.
-  std::pair<std::shared_ptr<HhmmBeam>, double> new_beam();
+  // The stacks kept, their weights scaled to 1, and what they weighed; `before` are the words before the next one.
+  std::pair<std::shared_ptr<HhmmBeam>, double> new_beam(std::vector<std::uint32_t> before);
 
  private:
   using Candidate = HhmmWorkspace::Candidate;

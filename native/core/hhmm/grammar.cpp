@@ -36,7 +36,8 @@ HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
       phrasal_(arrays.phrasal),
       end_(arrays.end),
       depth_(arrays.depth),
-      end_share_(arrays.end_share) {
+      end_share_(arrays.end_share),
+      contexts_(arrays.contexts) {
   if (depth_ < 1 || depth_ > largest_stack_depth) wrong("the depth of the stack is out of range");
   if (phrasal_ < 1 || phrasal_ >= symbols_ || symbols_ > (1u << 30) || end_ < phrasal_ || end_ >= symbols_)
     wrong("the numbers of symbols do not fit together");
@@ -44,6 +45,7 @@ HhmmGrammar::HhmmGrammar(const HhmmArrays& arrays)
   copy_rows(arrays);
   copy_words(arrays);
   index_rules(arrays);
+  if (contexts_) contexts_->check(words(), symbols_ - phrasal_);
 }
 
 void HhmmGrammar::copy_rows(const HhmmArrays& arrays) {

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "hhmm/contexts.h"
 
 namespace treelm {
 
@@ -29,11 +32,7 @@ struct HhmmArrays {
   std::span<const double> word_value;
   std::span<const double> unigram;  // one per word
   double end_share = 0;
-};
-
-struct Emission {
-  std::uint32_t tag;
-  double value;
+  std::shared_ptr<const HhmmContexts> contexts;  // what words before tell, if anything
 };
 
 class HhmmGrammar {
@@ -53,6 +52,11 @@ class HhmmGrammar {
     return {emissions_.data() + word_start_[word], emissions_.data() + word_start_[word + 1]};
   }
   double unigram(std::uint32_t word) const { return unigram_[word]; }
+  // What words before tell, or nothing.
+  const HhmmContexts* contexts() const { return contexts_.get(); }
+  // Words before that a state remembers; the pad stands before the first word.
+  std::uint32_t context_length() const { return contexts_ ? contexts_->length() : 0; }
+  std::uint32_t pad() const { return static_cast<std::uint32_t>(words()); }
   double end_share() const { return end_share_; }
 
   // The row of expected left progeny at `level` below an awaited symbol, or -1.
@@ -113,6 +117,7 @@ class HhmmGrammar {
 
   std::uint32_t symbols_, phrasal_, end_, depth_;
   double end_share_;
+  std::shared_ptr<const HhmmContexts> contexts_;
   std::vector<std::int32_t> row_of_;
   std::vector<std::size_t> row_start_;
   std::vector<std::uint32_t> row_symbol_;

@@ -28,40 +28,47 @@ SharedBeam HhmmSearch::initial() const {
   auto beam = std::make_shared<HhmmBeam>();
   beam->initial = true;
   beam->single = options_.single;
+  beam->before.assign(grammar_->context_length(), grammar_->pad());
   beam->set_hash();
   return beam;
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
   if (word >= grammar_->words()) throw Error(ErrorCode::argument, "a word id is out of range");
-  return advance(beam, grammar_->emissions(word), grammar_->unigram(word), work.memo().turn_to(word), work);
+  work.context().show(beam.before);
+  const std::span<const Emission> emissions = work.context().emissions(word);
+  WordPlans& plans = grammar_->contexts() ? work.memo().turn_to(emissions) : work.memo().turn_to(word);
+  return advance(beam, emissions, grammar_->unigram(word), plans, words_before(beam.before, word), work);
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
                              Workspace& work) const {
-  return advance(beam, emissions, unigram, work.memo().turn_to(emissions), work);
+  if (grammar_->contexts()) throw Error(ErrorCode::argument, "a word without an id cannot be remembered");
+  return advance(beam, emissions, unigram, work.memo().turn_to(emissions), {}, work);
 }
 
 HhmmStep HhmmSearch::advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram,
-                             WordPlans& plans, Workspace& work) const {
+                             WordPlans& plans, std::vector<std::uint32_t> before, Workspace& work) const {
   StackExpansion expansion(*grammar_, options_, beam, emissions, plans, work);
   const double total = expansion.run();
-  double before = 0;
-  for (const double weight : beam.weights) before += weight;
-  if (beam.initial) before = 1;
+  double mass = 0;
+  for (const double weight : beam.weights) mass += weight;
+  if (beam.initial) mass = 1;
   const double unseen = options_.epsilon * (1 - grammar_->end_share()) * unigram;
-  if (!(total > 0) || !(before > 0)) return restart(emissions, log_or_none(unseen));
+  if (!(total > 0) || !(mass > 0)) return restart(emissions, log_or_none(unseen), std::move(before));
   HhmmStep step;
-  step.log_prob = std::min(0.0, log_or_none((1 - options_.epsilon) * (total / before) + unseen));
-  const auto [made, kept] = expansion.new_beam();
-  step.log_mass = std::log(kept) - std::log(before);
+  step.log_prob = std::min(0.0, log_or_none((1 - options_.epsilon) * (total / mass) + unseen));
+  const auto [made, kept] = expansion.new_beam(std::move(before));
+  step.log_mass = std::log(kept) - std::log(mass);
   step.kept = std::min(1.0, kept / total);
   step.beam = made;
   return step;
 }
 
-HhmmStep HhmmSearch::restart(std::span<const Emission> emissions, double log_prob) const {
+HhmmStep HhmmSearch::restart(std::span<const Emission> emissions, double log_prob,
+                             std::vector<std::uint32_t> before) const {
   auto made = std::make_shared<HhmmBeam>();
+  made->before = std::move(before);
   made->single = options_.single;
   HhmmStep step;
   step.log_prob = step.log_mass = log_prob;
@@ -92,23 +99,60 @@ HhmmStep HhmmSearch::restart(std::span<const Emission> emissions, double log_pro
   return step;
 }
 
-double HhmmSearch::finish(const HhmmBeam& beam) const {
+double HhmmSearch::finish(const HhmmBeam& beam, Workspace& work) const {
+  ContextView& context = work.context();
+  context.show(beam.before);
   double sum = 0, before = 0;
   const std::int32_t row = grammar_->row(1, 0);
   const double* values = grammar_->cross_values(0);
   for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
     before += beam.weights[i];
     if (beam.stacks[i].node != 0) continue;
-    const double expected = grammar_->progeny(row, beam.stacks[i].active);
+    const std::uint32_t active = beam.stacks[i].active;
+    const double expected = grammar_->progeny(row, active) * context.sum(1, 0, active);
     if (!(expected > 0)) continue;
-    const auto [first, last] = grammar_->by_parent(0, beam.stacks[i].active);
-    for (std::size_t place = first; place < last; ++place) sum += beam.weights[i] * values[place] / expected;
+    const auto [first, last] = grammar_->by_parent(0, active);
+    for (std::size_t place = first; place < last; ++place)
+      sum += context.factor(grammar_->end()) * beam.weights[i] * values[place] / expected;
   }
   const double share = before > 0 ? sum / before : 0.0;
   return std::min(0.0, log_or_none((1 - options_.epsilon) * share + options_.epsilon * grammar_->end_share()));
 }
 
-std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam) const {
+std::vector<double> HhmmSearch::next_words(const HhmmBeam& beam, Workspace& work) const {
+  const std::vector<double> tags = next_tags(beam, work);
+  std::vector<double> found(grammar_->words(), 0.0);
+  for (std::uint32_t word = 0; word < found.size(); ++word)
+    for (const Emission& each : grammar_->emissions(word))
+      if (tags[each.tag] > 0) found[word] += tags[each.tag] * work.context().word_probability(word, each);
+  return found;
+}
+
+// The tags of each stack have factors, and are divided by their sum.
+std::vector<double> HhmmSearch::weighed_tags(const HhmmBeam& beam, ContextView& context) const {
+  const std::uint32_t phrasal = grammar_->phrasal();
+  std::vector<double> tags(grammar_->symbols(), 0.0);
+  const auto add = [&](double mass, double sum, std::span<const double> shares) {
+    if (!(sum > 0)) return;
+    for (std::size_t tag = 0; tag < shares.size(); ++tag) tags[phrasal + tag] += mass / sum * shares[tag];
+  };
+  if (beam.initial) add(1.0, context.first_sum(), context.next_tags().first_shares());
+  const std::vector<std::uint8_t> depths = beam.node_depths();
+  double mass = 0;
+  for (const double weight : beam.weights) mass += weight;
+  for (std::size_t i = 0; i < beam.stacks.size(); ++i) {
+    const auto [node, active] = beam.stacks[i];
+    const std::uint32_t level = depths[node] + 1u, awaited = beam.nodes[node].awaited;
+    const double sum = context.sum(level, awaited, active);
+    add(beam.weights[i] / mass, sum, context.next_tags().shares(level, awaited, active));
+  }
+  for (std::uint32_t tag = phrasal; tag < tags.size(); ++tag) tags[tag] *= context.factor(tag);
+  return tags;
+}
+
+std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam, Workspace& work) const {
+  work.context().show(beam.before);
+  if (work.context().weighs_tags()) return weighed_tags(beam, work.context());
   const HhmmGrammar& grammar = *grammar_;
   std::vector<double> tags(grammar.symbols(), 0.0);
   const auto add_row = [&](std::int32_t row, double mass) {

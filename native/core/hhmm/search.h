@@ -36,16 +36,20 @@ class HhmmSearch {
   SharedBeam initial() const;
   // Throws Error(argument) for a word that does not exist.
   HhmmStep advance(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const;
-  // The same for a word that the grammar does not know: tags ascending, and its frequency.
+  // The same for a word that the grammar does not know: tags ascending, and its frequency. Throws Error(argument) if
+  // the grammar remembers words.
   HhmmStep advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram, Workspace& work) const;
-  double finish(const HhmmBeam& beam) const;
+  double finish(const HhmmBeam& beam, Workspace& work) const;
   // The probability of every symbol to emit what comes next, that of the end at its place.
-  std::vector<double> next_tags(const HhmmBeam& beam) const;
+  std::vector<double> next_tags(const HhmmBeam& beam, Workspace& work) const;
+  // The probability of every word to come next, without the unigram model.
+  std::vector<double> next_words(const HhmmBeam& beam, Workspace& work) const;
 
  private:
   HhmmStep advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram, WordPlans& plans,
-                   Workspace& work) const;
-  HhmmStep restart(std::span<const Emission> emissions, double log_prob) const;
+                   std::vector<std::uint32_t> before, Workspace& work) const;
+  HhmmStep restart(std::span<const Emission> emissions, double log_prob, std::vector<std::uint32_t> before) const;
+  std::vector<double> weighed_tags(const HhmmBeam& beam, ContextView& context) const;
 
   std::shared_ptr<const HhmmGrammar> grammar_;
   HhmmOptions options_;

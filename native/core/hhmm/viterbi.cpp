@@ -21,12 +21,15 @@ auto target(const C& each) {
 }  // namespace
 
 StackViterbi::StackViterbi(const HhmmGrammar& grammar, std::size_t beam)
-    : grammar_(grammar), beam_(beam == 0 ? std::numeric_limits<std::size_t>::max() / 16 : beam), word_(grammar) {}
+    : grammar_(grammar),
+      beam_(beam == 0 ? std::numeric_limits<std::size_t>::max() / 16 : beam),
+      word_(grammar),
+      context_(grammar) {}
 
 // Probabilities tie if their logarithms do, up to rounding.
 double StackViterbi::tolerance() const { return 1 - tie * std::max(1.0, std::abs(log_scale_)); }
 
-StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
+StackParse StackViterbi::parse(std::span<const std::uint32_t> words) {
   tails_.assign(1, {0, 0, 0, 0});
   children_.assign(1, {});
   backs_.clear();
@@ -34,13 +37,18 @@ StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
   StackParse found;
   found.log_prob = -std::numeric_limits<double>::infinity();
   std::vector<std::vector<Item>> items;
+  std::vector<std::uint32_t> before(grammar_.context_length(), grammar_.pad());
   for (std::size_t t = 0; t < words.size(); ++t) {
-    word_.show(words[t]);
+    context_.show(before);
+    const std::span<const Emission> emissions = context_.emissions(words[t]);
+    word_.show(emissions);
+    before = words_before(before, words[t]);
     candidates_.clear();
     threshold_ = 0;
     if (t == 0) {
-      for (const auto& [tag, value] : words[0])
-        add({grammar_.progeny(grammar_.row(1, 0), tag) * value,
+      const double sum = context_.first_sum();
+      for (const auto& [tag, value] : emissions)
+        add({sum > 0 ? grammar_.progeny(grammar_.row(1, 0), tag) * value / sum : 0.0,
              0,
              no_symbol,
              no_symbol,
@@ -58,15 +66,17 @@ StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
     if (items.back().empty()) return found;
   }
   if (items.empty()) return found;
+  context_.show(before);
   std::vector<std::pair<double, std::uint32_t>> ends;
   double best = 0;
   for (std::uint32_t i = 0; i < items.back().size(); ++i) {
     const Item& item = items.back()[i];
-    const double expected = item.tail == 0 ? grammar_.progeny(grammar_.row(1, 0), item.top) : 0.0;
+    if (item.tail != 0) continue;
+    const double expected = grammar_.progeny(grammar_.row(1, 0), item.top) * context_.sum(1, 0, item.top);
     if (!(expected > 0)) continue;
     const auto [first, last] = grammar_.by_parent(0, item.top);
     for (std::size_t place = first; place < last; ++place) {
-      ends.emplace_back(item.value * grammar_.cross_values(0)[place] / expected, i);
+      ends.emplace_back(context_.factor(grammar_.end()) * item.value * grammar_.cross_values(0)[place] / expected, i);
       best = std::max(best, ends.back().first);
     }
   }
@@ -83,7 +93,7 @@ void StackViterbi::expand(const Item& item, std::uint32_t place) {
   const Tail tail = tails_[item.tail];
   const std::uint32_t level = tail.depth + 1;
   const std::int32_t row = grammar_.row(level, tail.awaited);
-  const double expected = grammar_.progeny(row, item.top);
+  const double expected = grammar_.progeny(row, item.top) * context_.sum(level, tail.awaited, item.top);
   if (!(expected > 0)) return;
   const double share = item.value / expected;
   if (level <= grammar_.depth()) {

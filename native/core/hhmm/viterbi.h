@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hhmm/context_view.h"
 #include "hhmm/grammar.h"
 #include "hhmm/word.h"
 
@@ -31,7 +32,8 @@ class StackViterbi {
   // `beam` stacks are kept after each word.
   StackViterbi(const HhmmGrammar& grammar, std::size_t beam);
 
-  StackParse parse(std::span<const std::vector<Emission>> words);
+  // Words of the grammar.
+  StackParse parse(std::span<const std::uint32_t> words);
 
  private:
   struct Tail {
@@ -65,6 +67,7 @@ class StackViterbi {
   const HhmmGrammar& grammar_;
   std::size_t beam_;
   WordView word_;
+  ContextView context_;
   std::vector<Tail> tails_;
   std::vector<std::vector<std::uint32_t>> children_;  // of each tail
   std::vector<Back> backs_;

@@ -39,7 +39,7 @@ class HhmmSearchReader : public ModelReader {
     phrase.state = state;
   }
 
-  double finish(ModelState state) override { return std::max(log_floor, search_.finish(*states_[state].beam)); }
+  double finish(ModelState state) override { return std::max(log_floor, search_.finish(*states_[state].beam, work_)); }
   std::uint64_t key(ModelState state) override { return states_[state].key; }
 
   double estimate(std::span<const std::uint32_t> words) override {

@@ -63,8 +63,8 @@ struct RandomTables {
     }
   }
   HhmmArrays arrays() const {
-    return {symbols,   phrasal,    symbols - 1, depth,      rules,    left,       right,   row_of,
-            row_start, row_symbol, row_value,   word_start, word_tag, word_value, unigram, 0.2};
+    return {symbols,    phrasal,   symbols - 1, depth,    rules,      left,    right, row_of, row_start,
+            row_symbol, row_value, word_start,  word_tag, word_value, unigram, 0.2,   nullptr};
   }
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import Config
@@ -18,6 +18,8 @@ from treelm.transforms.unary_chains import MergeUnaryChains
 Observation = Literal["unk", "signature", "bayes"]
 
 DEEPEST = 6
+#: Words before that a parser state may remember.
+LONGEST_CONTEXT = 4
 
 _RECOMBINE = re.compile(r"exact|quantised|ignore|topk:[1-9][0-9]{0,5}")
 
@@ -54,6 +56,18 @@ class HhmmConfig(Config):
     """Words seen less often are unknown, unless a vocabulary is given."""
     open_types: int = Field(default=50, ge=0, le=LARGEST_COUNT)
     """Tags with more word types than this may emit unseen words."""
+    word_context: int = Field(default=0, ge=0, le=LONGEST_CONTEXT)
+    """Number of words before from which a word is predicted beside its tag, through one back-off
+    chain; 0 for the tag alone, as in the paper."""
+    tag_context: int = Field(default=0, ge=0, le=LONGEST_CONTEXT)
+    """Number of words before that make the next tag likelier or less likely than the stacks do;
+    0 for none, as in the paper."""
+    tag_power: float = Field(default=0.5, gt=0, le=1)
+    """With tag_context: how much the words before count for the next tag; 1 as much as the
+    stacks."""
+    context_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
+    """With word_context or tag_context: events of contexts of two words and more that were seen
+    less often are left out, so that the model is smaller."""
     beam_width: int | None = Field(default=2000, ge=1, le=LARGEST_COUNT)
     """Number of parser states kept after a word; in Python, None for all."""
     beam_ratio: float = Field(default=0.0, ge=0, lt=1)
@@ -75,6 +89,20 @@ class HhmmConfig(Config):
         if value is not None and not _RECOMBINE.fullmatch(value):
             raise ValueError("recombine is one of: exact, quantised, ignore, topk:N")
         return value
+
+    @model_validator(mode="after")
+    def _remembers_known_words(self) -> HhmmConfig:
+        if self.observation == "bayes" and self.remembers_words:
+            name = "word_context" if self.word_context else "tag_context"
+            raise ValueError(
+                f"{name} cannot be combined with observation bayes, whose unknown words have no id"
+            )
+        return self
+
+    @property
+    def remembers_words(self) -> bool:
+        """Whether a parser state knows the last words."""
+        return self.word_context > 0 or self.tag_context > 0
 
     @property
     def recombination(self) -> tuple[str, int]:

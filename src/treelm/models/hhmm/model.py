@@ -90,7 +90,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         config: HhmmConfig,
         corpora: Sequence[TrainingCorpus] = (),
     ) -> None:
-        if tables.depth != config.depth or (config.observation == "bayes") != bool(tables.suffixes):
+        if not tables.are_of(config):
             raise ValueError("tables and options are those of different models")
         self.tables = tables
         self._vocabulary = vocabulary
@@ -255,10 +255,9 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         if self.tables.suffixes is not None and words is not None:
             return super().distribution(state, words)
         own = self._own(state)
-        tags = self._search.next_tags(own.beam)
         table, epsilon = self.tables.words, self._config.robust_epsilon
         unseen = epsilon * (1 - table.end_share) * table.unigram
-        mixed = (1 - epsilon) * table.word_shares(tags) + unseen
+        mixed = (1 - epsilon) * self._search.next_words(own.beam) + unseen
         with np.errstate(divide="ignore"):
             log_probs = np.minimum(np.log(mixed), 0.0)
         if words is not None:
@@ -448,7 +447,7 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
                 tensors,
                 read_names(folder, LABELS),
                 read_names(folder, ENDINGS) if config.observation == "bayes" else None,
-                depth=config.depth,
+                config=config,
                 words=len(vocabulary),
             )
             own = (counts[UNIGRAM_COUNTS.name], config, folder.manifest.corpora)

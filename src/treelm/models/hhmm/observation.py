@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +35,14 @@ class Observations:
     tag_counts: Floats
     end_share: float
 
-    def word_shares(self, tags: Floats) -> Floats:
-        """Return the probability of every word, given those of the tags by symbol."""
+    def probabilities(self, words: npt.NDArray[Any], tags: npt.NDArray[Any]) -> Floats:
+        """Return P(word | tag) of words and their tags, 0 for a word that a tag never emits."""
+        symbols = len(self.tag_counts)
         word = np.repeat(np.arange(len(self.unigram)), np.diff(self.start))
-        shares = np.bincount(word, tags[self.tag] * self.value, minlength=len(self.unigram))
-        return shares.astype(np.float64)
+        keys = word * symbols + self.tag
+        wanted = words.astype(np.int64) * symbols + tags.astype(np.int64)
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[places] == wanted, self.value[places], 0.0)
 
 
 def observe(

@@ -14,6 +14,8 @@ from treelm import _native
 from treelm.errors import EstimationError
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.bounded import BoundedGrammar
+from treelm.models.hhmm.config import HhmmConfig
+from treelm.models.hhmm.contexts import NO_CONTEXTS, WordContexts
 from treelm.models.hhmm.observation import Observations, SuffixTags
 from treelm.models.hhmm.progeny import LeftProgeny, left_progeny
 from treelm.models.hhmm.rules import END, TOLERANCE, BinaryRules, Floats
@@ -68,6 +70,8 @@ class HhmmTables(PickledFields):
         fitting_share: The probability that a tree of the grammar fits the stack.
         words: The words of each tag.
         suffixes: What tells the tags of unknown words, with ``bayes``.
+        contexts: What words before tell; None for nothing.
+        tag_power: How much they count for the next tag.
     """
 
     rules: BinaryRules
@@ -76,19 +80,37 @@ class HhmmTables(PickledFields):
     fitting_share: float
     words: Observations
     suffixes: SuffixTags | None = None
+    contexts: WordContexts | None = None
+    tag_power: float = 1.0
 
     @classmethod
     def of(
-        cls, bounded: BoundedGrammar, words: Observations, suffixes: SuffixTags | None = None
+        cls,
+        bounded: BoundedGrammar,
+        words: Observations,
+        suffixes: SuffixTags | None = None,
+        contexts: WordContexts | None = None,
+        tag_power: float = 1.0,
     ) -> HhmmTables:
         """Return the tables of a bounded grammar."""
         share = bounded.fitting_share
-        return cls(bounded.rules, bounded.left, bounded.right, share, words, suffixes)
+        rules = (bounded.rules, bounded.left, bounded.right, share)
+        return cls(*rules, words, suffixes, contexts, tag_power)
 
     @property
     def depth(self) -> int:
         """Elements of the stack."""
         return len(self.left) - 1
+
+    def are_of(self, config: HhmmConfig) -> bool:
+        """Return whether these can be the tables of a model with these options."""
+        contexts = self.contexts or NO_CONTEXTS
+        return (
+            self.depth == config.depth
+            and (config.observation == "bayes") == (self.suffixes is not None)
+            and contexts.lengths == (config.word_context, config.tag_context)
+            and (contexts.tags is None or self.tag_power == config.tag_power)
+        )
 
     @cached_property
     def progeny(self) -> LeftProgeny:
@@ -101,6 +123,7 @@ class HhmmTables(PickledFields):
     def grammar(self) -> _native.HhmmGrammar:
         """The tables as the kernel takes them."""
         progeny = self.progeny
+        contexts = self.contexts or NO_CONTEXTS
         with kernel_errors("preparing the HHMM"):
             return _native.HhmmGrammar(
                 symbols=len(self.rules.symbols),
@@ -119,6 +142,10 @@ class HhmmTables(PickledFields):
                 word_value=self.words.value,
                 unigram=self.words.unigram,
                 end_share=self.words.end_share,
+                word_table=contexts.words.native if contexts.words else None,
+                tag_table=contexts.tags.native if contexts.tags else None,
+                tag_shares=contexts.tag_shares,
+                tag_power=self.tag_power,
             )
 
     def check(self) -> None:
@@ -161,7 +188,7 @@ class HhmmTables(PickledFields):
             arrays["suffix_start"] = self.suffixes.start
             arrays["suffix_tag"] = self.suffixes.tag
             arrays["suffix_value"] = self.suffixes.value
-        return arrays
+        return arrays | (self.contexts.to_tensors() if self.contexts else {})
 
     @classmethod
     def from_arrays(
@@ -170,7 +197,7 @@ class HhmmTables(PickledFields):
         symbols: tuple[str, ...],
         endings: tuple[str, ...] | None,
         *,
-        depth: int,
+        config: HhmmConfig,
         words: int,
     ) -> HhmmTables:
         """Return tables from arrays that nobody vouches for.
@@ -179,7 +206,7 @@ class HhmmTables(PickledFields):
             tables: The arrays.
             symbols: Names of symbols, the end of the sentence last.
             endings: Endings of unknown words, with ``bayes``.
-            depth: Elements of the stack.
+            config: Options of the model.
             words: How many words there are.
 
         Raises:
@@ -192,7 +219,7 @@ class HhmmTables(PickledFields):
         found = read_tensors(
             tables,
             _SCHEMA if endings is None else (*_SCHEMA, *_SUFFIXES),
-            depth=depth,
+            depth=config.depth,
             words=words,
             phrases=phrasal,
             end=len(symbols) - 1,
@@ -216,6 +243,8 @@ class HhmmTables(PickledFields):
             found.number("fitting_share"),
             observed,
             suffixes,
+            WordContexts.from_tensors(tables, config, tags=len(symbols) - phrasal),
+            config.tag_power,
         )
         made.check()
         return made

@@ -16,6 +16,7 @@ from treelm.errors import TreelmWarning, option
 from treelm.grammar.binary_trees import BinaryTrees
 from treelm.models.hhmm.bounded import bound, with_counts
 from treelm.models.hhmm.config import HhmmConfig
+from treelm.models.hhmm.contexts import learn_contexts
 from treelm.models.hhmm.events import binary_trees, count_rules_by_depth
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.observation import Observations, SuffixTags, learn_suffixes, observe
@@ -43,7 +44,6 @@ def train_hhmm(
     Raises:
         EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the stack.
     """
-    del run  # it takes no time worth speaking of
     trees = binary_trees(corpus, config)
     counts = count_rules_by_depth(trees, config.depth)
     bounded = bound(counts.rules, config.depth)
@@ -51,8 +51,23 @@ def train_hhmm(
         bounded = with_counts(bounded, counts.left, counts.right, config.kappa)
     _warn_about_depth(counts.depth_of_tree, config)
     vocabulary = vocabulary or _own_vocabulary(corpus, config)
-    words, unigrams, suffixes = _observed(trees, corpus, vocabulary, config)
-    tables = HhmmTables.of(bounded, words, suffixes)
+    ids, tags = _tagged_words(trees, corpus, vocabulary)
+    words = observe(
+        tags,
+        ids,
+        symbols=len(trees.symbols) + 1,
+        phrasal=trees.phrasal,
+        vocabulary_size=len(vocabulary),
+        sentences=len(trees),
+        open_types=config.open_types,
+    )
+    unigrams = np.zeros(len(vocabulary) + 1, np.uint64)
+    unigrams[:-1] = np.bincount(ids, minlength=len(vocabulary))
+    unigrams[-1] = len(trees)
+    suffixes = _suffixes(trees, tags, config) if config.observation == "bayes" else None
+    starts = trees.leaf_starts.astype(np.int64)
+    contexts = learn_contexts(ids, tags, starts, words, config, phrasal=trees.phrasal, run=run)
+    tables = HhmmTables.of(bounded, words, suffixes, contexts, config.tag_power)
     return HhmmModel(tables, vocabulary, unigrams, config, [corpus_record(corpus)])
 
 
@@ -98,33 +113,22 @@ def _own_vocabulary(corpus: TreeCorpus, config: HhmmConfig) -> Vocabulary:
     return build_vocabulary(TreeSentences(corpus), rule, profile=corpus.options.profile)
 
 
-def _observed(
-    trees: BinaryTrees, corpus: TreeCorpus, vocabulary: Vocabulary, config: HhmmConfig
-) -> tuple[Observations, npt.NDArray[np.uint64], SuffixTags | None]:
-    """Return the words below tags, how often each word was seen, and what endings tell."""
+def _tagged_words(
+    trees: BinaryTrees, corpus: TreeCorpus, vocabulary: Vocabulary
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the words of the trees as ids, and their tags as symbols."""
     _, text = encode_trees(corpus, vocabulary)
     starts = text.starts.astype(np.int64)
     kept = [slice(starts[tree], starts[tree + 1]) for tree in trees.tree_source.tolist()]
     ids = np.concatenate([text.ids[part] for part in kept]).astype(np.int64)
-    tags = trees.node_symbol[trees.leaves].astype(np.int64)
-    words = observe(
-        tags,
-        ids,
-        symbols=len(trees.symbols) + 1,
-        phrasal=trees.phrasal,
-        vocabulary_size=len(vocabulary),
-        sentences=len(trees),
-        open_types=config.open_types,
-    )
-    unigrams = np.zeros(len(vocabulary) + 1, np.uint64)
-    unigrams[:-1] = np.bincount(ids, minlength=len(vocabulary))
-    unigrams[-1] = len(trees)
-    suffixes = None
-    if config.observation == "bayes":
-        forms = trees.node_word[trees.leaves]
-        rare = np.bincount(forms)[forms] < max(2, config.min_count)
-        suffixes = learn_suffixes([trees.words[form] for form in forms[rare].tolist()], tags[rare])
-    return words, unigrams, suffixes
+    return ids, trees.node_symbol[trees.leaves].astype(np.int64)
+
+
+def _suffixes(trees: BinaryTrees, tags: npt.NDArray[np.int64], config: HhmmConfig) -> SuffixTags:
+    """Return what the endings of rare words tell about their tags."""
+    forms = trees.node_word[trees.leaves]
+    rare = np.bincount(forms)[forms] < max(2, config.min_count)
+    return learn_suffixes([trees.words[form] for form in forms[rare].tolist()], tags[rare])
 
 
 def _warn_about_depth(depths: npt.NDArray[np.int64], config: HhmmConfig) -> None:
