@@ -129,6 +129,22 @@ RECIPES: tuple[Recipe, ...] = (
         "held-out",
     ),
     Recipe(
+        "pcfg_la",
+        "train.mrg",
+        "--trees train.mrg --copies bare unpunctuated --copy-share 0.5 --cycles 1 "
+        "--split-iterations 2 --merge-iterations 1 --smooth-iterations 1 --seed 3",
+        {
+            "copies": ("bare", "unpunctuated"),
+            "copy_share": 0.5,
+            "cycles": 1,
+            "split_iterations": 2,
+            "merge_iterations": 1,
+            "smooth_iterations": 1,
+            "seed": 3,
+        },
+        "copies",
+    ),
+    Recipe(
         "hhmm",
         "few.mrg",
         "--trees few.mrg --depth 2 --beam-width 20",

@@ -26,11 +26,12 @@ from treelm.cli.options import (
     TextFiles,
     TextOptions,
 )
+from treelm.cli.tree_reranking import RerankOptions, meaning_of_scores
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import text_of
-from treelm.grammar.parser_options import SCORES_OF_TREES, Long, ParserOptions, Pruning
+from treelm.grammar.parser_options import Long, ParserOptions, Pruning
 from treelm.grammar.scored_tree import ParseStatus
 from treelm.models.interface.abilities import GivesForests, has_ability
 from treelm.models.interface.model import Task
@@ -101,6 +102,7 @@ def parse(
     long: Long = "split",
     output: OutputFile = "-",
     line_buffered: LineBuffered = False,
+    rerank: RerankOptions = RerankOptions(),
     forest: ForestOptions = ForestOptions(),
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
@@ -117,6 +119,9 @@ def parse(
     the tree; `treelm score --trees` gives that. A flat tree has the score -inf, and one that was
     joined from pieces has none: nan.
 
+    With --rerank, another model of trees decides which of the parser's best trees is the best: more
+    accurate, and slower, because the parser must list them.
+
     With `-o FILE.forest`, trees and scores go into a compressed file, a batch of sentences at a
     time. If the program is interrupted, the same command resumes where it stopped. `--from
     FILE.forest` writes such a file as text.
@@ -132,9 +137,16 @@ def parse(
     """
     chosen = pruning.pruning
     forest.check(output)
+    rerank.check(forests=forest.forests)
     is_forest = output.endswith(FOREST)
     if forest.parsed is not None:
-        how_to_parse = chosen != "default" or search.given or long != "split" or length.max_words
+        how_to_parse = (
+            chosen != "default"
+            or search.given
+            or long != "split"
+            or length.max_words
+            or rerank.rerank is not None
+        )
         if model is not None or files or is_forest or how_to_parse or engine.is_given:
             raise UsageError(
                 "--from cannot be combined with a model, text, --engine or -o FILE.forest: it "
@@ -154,6 +166,7 @@ def parse(
             "--beam-ratio say how wide it is."
         )
     options = parser_options(loaded, chosen, long=long, max_words=length.max_words)
+    loaded = rerank.apply(loaded)
     check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     sources = ((file, check.watch(lines)) for file, lines in text.first_lines(files or ["-"]))
     if is_forest:
@@ -162,7 +175,9 @@ def parse(
                 loaded,
                 sources,
                 output,
-                fingerprint=parser_fingerprint(opened.folder, search.given),
+                fingerprint=parser_fingerprint(
+                    opened.folder, {**search.given, **rerank.facts(loaded)}
+                ),
                 k=k,
                 forests=forest.forests,
                 options=options,
@@ -177,13 +192,10 @@ def parse(
         return
     loaded.require(Task.PARSE)  # asked before the first line is read
     if k > 1:
-        common.note(f"the score of a tree is {SCORES_OF_TREES[options.decoding]}.")
+        common.note(f"the score of a tree is {meaning_of_scores(loaded, options)}.")
     flush = at_once(output, line_buffered=line_buffered)
-    size = lines_at_once(k)
-    if engine.is_given:
-        size = min(size, LINES_A_SHARD)
-    elif flush:
-        size = 1
+    size = lines_at_once(rerank.trees(k))
+    size = min(size, LINES_A_SHARD) if engine.is_given else 1 if flush else size
     shards = (shard for file, lines in sources for shard in text_shards(file, lines, size))
     parsing = TextParsing(model=loaded, k=k, options=options, threads=engine.threads(text))
     counted = LongSentences()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,22 @@ def k_best_of_trees(words: Sequence[str], trees: Sequence[ScoredTree]) -> KBest:
         packed.node_size,
         trees[0].sentence_log_prob if trees else -np.inf,
         trees[0].status if trees else ParseStatus.FAILED,
+    )
+
+
+def reordered(found: KBest, scores: npt.NDArray[np.float64]) -> KBest:
+    """Return a list with other scores, the best first; equal scores stay in their order."""
+    order = np.argsort(-scores, kind="stable")
+    starts = found.tree_start.astype(np.int64)
+    sizes = np.diff(starts)[order]
+    ends = np.cumsum(sizes)
+    nodes = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[order] - ends + sizes, sizes)
+    return replace(
+        found,
+        scores=scores[order],
+        tree_start=np.append(0, ends).astype(np.uint64),
+        node_label=found.node_label[nodes],
+        node_size=found.node_size[nodes],
     )
 
 

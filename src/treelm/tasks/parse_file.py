@@ -52,12 +52,13 @@ class _Counted(Iterator[str]):
         return line
 
 
-def parser_fingerprint(folder: Path, search: Mapping[str, float] | None = None) -> str:
+def parser_fingerprint(folder: Path, search: Mapping[str, float | str] | None = None) -> str:
     """Return what identifies a parser in a folder: a checksum over those of its files.
 
     Args:
         folder: Model folder.
-        search: Search options that differ from the model's.
+        search: What else decides about its trees: search options that differ from the model's,
+            a reranker.
     """
 
     def facts(opened: ModelFolder) -> object:

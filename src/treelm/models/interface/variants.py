@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel
     from treelm.models.interface.parser import Parser
     from treelm.models.interface.reduction import ReductionLoss, Rounding
+    from treelm.models.interface.reranked import RerankedParser
     from treelm.models.interface.scoring_views import FlooredScores, PrunedScores
 
 #: Sentences that most models score at once.
@@ -144,6 +145,34 @@ class ModelVariants:
 
         own = cast("LanguageModel", self)
         return FlooredScores(own, share).with_tokenizer(own.tokenizer)
+
+    def with_reranker(
+        self, reranker: LanguageModel, *, weight: float | None = None, k: int | None = None
+    ) -> RerankedParser:
+        """Return the parser as one whose best trees another model puts in order.
+
+        The score of a tree is then that of the parser plus `weight` times the natural log
+        probability of the tree in the other model.
+
+        Args:
+            reranker: A model that gives trees probabilities, such as a treelet model.
+            weight: Of its log probability. Default: 0.75.
+            k: Trees of a sentence among which it chooses. Default: 50.
+
+        Raises:
+            UsageError: for an impossible weight, or a parser that does not give so many trees.
+            UnsupportedTask: if the model does not parse, or the other one does not score trees.
+        """
+        from treelm.models.interface.reranked import RERANKED, RERANKER_WEIGHT, RerankedParser
+
+        own = cast("LanguageModel", self)
+        made = RerankedParser(
+            own.with_tokenizer(None),
+            reranker.with_tokenizer(None),
+            RERANKER_WEIGHT if weight is None else weight,
+            RERANKED if k is None else k,
+        )
+        return made.with_tokenizer(own.tokenizer)
 
     def with_search(self, **options: object) -> LanguageModel:
         """Return the same model with another search.

@@ -18,6 +18,7 @@ from treelm.grammar.parser_options import Decoding
 from treelm.limits import LARGEST_COUNT
 from treelm.models.interface.config import Config
 from treelm.transforms.binarize import Binarize
+from treelm.transforms.copies import COPY_SHARE, Copy
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
 from treelm.transforms.transform import Pipeline, Transform
 from treelm.transforms.unary_chains import MergeUnaryChains
@@ -45,6 +46,11 @@ class PcfgConfig(Config):
     """Words at or below this count train the unknown-word model."""
     beta: float = Field(default=0.01, gt=0, lt=1)
     """Weight of the unigram model in the closed lexicon."""
+    copies: tuple[Copy, ...] = Field(default=(), strict=False)
+    """Also count copies of some trees: unpunctuated (without the punctuation at the end),
+    lowercase, bare (both)."""
+    copy_share: float = Field(default=COPY_SHARE, gt=0, le=1)
+    """Share of the trees that each kind of copy is made of."""
     decoding: Decoding = "max_rule_product"
     """What the parser maximizes when it chooses the best tree."""
 

@@ -20,6 +20,7 @@ from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.run import QUIET, Run
+from treelm.transforms.copies import with_copies
 
 
 def train_pcfg(
@@ -46,11 +47,12 @@ def train_pcfg(
         raise UsageError(
             "the berkeley lexicon has its own vocabulary; give one with the closed one only."
         )
-    trees = config.binary_trees(corpus)
+    shown = with_copies(corpus, config.copies, config.copy_share)
+    trees = config.binary_trees(shown)
     warn_about_skipped(trees)
     grammar = extract_grammar(trees)
     grammar.check_normalized()
-    lexicon, counts = _lexicon(trees, grammar, corpus, config, vocabulary)
+    lexicon, counts = _lexicon(trees, grammar, shown, config, vocabulary)
     return PcfgModel(grammar, lexicon, counts, config, [corpus_record(corpus)])
 
 

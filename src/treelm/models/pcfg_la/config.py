@@ -10,6 +10,7 @@ from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import Config
+from treelm.transforms.copies import COPY_SHARE, Copy
 from treelm.trees.profile import ProfileSource
 
 #: Subcategories double in a cycle: more would not fit into any memory.
@@ -58,6 +59,11 @@ class PcfgLaConfig(Config):
     """Weight of rare words in general relative to those with the same signature."""
     known_smoothing: float = Field(default=0.1, ge=0.0, le=LARGEST_WEIGHT)
     """Weight of rare words in general relative to the word itself."""
+    copies: tuple[Copy, ...] = Field(default=(), strict=False)
+    """Also train on copies of some trees: unpunctuated (without the punctuation at the end),
+    lowercase, bare (both)."""
+    copy_share: float = Field(default=COPY_SHARE, gt=0.0, le=1.0)
+    """Share of the trees that each kind of copy is made of."""
     seed: int = Field(ge=0, lt=1 << 63)
     """Seed of the noise that breaks the symmetry of a split."""
 

@@ -29,6 +29,7 @@ from treelm.models.pcfg_la.checkpoint import Checkpoint, training_key
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
 from treelm.models.run import QUIET, Event, Run
+from treelm.transforms.copies import with_copies
 
 
 def train_pcfg_la(
@@ -53,7 +54,8 @@ def train_pcfg_la(
             training goes wrong.
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
-    trees, words = _words(_binary_trees(corpus, "trees", run), corpus, config, vocabulary)
+    shown = with_copies(corpus, config.copies, config.copy_share)
+    trees, words = _words(_binary_trees(shown, "trees", run), shown, config, vocabulary)
     judge = None
     if held_out is not None:
         unseen = _binary_trees(held_out, "held-out trees", run)

@@ -1,0 +1,69 @@
+"""Options of `treelm parse` for a model that puts the best trees in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from treelm.cli.model_options import load_for_tokens
+from treelm.cli.ranges import Range, at_least, within
+from treelm.errors import UsageError
+from treelm.grammar.parser_options import SCORES_OF_TREES, ParserOptions
+from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.reranked import RERANKED, RERANKER_WEIGHT, RerankedParser
+from treelm.models.ready import model_folder
+from treelm.tasks.parse_file import parser_fingerprint
+
+
+@Parameter(name="*", group=Group("Options for reranking", sort_key=25))
+@dataclass(frozen=True, kw_only=True)
+class RerankOptions:
+    """How another model puts the best trees in order."""
+
+    rerank: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    """Model that gives trees probabilities, such as a treelet model. The score of a tree is then
+    that of the parser plus --rerank-weight times the natural log probability of the tree in this
+    model."""
+    rerank_weight: Annotated[
+        float | None, within(Range(above=0), show_default=str(RERANKER_WEIGHT))
+    ] = None
+    """Weight of the log probability."""
+    rerank_k: Annotated[int | None, at_least(1), Parameter(show_default=str(RERANKED))] = None
+    """Number of trees of a sentence among which it chooses; with a larger -k, that many."""
+
+    def check(self, *, forests: bool) -> None:
+        """Refuse what cannot be combined."""
+        given = [name for name in ("rerank_weight", "rerank_k") if getattr(self, name) is not None]
+        if self.rerank is None:
+            if given:
+                raise UsageError(f"--{given[0].replace('_', '-')} is used with --rerank only.")
+        elif forests:
+            raise UsageError("--rerank cannot be combined with --forests: forests have no order.")
+
+    def apply(self, model: LanguageModel) -> LanguageModel:
+        """Return the model with the reranker asked for."""
+        if self.rerank is None:
+            return model
+        return model.with_reranker(
+            load_for_tokens(self.rerank), weight=self.rerank_weight, k=self.rerank_k
+        )
+
+    def trees(self, k: int) -> int:
+        """Return the number of trees of a sentence that the parser lists where `k` are wanted."""
+        return k if self.rerank is None else max(k, self.rerank_k or RERANKED)
+
+    def facts(self, model: LanguageModel) -> dict[str, float | str]:
+        """Return what decides about trees besides the parser."""
+        if self.rerank is None or not isinstance(model, RerankedParser):
+            return {}
+        reranker = parser_fingerprint(model_folder(self.rerank))
+        return {"rerank": reranker, "rerank_weight": model.weight, "rerank_k": model.k}
+
+
+def meaning_of_scores(model: LanguageModel, options: ParserOptions) -> str:
+    """Return what the scores of a model's trees are, in words."""
+    if isinstance(model, RerankedParser):
+        return model.meaning_of_scores
+    return SCORES_OF_TREES[options.decoding]
