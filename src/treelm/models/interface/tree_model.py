@@ -16,7 +16,7 @@ from treelm.corpus.words import Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.interface.config import Config
+from treelm.models.interface.config import WordModelConfig
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser, k_best_lists
 from treelm.models.interface.scores import SentenceScore
@@ -109,7 +109,7 @@ class TreeScorer(LanguageModel):
                 )
 
 
-class TreeModelConfig(Config):
+class TreeModelConfig(WordModelConfig):
     """What the options of every model that needs a parser have in common."""
 
     k: int = Field(default=DEFAULT_K, ge=1, le=1_000_000)
