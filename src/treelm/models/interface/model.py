@@ -606,7 +606,8 @@ def read_spelling(model: OwnModel, folder: ModelFolder) -> OwnModel:
         raise ModelFileError(
             f"{visible(str(folder.path))}: the option unknown of the manifest does not fit: "
             f"{'without' if spelling is None else 'with'} {SPELLING} it cannot be "
-            f"{'spelling' if wanted else 'symbol'}. Copy the folder again or train the model again.",
+            f"{'spelling' if wanted else 'symbol'}. Copy the folder again, or train the model "
+            "again.",
             code="E_MANIFEST",
         )
     return with_spelling(model, spelling)

@@ -271,6 +271,29 @@ class _SpelledWords(_Spelled, IncrementalModel):
         words = written_words(sentences, numbers, offsets)
         return self._opened(scores, places, offsets == 0, words)
 
+    @property
+    def _sums_words(self) -> bool:
+        """Whether the score of a sentence is the sum of those of its words, to the last bit."""
+        return type(self._closed).sentence_log_probs is IncrementalModel.sentence_log_probs
+
+    def sentence_log_probs(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> Floats:
+        """Return the log probabilities of sentences, in order."""
+        if not self._sums_words:
+            return super().sentence_log_probs(sentences, eos=eos, threads=threads)
+        return self.score_batch(sentences, threads=threads).sentence_log_probs(eos=eos)
+
+    def log_probs_and_unknown(
+        self, sentences: Sequence[Words], *, eos: bool = True, threads: int = 1
+    ) -> CountedScores:
+        """Return what `sentence_log_probs` gives, and how many words are out of vocabulary."""
+        if not self._sums_words:
+            return super().log_probs_and_unknown(sentences, eos=eos, threads=threads)
+        found = self.score_batch(sentences, threads=threads)
+        words = len(found.log_probs) - len(found)
+        return CountedScores(found.sentence_log_probs(eos=eos), words, int(found.oov.sum()))
+
     def score_documents(self, text: EncodedText, *, threads: int = 1) -> BatchScores:
         """Return the log probability of every word and end of a text in documents.
 

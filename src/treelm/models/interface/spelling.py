@@ -1,7 +1,7 @@
 """How unknown words are spelled: one back-off chain of characters for all unknown symbols.
 
-The symbol of an unknown word (``<unk>`` or a signature) stands for infinitely many words. A spelling
-model shares the probability of the symbol out among them::
+The symbol of an unknown word (``<unk>`` or a signature) stands for infinitely many words. A
+spelling model shares the probability of the symbol out among them::
 
     P(word | context) = P(symbol | context) * P(spelling | symbol)
 
@@ -39,6 +39,8 @@ TABLE, ALPHABET, LOG_MASS = "spelling", "alphabet", "log_mass"
 
 #: Code points that a word may have: all but surrogates and white space.
 CODE_POINTS = 0x110000 - 0x800 - len(SPACE)
+#: Place of the class in a context: one character is kept longer; chosen on development sets.
+CLASS_COLUMN = 1
 #: Id of all characters that are not in the alphabet.
 UNSEEN = 0
 
@@ -76,8 +78,8 @@ class Spelling:
     """A spelling model: the probability of every unknown word, given its symbol.
 
     Args:
-        table: The chain: an outcome, the characters before it, the nearest first, and with several
-            unknown symbols the class of the word, which is dropped first.
+        table: The chain: an outcome and the characters before it, the nearest first; with several
+            unknown symbols the class of the word is dropped last but one.
         alphabet: Code points of the characters that training has seen, ascending.
         log_mass: By class, the logarithm of what words out of the vocabulary have of the chain.
         vocabulary: The words that are known, and the symbols of the others.
@@ -180,7 +182,7 @@ class Spelling:
         characters = self.characters
         contexts = np.full((len(tries), self.table.context_columns), characters.start, np.uint32)
         if characters.conditioned:
-            contexts[:, -1] = class_
+            contexts[:, CLASS_COLUMN] = class_
         words = ["" for _ in tries]
         active = np.arange(len(tries))
         for place in range(_LONGEST):
@@ -235,7 +237,7 @@ class Spelling:
             alphabet = np.ascontiguousarray(found[ALPHABET])
             if (
                 columns > _WIDEST
-                or columns < (classes > 1)
+                or columns < (2 if classes > 1 else 0)
                 or table.widths != tuple(range(columns, -1, -1))
                 or shape.sequence
                 or shape.outcomes != len(alphabet) + 3
@@ -271,6 +273,10 @@ class Characters:
         self.start = len(alphabet) + 2
         self.conditioned = classes > 1
         self.width = columns - self.conditioned
+        #: Where the characters before are in a context, the nearest first.
+        self.columns = [
+            back + (self.conditioned and back >= CLASS_COLUMN) for back in range(self.width)
+        ]
         #: Code points that share what the chain gives to unseen characters.
         self.unseen = CODE_POINTS - len(alphabet)
 
@@ -301,11 +307,11 @@ class Characters:
         rows = np.full((len(outcomes), 1 + self.width + self.conditioned), self.start, np.uint32)
         rows[:, 0] = outcomes
         places = np.arange(len(outcomes))
-        for back in range(1, self.width + 1):
+        for back, column in enumerate(self.columns, 1):
             inside = places - back >= first
-            rows[inside, back] = outcomes[places[inside] - back]
+            rows[inside, 1 + column] = outcomes[places[inside] - back]
         if self.conditioned:
-            rows[:, -1] = np.repeat(classes, sizes)
+            rows[:, 1 + CLASS_COLUMN] = np.repeat(classes, sizes)
         return rows, starts
 
     def log_probs(
@@ -321,9 +327,8 @@ class Characters:
     def following(self, contexts: Ids, drawn: Ids) -> Ids:
         """Return contexts one character later."""
         after = contexts.copy()
-        if self.width:
-            after[:, 1 : self.width] = contexts[:, : self.width - 1]
-            after[:, 0] = drawn
+        after[:, self.columns[1:]] = contexts[:, self.columns[:-1]]
+        after[:, self.columns[:1]] = drawn[:, np.newaxis]
         return after
 
     def character(self, number: int, point: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,13 @@ from treelm.estimation.chain import Chain, ChainCounts
 from treelm.estimation.estimate import UniformBase, estimate
 from treelm.estimation.kneser_ney import modified_kneser_ney
 from treelm.events.counts import EventCounter
-from treelm.models.interface.spelling import Characters, Floats, Spelling, known_words
+from treelm.models.interface.spelling import (
+    CLASS_COLUMN,
+    Characters,
+    Floats,
+    Spelling,
+    known_words,
+)
 from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
 
@@ -35,7 +41,7 @@ _AT_ONCE = 1 << 16
 _LEAST_MASS = 1e-6
 
 
-class _Occurrences(NamedTuple):
+class Occurrences(NamedTuple):
     """How often a word was seen at the start of a sentence, and elsewhere."""
 
     first: int
@@ -51,8 +57,8 @@ def train_spelling(
 ) -> Spelling:
     """Return a spelling model of the words that the symbols of a vocabulary stand for.
 
-    Every type counts once. Where the training data has few types out of the vocabulary, the rarest
-    known words are learnt from as well: all of the lowest count, then of the next.
+    Words count as often as they occur. Where the training data has few types out of the vocabulary,
+    the rarest known words are learnt from as well: all of the lowest count, then of the next.
 
     Args:
         vocabulary: That of the model.
@@ -61,13 +67,12 @@ def train_spelling(
         progress: Told how far it is.
     """
     with progress.step("learning how unknown words are spelled"):
-        words, classes = _rare_words(vocabulary, _count_words(corpora))
-        return spelling_of(words, classes, vocabulary, threads=threads)
+        counts = rare_words(vocabulary, count_words(corpora))
+        return spelling_of(counts, vocabulary, threads=threads)
 
 
 def spelling_of(
-    words: Sequence[str],
-    classes: Sequence[int],
+    counts: Mapping[tuple[str, int], int],
     vocabulary: Vocabulary,
     *,
     order: int = ORDER,
@@ -76,26 +81,27 @@ def spelling_of(
     """Return the spelling model of given words.
 
     Args:
-        words: The words; each counts once for every class it stands with.
-        classes: The class of each: the number of its symbol among those of unknown words.
+        counts: How often each word occurs with each class, the number of its symbol among those of
+            unknown words.
         vocabulary: The words that are known.
         order: Characters that the chain looks at, the predicted one included.
         threads: Kernel threads; results do not depend on it.
     """
     count = int(WordIds(vocabulary).is_oov.sum())
+    words = [word for word, _ in counts]
     seen = Counter(character for word in {*words} for character in {*word})
     letters = sorted(ord(each) for each, n in seen.items() if n >= LEAST_TYPES_OF_CHARACTER)
     alphabet = np.array(letters, np.uint32)
     columns = order - 1 + (count > 1)
     characters = Characters(alphabet, columns, count)
-    rows, _ = characters.rows(np.array(classes, np.int64), words)
+    rows, starts = characters.rows(np.array([own for _, own in counts], np.int64), words)
     counter = EventCounter(columns + 1, threads=threads)
-    counter.add(rows)
+    counter.add(rows, np.repeat(list(counts.values()), np.diff(starts)))
     pads: list[int | None] = [characters.start] * characters.width
     names = [f"character-{back}" for back in range(1, order)]
     if characters.conditioned:
-        pads.append(None)
-        names.append("class")
+        pads.insert(CLASS_COLUMN, None)
+        names.insert(CLASS_COLUMN, "class")
     chain = Chain(tuple(names), tuple(range(columns, -1, -1)), tuple(pads))
     levels = ChainCounts(counter.finish(), chain, threads=threads)
     with warnings.catch_warnings():
@@ -114,7 +120,8 @@ def spelling_of(
     return Spelling(table, alphabet, _log_mass(whole), vocabulary)
 
 
-def _count_words(corpora: Iterable[TextCorpus | TreeCorpus]) -> dict[str, _Occurrences]:
+def count_words(corpora: Iterable[TextCorpus | TreeCorpus]) -> dict[str, Occurrences]:
+    """Return how often every word of a training text occurs."""
     encoder = open_encoder()
     for corpus in corpora:
         text = TreeSentences(corpus) if isinstance(corpus, TreeCorpus) else corpus
@@ -122,16 +129,16 @@ def _count_words(corpora: Iterable[TextCorpus | TreeCorpus]) -> dict[str, _Occur
             pass
     first, all_ = encoder.first_counts().tolist(), encoder.counts().tolist()
     return {
-        word: _Occurrences(begun, total - begun)
+        word: Occurrences(begun, total - begun)
         for word, begun, total in zip(encoder.words(), first, all_, strict=True)
         if word != UNKNOWN
     }
 
 
-def _rare_words(
-    vocabulary: Vocabulary, counts: dict[str, _Occurrences]
-) -> tuple[list[str], list[int]]:
-    """Return the words to learn from, with their classes."""
+def rare_words(
+    vocabulary: Vocabulary, counts: Mapping[str, Occurrences]
+) -> dict[tuple[str, int], int]:
+    """Return the words to learn from and their classes, with their counts."""
     known = known_words(vocabulary)
     chosen = [word for word in counts if word not in known]
     by_count: dict[int, list[str]] = {}
@@ -143,13 +150,15 @@ def _rare_words(
             break
         chosen.extend(words)
     class_of = np.cumsum(WordIds(vocabulary).is_oov) - 1
-    found: dict[tuple[str, int], None] = {}
+    found: dict[tuple[str, int], int] = {}
     for word in sorted(chosen):
         for place, times in enumerate(counts[word]):
             if times:
                 symbol = vocabulary.ids_of([vocabulary.unknown_symbol(word, place)])[0]
-                found[word, int(class_of[symbol])] = None
-    return [word for word, _ in found], [class_ for _, class_ in found]
+                pair = word, int(class_of[symbol])
+                # Known words are there for their form: the frequent ones count no more than others.
+                found[pair] = 1 if word in known else found.get(pair, 0) + times
+    return found
 
 
 def _log_mass(whole: Spelling) -> Floats:

@@ -552,9 +552,9 @@ def check_unknown_words(parts: Sequence[LanguageModel]) -> None:
     ]
     if any(spelled) and others:
         raise VocabularyError(
-            f"model {spelled.index(True) + 1} spells unknown words and model {others[0]} gives them "
-            "the probability of their symbol alone, so their probabilities cannot be mixed. Train "
-            f"all of them with {option('unknown')} spelling, or none.",
+            f"model {spelled.index(True) + 1} spells unknown words and model {others[0]} gives "
+            "them the probability of their symbol alone, so their probabilities cannot be mixed. "
+            f"Train all of them with {option('unknown')} spelling, or none.",
             code="E_VOCABULARY_MISMATCH",
         )
 
