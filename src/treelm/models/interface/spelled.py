@@ -184,9 +184,13 @@ class _Spelled(LanguageModel):
         """Return sentences drawn from the model, unknown words spelled."""
         found = self._closed.sample(count, seed=seed, first=first, max_words=max_words, **named)
         return [
-            spell_sample(each, first + number, lambda _: self._spelling)
+            spell_sample(each, first + number, lambda _: self._spelling, self._sample_log_prob)
             for number, each in enumerate(found)
         ]
+
+    def _sample_log_prob(self, sample: Sample) -> float:
+        """Return the log probability of a sample as it is written."""
+        return self.score(sample.words, eos=sample.complete).log_prob
 
 
 class _SpelledWords(_Spelled, IncrementalModel):
@@ -350,6 +354,13 @@ class _SpelledTrees(_Spelled, TreeScorer):
         found = self._closed.tree_log_probs_of_distinct(trees, threads=threads)
         return found + self.spelling_sums([tree.words for tree in trees])
 
+    def _sample_log_prob(self, sample: Sample) -> float:
+        """Return the log probability of a sampled tree as it is written."""
+        assert sample.tree is not None  # what has no tree has no words either
+        own = self.samples_own_trees
+        score = self.tree_log_probs_of_distinct if own else self.tree_log_probs
+        return float(score([sample.tree])[0])
+
     def score_lists(
         self, lists: Iterable[Sequence[ScoredTree]], *, threads: int = 1
     ) -> Iterator[SentenceScore]:
@@ -394,17 +405,23 @@ def spelling_sums(spelling: Spelling, sentences: Sequence[Words]) -> Floats:
     return sums
 
 
-def spell_sample(sample: Sample, number: int, choose: Callable[[int], Spelling]) -> Sample:
+def spell_sample(
+    sample: Sample,
+    number: int,
+    choose: Callable[[int], Spelling],
+    log_prob_of: Callable[[Sample], float],
+) -> Sample:
     """Return a sampled sentence with words in place of the symbols of unknown ones.
 
     Args:
         sample: The sentence.
         number: Its number.
         choose: Returns the spelling model for the word at a place.
+        log_prob_of: Returns the log probability of the sentence with its new words.
     """
     if not sample.words or sample.seed is None:
         return sample
-    words, log_prob = list(sample.words), sample.log_prob
+    words = list(sample.words)
     for place, symbol in enumerate(sample.words):
         spelling = choose(place)
         if symbol in spelling.known:
@@ -413,8 +430,8 @@ def spell_sample(sample: Sample, number: int, choose: Callable[[int], Spelling])
         word = spelling.sample(id_, first=place == 0, seed=sample.seed, stream=number, place=place)
         if word is not None:
             words[place] = word
-            log_prob += float(spelling.log_probs([id_], [word])[0])
-    tree = sample.tree
-    if tree is not None:
-        tree = tree.with_words(words)
-    return sample._replace(words=tuple(words), log_prob=log_prob, tree=tree)
+    if tuple(words) == sample.words:
+        return sample
+    tree = None if sample.tree is None else sample.tree.with_words(words)
+    spelled = sample._replace(words=tuple(words), tree=tree)
+    return spelled._replace(log_prob=log_prob_of(spelled))

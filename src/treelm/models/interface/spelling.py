@@ -158,24 +158,25 @@ class Spelling:
         """Return a word that a symbol stands for; None if hardly any spelling has that symbol.
 
         Args:
-            symbol: Id of the symbol.
+            symbol: Id of the symbol. One that no word has in its place, such as that of capitalised
+                first words elsewhere, gets a word that has it in another.
             first: Whether the word is the first of its sentence.
             seed: Seed of the sample.
             stream: Number of the sentence.
             place: Place of the word in it.
         """
         own = random_bits(seed, stream, place)
+        elsewhere = None
         for start in range(0, _MOST_TRIES, _TRIES_AT_ONCE):
             tries = np.arange(start, start + _TRIES_AT_ONCE, dtype=np.uint64)
             for word in self._drawn(int(self._class_of[symbol]), own, tries):
-                if (
-                    word
-                    and word not in RESERVED
-                    and word not in self.known
-                    and self.word_ids.word(word, first=first) == symbol
-                ):
+                if not word or word in RESERVED or word in self.known:
+                    continue
+                if self.word_ids.word(word, first=first) == symbol:
                     return word
-        return None
+                if elsewhere is None and self.word_ids.word(word, first=not first) == symbol:
+                    elsewhere = word
+        return elsewhere
 
     def _drawn(self, class_: int, seed: int, tries: npt.NDArray[np.uint64]) -> list[str | None]:
         """Return spellings; None for one that does not end."""

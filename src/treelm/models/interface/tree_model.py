@@ -55,6 +55,9 @@ class TreeScorer(LanguageModel):
     Where it samples, every sentence comes with its tree, and none is cut.
     """
 
+    #: Whether the trees of samples are as `distinct` gives them, and not as a treebank has them.
+    samples_own_trees: ClassVar[bool] = False
+
     @abstractmethod
     def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
         """Return the joint natural log probability of each tree and its words.

@@ -367,11 +367,12 @@ class InterpolatedModel(_Mixture, IncrementalModel):
             part = self._parts[min(int(np.searchsorted(reach, point, "right")), len(steps) - 1)]
             chosen.append(cast("Spelling", part.spelling or self.spelling))
             state = self._state(step.state for step in steps)
-        spelled = spell_sample(sample, number, chosen.__getitem__)
-        if spelled.words == sample.words:
-            return sample
-        score = self.score(spelled.words, eos=spelled.complete)
-        return spelled._replace(log_prob=score.log_prob)
+        return spell_sample(
+            sample,
+            number,
+            chosen.__getitem__,
+            lambda made: self.score(made.words, eos=made.complete).log_prob,
+        )
 
     def end_sentence(self, state: State) -> Context:
         """Return the contexts of the parts."""
