@@ -162,6 +162,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _ngram(order=3, layout="compact", bits=5),
         lambda: _ngram(order=1, smoothing="kn"),
         lambda: _ngram(order=3, smoothing="berkeley"),
+        lambda: _ngram(order=2, unknown="spelling"),
     ),
     "pcfg": (_grammar, lambda: _grammar("closed")),
     "pcfg_la": (lambda: _pcfg_la(lexicon="closed"), _pcfg_la),
@@ -169,6 +170,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         _hhmm,
         lambda: _hhmm(observation="signature", estimation="counts"),
         lambda: _hhmm(observation="bayes", precision="exact"),
+        lambda: _hhmm(observation="signature", unknown="spelling"),
     ),
     "slm": (lambda: _composite("slm"), lambda: _composite("slm", heads=1, unary_moves=True)),
     "composite": (

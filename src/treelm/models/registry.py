@@ -487,9 +487,9 @@ def train_system(
             "says; give both."
         )
     listened_to: Mapping[str, Any] = {}
-    given = inputs
+    learnt_from = inputs
     if getattr(config, "unknown", "symbol") == "spelling":
-        _check_text(system, given)
+        _check_text(system, learnt_from)
     if run.sentence_hashes:
         listened_to = _listened_to(system, inputs)
         inputs = {**inputs, **listened_to}
@@ -500,7 +500,7 @@ def train_system(
     if remembered is not None:
         model.remember(remembered)
     if getattr(config, "unknown", "symbol") == "spelling":
-        model = _spelled(model, system, given, run)
+        model = _spelled(model, system, learnt_from, run)
     if run.sentence_hashes:
         _check_tuning_text(model, inputs.get(first), inputs)
     return model if tokenizer is None else model.with_tokenizer(tokenizer)

@@ -39,8 +39,8 @@ class DocumentReader:
         words: list[Word] = text.ids.tolist()
         if text.written is not None:
             places = np.flatnonzero(self._model.word_ids.is_oov[text.ids])
-            for place, word in zip(places.tolist(), text.written, strict=True):
-                words[place] = word
+            for place, unknown in zip(places.tolist(), text.written, strict=True):
+                words[place] = unknown
         bounds = pairwise(text.starts.tolist())
         for document, (begin, end) in zip(text.documents.tolist(), bounds, strict=True):
             if document != self._document:

@@ -144,12 +144,12 @@ class LanguageModel(ModelVariants, ABC):
         return self
 
     #: Set by training and loading, too.
-    _spelling: Spelling | None = None
+    _spelling_model: Spelling | None = None
 
     @property
     def spelling(self) -> Spelling | None:
         """How unknown words are spelled; None if their symbol is all that counts."""
-        return self._spelling
+        return self._spelling_model
 
     @property
     def closed(self) -> LanguageModel:
@@ -543,8 +543,8 @@ class LanguageModel(ModelVariants, ABC):
         self.write_files(writer)
         if self._training_sentences is not None:
             write_sentences(writer, self._training_sentences)
-        if self._spelling is not None:
-            self._spelling.write(writer)
+        if self._spelling_model is not None:
+            self._spelling_model.write(writer)
 
     @classmethod
     def opened(cls, folder: ModelFolder) -> Self:

@@ -373,9 +373,9 @@ def _closed_sum(
     """Return what sentences would score with the symbols of unknown words alone."""
     from treelm.models.interface.spelled import spelling_sums
 
-    if model._spelling is None:  # a mixture, whose parts may spell in different ways
+    if model._spelling_model is None:  # a mixture, whose parts may spell in different ways
         return sum(score.log_prob for score in model.closed.score_many(batch, threads=threads))
-    spelled = spelling_sums(model._spelling, batch)
+    spelled = spelling_sums(model._spelling_model, batch)
     return sum(score.log_prob for score in scores) - float(spelled.sum())
 
 

@@ -66,7 +66,7 @@ class ScoringView(LanguageModel):
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         self._training_sentences = model._training_sentences
-        self._spelling = model._spelling
+        self._spelling_model = model._spelling_model
         self.system = model.system  # type: ignore[misc]  # what messages call it
 
     def obstacle(self, task: Task) -> str | None:
@@ -272,7 +272,8 @@ class FlooredScores(ScoringView):
             return [0.0] * len(batch)
         from treelm.models.interface.spelled import spelling_sums
 
-        return spelling_sums(self.spelling, batch).tolist()
+        sums: list[float] = spelling_sums(self.spelling, batch).tolist()
+        return sums
 
     @property
     def closed(self) -> LanguageModel:

@@ -68,7 +68,7 @@ def with_spelling(model: OwnModel, spelling: Spelling) -> OwnModel:
     made = object.__new__(_spelled_class(type(closed)))
     made.__dict__.update(closed.__dict__)
     made._closed = closed
-    made._spelling = spelling
+    made._spelling_model = spelling
     return cast("OwnModel", made.with_tokenizer(model.tokenizer))
 
 
@@ -95,7 +95,8 @@ def _spelling_too(method: Callable[..., LanguageModel]) -> Callable[..., Languag
 
     @functools.wraps(method)
     def called(self: _Spelled, *arguments: Any, **named: Any) -> LanguageModel:
-        made = getattr(self.closed, method.__name__)(*arguments, **named)
+        make = getattr(self.closed, method.__name__)
+        made: LanguageModel = make(*arguments, **named)
         return with_spelling(made, self.spelling).with_tokenizer(self.tokenizer)
 
     return called
@@ -105,7 +106,7 @@ class _Spelled(LanguageModel):
     """What all models that spell unknown words share; the rest is that of the system."""
 
     _closed: LanguageModel
-    _spelling: Spelling
+    _spelling_model: Spelling
 
     @property
     def closed(self) -> LanguageModel:
@@ -115,7 +116,7 @@ class _Spelled(LanguageModel):
     @property
     def spelling(self) -> Spelling:
         """How unknown words are spelled."""
-        return self._spelling
+        return self._spelling_model
 
     @property
     def scoring_parts(self) -> dict[str, object]:
@@ -129,16 +130,16 @@ class _Spelled(LanguageModel):
 
     def _changed(self, **arguments: object) -> LanguageModel:
         changed = self._closed._changed(**arguments)  # type: ignore[attr-defined]
-        return with_spelling(cast("LanguageModel", changed), self._spelling).with_tokenizer(
+        return with_spelling(cast("LanguageModel", changed), self._spelling_model).with_tokenizer(
             self.tokenizer
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return with_spelling, (self._closed, self._spelling)
+        return with_spelling, (self._closed, self._spelling_model)
 
     def spelling_sums(self, sentences: Sequence[Words]) -> Floats:
         """Return for every sentence the log probability of the spellings of its unknown words."""
-        return spelling_sums(self._spelling, sentences)
+        return spelling_sums(self._spelling_model, sentences)
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the score of a sentence."""
@@ -184,7 +185,9 @@ class _Spelled(LanguageModel):
         """Return sentences drawn from the model, unknown words spelled."""
         found = self._closed.sample(count, seed=seed, first=first, max_words=max_words, **named)
         return [
-            spell_sample(each, first + number, lambda _: self._spelling, self._sample_log_prob)
+            spell_sample(
+                each, first + number, lambda _: self._spelling_model, self._sample_log_prob
+            )
             for number, each in enumerate(found)
         ]
 
@@ -223,7 +226,7 @@ class _SpelledWords(_Spelled, IncrementalModel):
 
     def _extra(self, state: State, word: Word) -> float:
         """Return the log probability of the spelling of a word; 0 for known words and ids."""
-        spelling = self._spelling
+        spelling = self._spelling_model
         if not isinstance(word, str) or word in spelling.known:
             return 0.0
         first = spelling.word_ids.position_matters and self._closed.is_at_start(state)
@@ -239,7 +242,7 @@ class _SpelledWords(_Spelled, IncrementalModel):
         """Return what `advance` gives for each pair."""
         words = words_of(words)
         steps = self._closed.advance_many(states, words, **named)
-        known = self._spelling.known
+        known = self._spelling_model.known
         places = [
             place for place, word in enumerate(words) if isinstance(word, str) and word not in known
         ]
@@ -259,8 +262,8 @@ class _SpelledWords(_Spelled, IncrementalModel):
     def estimate(self, words: Words) -> float:
         """Return an optimistic log probability of words anywhere."""
         given = words_of(words)
-        known = self._spelling.known
-        extra = sum(self._spelling.log_prob(w, first=False) for w in given if w not in known)
+        known = self._spelling_model.known
+        extra = sum(self._spelling_model.log_prob(w, first=False) for w in given if w not in known)
         return self._closed.estimate(given) + extra
 
     def score_batch(self, sentences: Sequence[Words], *, threads: int = 1) -> BatchScores:
@@ -318,17 +321,17 @@ class _SpelledWords(_Spelled, IncrementalModel):
         words: Sequence[str],
     ) -> BatchScores:
         """Return scores with the spellings of the words at some places."""
-        word_ids = self._spelling.word_ids
+        word_ids = self._spelling_model.word_ids
         pairs = zip(words, first.tolist(), strict=True)
         symbols = [word_ids.word(word, first=begins) for word, begins in pairs]
         log_probs = scores.log_probs.copy()
-        log_probs[places] += self._spelling.log_probs(symbols, words)
+        log_probs[places] += self._spelling_model.log_probs(symbols, words)
         return replace(scores, log_probs=log_probs, closed=scores.log_probs)
 
     def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
         given = words_of(sentence)
-        if self._spelling.known.issuperset(given):
+        if self._spelling_model.known.issuperset(given):
             return self._closed.score(sentence, eos=eos, bos=bos)
         return IncrementalModel.score(self, given, eos=eos, bos=bos)
 
@@ -377,13 +380,15 @@ class _SpelledTrees(_Spelled, TreeScorer):
 def _score_similar(self: Any, lists: Sequence[Sequence[Words]]) -> Floats:
     """Return the log probabilities of the sentences of lists, one list after the other."""
     found: Floats = self.closed.score_similar(lists)
-    return found + self.spelling_sums([sentence for each in lists for sentence in each])
+    found = found + self.spelling_sums([sentence for each in lists for sentence in each])
+    return found
 
 
 def _lower_bounds(self: Any, sentences: Sequence[Words], *arguments: Any, **named: Any) -> Floats:
     """Return the log probabilities of sentences in their pruned charts."""
     found: Floats = self.closed.lower_bounds(sentences, *arguments, **named)
-    return found + self.spelling_sums(sentences)
+    found = found + self.spelling_sums(sentences)
+    return found
 
 
 #: Methods of some systems that score many sentences at once.

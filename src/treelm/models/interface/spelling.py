@@ -59,6 +59,8 @@ def _code_points(array: Array, _: Tensors) -> str | None:
         return "contains numbers that are no characters"
     if np.isin(values, [ord(each) for each in SPACE]).any():
         return "contains white space"
+    if len(values) >= CODE_POINTS:
+        return "leaves no unseen characters"
     return "is not in ascending order" if (np.diff(values) <= 0).any() else None
 
 
@@ -209,7 +211,7 @@ class Spelling:
     # -- files ------------------------------------------------------------------------------
 
     def _tensors(self) -> dict[str, npt.NDArray[Any]]:
-        own = {ALPHABET: self.alphabet, LOG_MASS: self.log_mass}
+        own: dict[str, npt.NDArray[Any]] = {ALPHABET: self.alphabet, LOG_MASS: self.log_mass}
         return {**self.table.to_tensors(TABLE), **own}
 
     def write(self, writer: FolderWriter) -> None:
