@@ -217,7 +217,7 @@ def test_written_text_is_encoded_text_with_its_unknown_words(
     assert found.fingerprint == plain.fingerprint
     again = encode_sentences([line for line in lines if line], vocabulary, written=True)
     assert again.written == found.written
-    assert again.characters == found.characters == 44
+    assert again.characters == found.characters == 49
 
 
 # -- training -----------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def _changed(saved: Path, tmp_path: Path, **tensors: np.ndarray | None) -> Path:
             found[name] = array
     save_file(found, file)
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][SPELLING]["bytes"] = file.stat().st_size
+    manifest["files"][SPELLING]["size"] = file.stat().st_size
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
@@ -366,6 +366,7 @@ def test_forged_spellings_are_refused(
         load(folder)
     assert caught.value.code in ("E_MODEL_TABLES", "E_MANIFEST")
     assert str(folder) in str(caught.value)
+    assert "malformed" not in str(caught.value)  # the manifest is as it was
 
 
 @pytest.mark.parametrize("option", ["symbol", "spelling"])

@@ -380,15 +380,15 @@ class _SpelledTrees(_Spelled, TreeScorer):
 def _score_similar(self: Any, lists: Sequence[Sequence[Words]]) -> Floats:
     """Return the log probabilities of the sentences of lists, one list after the other."""
     found: Floats = self.closed.score_similar(lists)
-    found = found + self.spelling_sums([sentence for each in lists for sentence in each])
-    return found
+    sums: Floats = self.spelling_sums([sentence for each in lists for sentence in each])
+    return found + sums
 
 
 def _lower_bounds(self: Any, sentences: Sequence[Words], *arguments: Any, **named: Any) -> Floats:
     """Return the log probabilities of sentences in their pruned charts."""
     found: Floats = self.closed.lower_bounds(sentences, *arguments, **named)
-    found = found + self.spelling_sums(sentences)
-    return found
+    sums: Floats = self.spelling_sums(sentences)
+    return found + sums
 
 
 #: Methods of some systems that score many sentences at once.
