@@ -359,7 +359,8 @@ class _SpelledTrees(_Spelled, TreeScorer):
 
     def _sample_log_prob(self, sample: Sample) -> float:
         """Return the log probability of a sampled tree as it is written."""
-        assert sample.tree is not None  # what has no tree has no words either
+        if sample.tree is None:  # given up before it was complete
+            return sample.log_prob
         own = self.samples_own_trees
         score = self.tree_log_probs_of_distinct if own else self.tree_log_probs
         return float(score([sample.tree])[0])
