@@ -85,13 +85,15 @@ class Perplexity:
     bits_per_character: float | None = None
     characters: int | None = None
 
-    def of_words(self, words: int, oov: int) -> Perplexity:
+    def of_words(self, words: int, oov: int, characters: int) -> Perplexity:
         """Return the same for words that are several tokens each.
 
         Args:
             words: Number of words, as white space separates them.
             oov: How many of them have an unknown token.
+            characters: Their characters, and one after each.
         """
+        is_open = self.bits_per_character is not None
         per_item = -self.log_prob / (words + self.sentences)
         without = self.perplexity_without_eos
         before, _, version = self.signature.rpartition("|v:")
@@ -105,6 +107,8 @@ class Perplexity:
             closed_perplexity=None
             if self.closed_perplexity is None
             else _exp(math.log(self.closed_perplexity) * self._items / (words + self.sentences)),
+            bits_per_character=-self.log_prob / math.log(2.0) / characters if is_open else None,
+            characters=characters if is_open else None,
             tokens=words,
             oov=oov,
             oov_rate=oov / words if words else 0.0,

@@ -69,6 +69,7 @@ def with_spelling(model: OwnModel, spelling: Spelling) -> OwnModel:
     made.__dict__.update(closed.__dict__)
     made._closed = closed
     made._spelling_model = spelling
+    made._known = spelling.known
     return cast("OwnModel", made.with_tokenizer(model.tokenizer))
 
 
@@ -107,6 +108,7 @@ class _Spelled(LanguageModel):
 
     _closed: LanguageModel
     _spelling_model: Spelling
+    _known: frozenset[str]
 
     @property
     def closed(self) -> LanguageModel:
@@ -227,7 +229,7 @@ class _SpelledWords(_Spelled, IncrementalModel):
     def _extra(self, state: State, word: Word) -> float:
         """Return the log probability of the spelling of a word; 0 for known words and ids."""
         spelling = self._spelling_model
-        if not isinstance(word, str) or word in spelling.known:
+        if not isinstance(word, str) or word in self._known:
             return 0.0
         first = spelling.word_ids.position_matters and self._closed.is_at_start(state)
         return spelling.log_prob(word, first=first)
@@ -235,8 +237,9 @@ class _SpelledWords(_Spelled, IncrementalModel):
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
         step = self._closed.advance(state, word)
-        extra = self._extra(state, word)
-        return Step(step.log_prob + extra, step.state) if extra else step
+        if word in self._known or not isinstance(word, str):  # this is called for every word
+            return step
+        return Step(step.log_prob + self._extra(state, word), step.state)
 
     def advance_many(self, states: Sequence[State], words: Sequence[Word], **named: Any) -> Steps:
         """Return what `advance` gives for each pair."""
@@ -330,10 +333,11 @@ class _SpelledWords(_Spelled, IncrementalModel):
 
     def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""
-        given = words_of(sentence)
-        if self._spelling_model.known.issuperset(given):
+        # Where all that spaces separate is known, there is nothing else between the words.
+        given = sentence.split(" ") if isinstance(sentence, str) else words_of(sentence)
+        if self._known.issuperset(given):
             return self._closed.score(sentence, eos=eos, bos=bos)
-        return IncrementalModel.score(self, given, eos=eos, bos=bos)
+        return IncrementalModel.score(self, sentence, eos=eos, bos=bos)
 
     def score_many(
         self, sentences: Iterable[Words], *, eos: bool = True, threads: int = 1, bos: bool = True
