@@ -30,7 +30,7 @@ from treelm.models.interface.words import WordIds
 from treelm.parallel.progress import SILENT, Progress
 
 #: Characters that the chain looks at, the predicted one included; chosen on development sets.
-ORDER = 6
+ORDER = 7
 #: With fewer unknown types in the training data, the rarest known ones are learnt from as well.
 LEAST_TYPES = 1000
 #: A character of fewer types counts as unseen, so that unseen ones have a probability.
