@@ -146,9 +146,14 @@ def test_model_that_spells_is_saved_pickled_and_deterministic(
     assert model.sentence_log_probs(ODD, threads=2).tolist() == expected
     load(tmp_path / "model").with_tokenizer("penn").save(tmp_path / "raw")
     raw = load(tmp_path / "raw")
+    model.closed.save(tmp_path / "closed")
+    closed = load(tmp_path / "closed")
+    assert closed.spelling is None
+    assert closed.sentence_log_probs(ODD).tolist() == model.closed.sentence_log_probs(ODD).tolist()
     assert raw.tokenizer == "penn"
     assert raw.spelling is not None
     assert raw.score("Vexing boats.").log_prob == model.score("Vexing boats .").log_prob
+    assert raw.closed.score("Vexing ox.") == model.closed.score("Vexing ox .")
     assert pickle.loads(pickle.dumps(raw)).score("Ox.") == raw.score("Ox.")
 
 

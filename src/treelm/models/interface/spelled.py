@@ -22,11 +22,13 @@ from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import UsageError
 from treelm.grammar.scored_tree import ScoredTree
+from treelm.models.interface.config import UnknownWords, WordModelConfig
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel
 from treelm.models.interface.scores import BatchScores, CountedScores, Sample, SentenceScore
 from treelm.models.interface.spelling import Spelling
 from treelm.models.interface.states import State, Step, Steps
+from treelm.models.interface.trained_model import ConfiguredModel
 from treelm.models.interface.tree_model import PARSED_AT_ONCE, TreeScorer
 from treelm.trees.tree import Tree
 
@@ -64,13 +66,22 @@ def with_spelling(model: OwnModel, spelling: Spelling) -> OwnModel:
         )
     if spelling.vocabulary.fingerprint != model.vocabulary.fingerprint:
         raise UsageError("the spelling model is that of another vocabulary.")
-    closed = model.closed.with_tokenizer(None)
-    made = object.__new__(_spelled_class(type(closed)))
-    made.__dict__.update(closed.__dict__)
+    plain = model.closed.with_tokenizer(None)
+    closed = _copied(plain, type(plain), "symbol")
+    made = _copied(plain, _spelled_class(type(plain)), "spelling")
     made._closed = closed
     made._spelling_model = spelling
     made._known = spelling.known
     return cast("OwnModel", made.with_tokenizer(model.tokenizer))
+
+
+def _copied(model: LanguageModel, kind: type[OwnModel], unknown: UnknownWords) -> OwnModel:
+    """Return a model as one of another class, whose options say what unknown words are."""
+    made = object.__new__(kind)
+    made.__dict__.update(model.__dict__)
+    if isinstance(model, ConfiguredModel) and isinstance(model.config, WordModelConfig):
+        made.__dict__["_config"] = model.config.model_copy(update={"unknown": unknown})
+    return made
 
 
 @functools.cache
@@ -96,7 +107,7 @@ def _spelling_too(method: Callable[..., LanguageModel]) -> Callable[..., Languag
 
     @functools.wraps(method)
     def called(self: _Spelled, *arguments: Any, **named: Any) -> LanguageModel:
-        make = getattr(self.closed, method.__name__)
+        make = getattr(self._closed, method.__name__)
         made: LanguageModel = make(*arguments, **named)
         return with_spelling(made, self.spelling).with_tokenizer(self.tokenizer)
 
@@ -113,7 +124,7 @@ class _Spelled(LanguageModel):
     @property
     def closed(self) -> LanguageModel:
         """The same model over the symbols of unknown words."""
-        return self._closed
+        return self._closed.with_tokenizer(self.tokenizer)
 
     @property
     def spelling(self) -> Spelling:
@@ -206,7 +217,7 @@ class _SpelledWords(_Spelled, IncrementalModel):
     @property
     def closed(self) -> IncrementalModel:
         """The same model over the symbols of unknown words."""
-        return self._closed
+        return self._closed.with_tokenizer(self.tokenizer)
 
     @property
     def reads_spelling(self) -> bool:
@@ -384,14 +395,14 @@ class _SpelledTrees(_Spelled, TreeScorer):
 
 def _score_similar(self: Any, lists: Sequence[Sequence[Words]]) -> Floats:
     """Return the log probabilities of the sentences of lists, one list after the other."""
-    found: Floats = self.closed.score_similar(lists)
+    found: Floats = self._closed.score_similar(lists)
     sums: Floats = self.spelling_sums([sentence for each in lists for sentence in each])
     return found + sums
 
 
 def _lower_bounds(self: Any, sentences: Sequence[Words], *arguments: Any, **named: Any) -> Floats:
     """Return the log probabilities of sentences in their pruned charts."""
-    found: Floats = self.closed.lower_bounds(sentences, *arguments, **named)
+    found: Floats = self._closed.lower_bounds(sentences, *arguments, **named)
     sums: Floats = self.spelling_sums(sentences)
     return found + sums
 
