@@ -97,6 +97,13 @@ RECIPES: tuple[Recipe, ...] = (
         {"order": 3, "layout": "compact"},
         "compact",
     ),
+    Recipe(
+        "ngram",
+        "train.txt",
+        "--text train.txt --order 3 --unknown spelling --vocabulary words.txt",
+        {"order": 3, "unknown": "spelling", "vocabulary": "words.txt"},
+        "spelling",
+    ),
     Recipe("ngram", "counts", "--counts counts", name="counts"),
     Recipe("pcfg", "train.mrg", "--trees train.mrg"),
     Recipe(
@@ -156,6 +163,13 @@ RECIPES: tuple[Recipe, ...] = (
         "--trees few.mrg --depth 2 --beam-width 20 --word-context 2 --tag-context 1",
         {"depth": 2, "beam_width": 20, "word_context": 2, "tag_context": 1},
         "words",
+    ),
+    Recipe(
+        "hhmm",
+        "few.mrg",
+        "--trees few.mrg --depth 2 --beam-width 20 --unknown spelling",
+        {"depth": 2, "beam_width": 20, "unknown": "spelling"},
+        "spelling",
     ),
     Recipe(
         "slm",

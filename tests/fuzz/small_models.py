@@ -162,6 +162,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _ngram(order=3, layout="compact", bits=5),
         lambda: _ngram(order=1, smoothing="kn"),
         lambda: _ngram(order=3, smoothing="berkeley"),
+        lambda: _ngram(order=2, unknown="spelling"),
     ),
     "pcfg": (_grammar, lambda: _grammar("closed")),
     "pcfg_la": (
@@ -174,6 +175,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _hhmm(observation="signature", estimation="counts"),
         lambda: _hhmm(observation="bayes", precision="exact"),
         lambda: _hhmm(word_context=2, tag_context=1),
+        lambda: _hhmm(observation="signature", unknown="spelling"),
     ),
     "slm": (lambda: _composite("slm"), lambda: _composite("slm", heads=1, unary_moves=True)),
     "composite": (

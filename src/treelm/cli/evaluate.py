@@ -226,6 +226,10 @@ def perplexity(
     probability. `exactness` says what kind of probabilities they are, `without parse` how many
     sentences the grammar cannot derive. Models whose scores are not probabilities are refused.
 
+    A model that spells unknown words (`treelm train --unknown spelling`) has the perplexity of an
+    open vocabulary, and beside it `closed perplexity`, with their symbols alone, and `bits per
+    character`: all bits, for each character of the words and one after each word.
+
     Args:
         oov_mode: Unknown words: include them with the probability of the unknown word, or skip
             them.

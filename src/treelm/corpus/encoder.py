@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, encoding_error, read_ahead, size_if_known, source_name
 from treelm.corpus.unknown_words import SignatureStyle
 from treelm.corpus.vocabulary import Vocabulary, word_errors
-from treelm.corpus.words import Words, check_sentences, sentences_of
+from treelm.corpus.words import Words, check_sentences, sentences_of, words_of
 from treelm.errors import CorpusFormatError, EngineError, UsageError, VocabularyError
 from treelm.parallel.progress import SILENT, Progress
 
@@ -60,6 +60,9 @@ class EncodedText:
         documents: The number of each sentence's document, from 0.
         unknown: Words out of the vocabulary: those replaced by ``<unk>`` or a signature.
         fingerprint: Of the files it was read from; None if it was not read from a file.
+        written: The words out of the vocabulary as they are written, in order; None if nobody
+            asked for them.
+        characters: Characters of the text, one after each word included; with `written`.
 
     Examples:
         >>> text = encode_sentences([("a", "b"), ("a",)], Vocabulary.from_counts({"a": 1}))
@@ -72,6 +75,8 @@ class EncodedText:
     documents: Ids
     unknown: int
     fingerprint: Fingerprint | None = None
+    written: tuple[str, ...] | None = None
+    characters: int | None = None
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -205,7 +210,11 @@ def _all_words(
 
 
 def encode_sentences(
-    sentences: Iterable[Words], vocabulary: Vocabulary, *, training: bool = False
+    sentences: Iterable[Words],
+    vocabulary: Vocabulary,
+    *,
+    training: bool = False,
+    written: bool = False,
 ) -> EncodedText:
     """Return sentences as ids; they are one document.
 
@@ -213,16 +222,86 @@ def encode_sentences(
         sentences: The words of each, or strings that are split at white space.
         vocabulary: Which words are known.
         training: As for `encode_text`.
+        written: Whether unknown words are kept as they are written.
 
     Raises:
         VocabularyError: ``E_BAD_TOKEN`` for a word that is empty or contains white space,
             ``E_RESERVED_SYMBOL`` for ``<s>`` and ``</s>``.
     """
     encoder = _native.TextEncoder(vocabulary.encoder, training=training, first_sentence=1)
+    given = list(sentences_of(sentences)) if written else sentences_of(sentences)
     with word_errors():
-        for words in sentences_of(sentences):
+        for words in given:
             encoder.add_sentence(words)
-    return _joined([encoder.take()], encoder)
+    text = _joined([encoder.take()], encoder)
+    if not isinstance(given, list):
+        return text
+    places = np.flatnonzero(_is_unknown(vocabulary)[text.ids])
+    numbers = np.searchsorted(text.starts, places, side="right") - 1
+    unknown = written_words(given, numbers, places - text.starts[numbers].astype(np.int64))
+    characters = sum(map(len, chain.from_iterable(given))) + len(text.ids)
+    return replace(text, written=unknown, characters=characters)
+
+
+def written_words(
+    sentences: Sequence[Words], numbers: npt.NDArray[np.intp], offsets: npt.NDArray[np.int64]
+) -> tuple[str, ...]:
+    """Return some words of sentences as they are written.
+
+    Args:
+        sentences: The words of each, or strings that are split at white space.
+        numbers: The sentence of each word, ascending.
+        offsets: Its place in the sentence.
+    """
+    found: list[str] = []
+    last, words = -1, ()
+    for number, offset in zip(numbers.tolist(), offsets.tolist(), strict=True):
+        if number != last:
+            last, words = number, words_of(sentences[number])
+        found.append(words[offset])
+    return tuple(found)
+
+
+def encode_written(corpus: TextCorpus, vocabulary: Vocabulary, *, threads: int = 1) -> EncodedText:
+    """Return what `encode_text` gives, with the unknown words as they are written.
+
+    Args:
+        corpus: The text.
+        vocabulary: Which words are known.
+        threads: With more than one, reading and decompression run beside the encoding.
+    """
+    encoder = open_encoder()
+    digest = hashlib.sha256()
+    batches = list(_in_blocks(_read(corpus.paths, encoder, digest, threads, SILENT)))
+    read = _joined(batches, encoder, digest)
+    words = encoder.words()
+    later = _symbol_ids(words, vocabulary, 1)
+    ids = later[read.ids]
+    if any(vocabulary.signature_marks):
+        begins = read.starts[:-1][sizes_between(read.starts) > 0]
+        ids[begins] = _symbol_ids(words, vocabulary, 0)[read.ids[begins]]
+    places = np.flatnonzero(_is_unknown(vocabulary)[ids])
+    unknown = tuple(words[number] for number in read.ids[places].tolist())
+    sizes = np.fromiter(map(len, words), np.int64, len(words)) + 1
+    return replace(
+        read,
+        ids=ids,
+        unknown=len(places),
+        written=unknown,
+        characters=int(sizes[read.ids].sum()),
+    )
+
+
+def _symbol_ids(words: Sequence[str], vocabulary: Vocabulary, position: int) -> Ids:
+    """Return the id of every word, or of the symbol that replaces it at a position."""
+    return vocabulary.ids_of(vocabulary.symbol(word, position) for word in words)
+
+
+def _is_unknown(vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
+    """Return by id whether a symbol stands for unknown words."""
+    marks = np.frombuffer(vocabulary.signature_marks, dtype=np.bool_).copy()
+    marks[0] = True
+    return marks
 
 
 def encode_strings(sentences: Sequence[Words], vocabulary: Vocabulary) -> EncodedText | None:

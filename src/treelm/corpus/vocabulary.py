@@ -260,6 +260,10 @@ class Vocabulary(PickledFields):
             return word
         return self._replacement(word, position, known=self._words)
 
+    def unknown_symbol(self, word: str, position: int) -> str:
+        """Return the symbol that would replace a word if it were not in the vocabulary."""
+        return self._replacement(word, position, known=self._words)
+
     def _replacement(self, word: str, position: int, known: Container[str]) -> str:
         if word in RESERVED:
             raise reserved_word(word)

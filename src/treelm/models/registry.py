@@ -20,6 +20,7 @@ from treelm.errors import ModelFileError, UsageError, option
 
 if TYPE_CHECKING:
     from treelm.corpus.brackets import ReadOptions
+    from treelm.corpus.corpus import TextCorpus, TreeCorpus
     from treelm.corpus.sentence_filter import SentenceFilter
     from treelm.models.inputs import Input
     from treelm.models.interface.config import Config
@@ -486,6 +487,9 @@ def train_system(
             "says; give both."
         )
     listened_to: Mapping[str, Any] = {}
+    learnt_from = inputs
+    if getattr(config, "unknown", "symbol") == "spelling":
+        _check_text(system, learnt_from)
     if run.sentence_hashes:
         listened_to = _listened_to(system, inputs)
         inputs = {**inputs, **listened_to}
@@ -495,6 +499,8 @@ def train_system(
     remembered = _sentences_of(listened_to)
     if remembered is not None:
         model.remember(remembered)
+    if getattr(config, "unknown", "symbol") == "spelling":
+        model = _spelled(model, system, learnt_from, run)
     if run.sentence_hashes:
         _check_tuning_text(model, inputs.get(first), inputs)
     return model if tokenizer is None else model.with_tokenizer(tokenizer)
@@ -514,6 +520,35 @@ def _listened_to(system: System, inputs: Mapping[str, Any]) -> dict[str, Any]:
         name: overheard(value) if isinstance(value, TextCorpus) else value
         for name, value in found.items()
     }
+
+
+def _training_text(system: System, inputs: Mapping[str, Any]) -> list[TextCorpus | TreeCorpus]:
+    """Return what a model is trained on, without what it is tuned or measured on."""
+    from treelm.models.inputs import corpora_in
+
+    names = dict.fromkeys((system.inputs[0].name, "trees", "text"))
+    return corpora_in(inputs[name] for name in names if name in inputs)
+
+
+def _check_text(system: System, inputs: Mapping[str, Any]) -> None:
+    """Refuse to learn spellings from counts, before hours of work."""
+    if not _training_text(system, inputs):
+        raise UsageError(
+            f"{system.name}: {option('unknown')} spelling learns from the training text how "
+            "unknown words are spelled, and counts have none. Train the model on the text itself."
+        )
+
+
+def _spelled(
+    model: LanguageModel, system: System, inputs: Mapping[str, Any], run: Run
+) -> LanguageModel:
+    """Return the model with a spelling model of the unknown words of its training data."""
+    from treelm.models.interface.spelled import with_spelling
+    from treelm.models.interface.train_spelling import train_spelling
+
+    text = _training_text(system, inputs)
+    spelling = train_spelling(model.vocabulary, text, threads=run.threads, progress=run.progress)
+    return with_spelling(model, spelling)
 
 
 def _sentences_of(inputs: Mapping[str, Any]) -> SentenceFilter | None:

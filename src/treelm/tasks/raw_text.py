@@ -18,6 +18,7 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Content, Source, read_lines, source_name
 from treelm.corpus.tokenize import TokenizedWords, tokenize, tokenize_words
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.perplexity import characters_of
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 from treelm.tasks.text_check import TextCheck
 
@@ -117,6 +118,7 @@ def raw_text_perplexity(
     """
     left = -1 if limit is None else limit
     tokenized: list[Source] = []
+    characters = 0
     for file in files:
         lines: list[str] = []
         for line in read_lines(file, Wanted.RAW_TEXT):
@@ -125,10 +127,11 @@ def raw_text_perplexity(
             found = tokenize_words(line)
             left -= bool(found.tokens)
             check.add_words(found)
+            characters += characters_of([found.words])
             lines.append(" ".join(found.tokens) + "\n")
         tokenized.append(Content(source_name(file), "".join(lines).encode()))
     corpus = TextCorpus(tuple(tokenized))
     whole = model.perplexity(
         corpus, strict_docs=strict_docs, allow_overlap=allow_overlap, threads=threads
     )
-    return whole.of_words(check.words, check.unknown)
+    return whole.of_words(check.words, check.unknown, characters)

@@ -16,6 +16,7 @@ def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.
 
     N-gram models, HHMMs, composite models whose topics do not move, and mixtures of these are read
     by the kernel itself. Any other incremental model is asked in batches through `advance_many`.
+    Unknown words are their symbols: a decoder that spelled them would leave them out.
 
     Args:
         phrases: The phrases, whose words are looked up once.
@@ -25,6 +26,7 @@ def search_model(phrases: _native.PhraseTable, model: LanguageModel) -> _native.
         UnsupportedTask: if it does not go word by word.
     """
     model.require(Task.DECODE)
+    model = model.closed
     with kernel_errors("preparing a language model"):
         own = _kernel_model(phrases, model)
         if own is not None:

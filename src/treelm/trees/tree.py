@@ -176,6 +176,26 @@ class Tree:
             head=self.head if head is None else head,
         )
 
+    def with_words(self, words: Iterable[str]) -> Tree:
+        """Return the tree with other words, from left to right.
+
+        Raises:
+            ValueError: if there are not as many as the tree has.
+
+        Examples:
+            >>> print(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]).with_words(["a", "cat"]))
+            (NP (DT a) (NN cat))
+        """
+        given = list(words)
+        if len(given) != len(self.words):
+            raise ValueError(f"there are {len(given)} words for {len(self.words)} leaves")
+        last = iter(reversed(given))  # leaves are met from right to left
+
+        def step(node: Tree, below: list[Tree]) -> Tree:
+            return node.replace(content=below if node.word is None else next(last))
+
+        return self.fold(step)
+
     # -- identity ---------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:

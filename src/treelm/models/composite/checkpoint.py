@@ -25,8 +25,8 @@ from treelm.store.tables import Tables
 
 #: Kinds of rounds, in this order.
 _STAGES = ("n-best", "follow-up")
-#: Options that say how long training runs, not what it does.
-_LENGTHS = {"iterations", "follow_up", "tolerance"}
+#: Options that say how long training runs, or what comes after it, not what it does.
+_LENGTHS = {"iterations", "follow_up", "tolerance", "unknown"}
 
 _STEPS = (
     Tensor("steps.stages", np.uint8, ("steps",), ids("stages")),

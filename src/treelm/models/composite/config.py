@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from treelm.errors import option
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT
-from treelm.models.interface.config import Config, no_option
+from treelm.models.interface.config import WordModelConfig, no_option
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.transform import Pipeline
 from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains
@@ -17,7 +17,7 @@ from treelm.transforms.unary_chains import LimitUnaryChains, MergeUnaryChains
 SEARCH = ("stack_size", "threshold", "choice_beam", "merge", "eta", "adapt", "test_topics")
 
 
-class CompositeConfig(Config):
+class CompositeConfig(WordModelConfig):
     """What the word predictor sees, how parses are searched, and how all is trained.
 
     Examples:

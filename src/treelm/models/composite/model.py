@@ -196,6 +196,10 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
             log_prob, beam = self._search.advance(own.beam, word_id, *self._mixture(own))
         return Step(log_prob, CompositeState(beam, own.model, self._adapted(own, word_id)))
 
+    def is_at_start(self, state: State) -> bool:
+        """Return whether no word of the sentence has been read."""
+        return bool(self._own(state).beam.initial)
+
     def finish(self, state: State) -> float:
         """Return the natural log probability that the sentence ends in this state."""
         own = self._own(state)

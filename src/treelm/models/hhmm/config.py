@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.config import Config
+from treelm.models.interface.config import WordModelConfig
 from treelm.transforms.binarize import Binarize, Direction
 from treelm.transforms.markovize import AnnotateParents
 from treelm.transforms.transform import Pipeline, Transform
@@ -24,7 +24,7 @@ LONGEST_CONTEXT = 4
 _RECOMBINE = re.compile(r"exact|quantised|ignore|topk:[1-9][0-9]{0,5}")
 
 
-class HhmmConfig(Config):
+class HhmmConfig(WordModelConfig):
     """What the grammar remembers, how deep the stack is, and how many parser states are kept.
 
     Examples:
@@ -103,6 +103,14 @@ class HhmmConfig(Config):
     def remembers_words(self) -> bool:
         """Whether a parser state knows the last words."""
         return self.word_context > 0 or self.tag_context > 0
+
+    @model_validator(mode="after")
+    def _sums_to_one(self) -> HhmmConfig:
+        if self.unknown == "spelling" and self.observation == "bayes":
+            raise ValueError(
+                "unknown words are spelled where words sum to one: observation signature or unk"
+            )
+        return self
 
     @property
     def recombination(self) -> tuple[str, int]:

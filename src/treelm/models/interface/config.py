@@ -36,6 +36,19 @@ class Config(BaseModel):
     )
 
 
+#: What unknown words are: their symbol alone, or its share for their spelling.
+UnknownWords = Literal["symbol", "spelling"]
+
+
+class WordModelConfig(Config):
+    """What the options of all language models with a vocabulary have in common."""
+
+    unknown: UnknownWords = "symbol"
+    """What the probability of an unknown word is: that of the symbol which stands for all of them
+    (symbol), or that times the probability of its spelling (spelling), so that every word has a
+    probability of its own."""
+
+
 _Config = TypeVar("_Config", bound="Config")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treelm.corpus.encoder import EncodedText
+from treelm.corpus.words import Word
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import Context
 
@@ -30,14 +32,21 @@ class DocumentReader:
         """Return the log probability of every word and end of the next sentences.
 
         Args:
-            text: The sentences; a change of the document number begins a new document.
+            text: The sentences; a change of the document number begins a new document. Unknown
+                words are read as they are written, if the text says how.
         """
         log_probs: list[float] = []
-        for document, sentence in zip(text.documents.tolist(), text, strict=True):
+        words: list[Word] = text.ids.tolist()
+        if text.written is not None:
+            places = np.flatnonzero(self._model.word_ids.is_oov[text.ids])
+            for place, unknown in zip(places.tolist(), text.written, strict=True):
+                words[place] = unknown
+        bounds = pairwise(text.starts.tolist())
+        for document, (begin, end) in zip(text.documents.tolist(), bounds, strict=True):
             if document != self._document:
                 self._document, self._context = document, None
             state = self._model.initial(self._context)
-            for word in sentence.tolist():
+            for word in words[begin:end]:
                 log_prob, state = self._model.advance(state, word)
                 log_probs.append(log_prob)
             log_probs.append(self._model.finish(state))

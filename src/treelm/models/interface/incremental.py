@@ -92,6 +92,10 @@ class IncrementalModel(LanguageModel):
         """Refuse a state of another model."""
         check_state_model(state.model, self.fingerprint)
 
+    def is_at_start(self, state: State) -> bool:
+        """Return whether no word of the sentence has been read, where that changes a symbol."""
+        return state == self.initial()
+
     def end_sentence(self, state: State) -> Context:
         """Return what the next sentence of the document needs; nothing without document memory."""
         self.check_state(state)

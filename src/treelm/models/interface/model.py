@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,11 @@ if TYPE_CHECKING:
         SentenceScore,
         WordScore,
     )
+    from treelm.models.interface.spelling import Spelling
     from treelm.models.interface.states import Context, State, Step
 
+#: File of the spelling model in a model folder.
+SPELLING = "spelling.safetensors"
 #: A sample is cut after so many words.
 LONGEST_SAMPLE = 1000
 
@@ -138,6 +141,19 @@ class LanguageModel(ModelVariants, ABC):
     def remember(self, sentences: SentenceFilter | None) -> Self:
         """Return the model with hashes of what it was trained on; for whoever has just made it."""
         self._training_sentences = sentences
+        return self
+
+    #: Set by training and loading, too.
+    _spelling_model: Spelling | None = None
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """How unknown words are spelled; None if their symbol is all that counts."""
+        return self._spelling_model
+
+    @property
+    def closed(self) -> LanguageModel:
+        """The same model over the symbols of unknown words: itself unless it spells them."""
         return self
 
     def with_tokenizer(self, name: str | None) -> Self:
@@ -527,11 +543,13 @@ class LanguageModel(ModelVariants, ABC):
         self.write_files(writer)
         if self._training_sentences is not None:
             write_sentences(writer, self._training_sentences)
+        if self._spelling_model is not None:
+            self._spelling_model.write(writer)
 
     @classmethod
     def opened(cls, folder: ModelFolder) -> Self:
         """Return the model in an opened folder, with what it remembers of its training data."""
-        model = cls.from_folder(folder).remember(read_sentences(folder))
+        model = read_spelling(cls.from_folder(folder).remember(read_sentences(folder)), folder)
         name = folder.manifest.tokenizer
         if name is None:
             return model
@@ -565,3 +583,31 @@ class LanguageModel(ModelVariants, ABC):
                 code="E_MODEL_SYSTEM",
             )
         return cls.opened(opened)
+
+
+OwnModel = TypeVar("OwnModel", bound=LanguageModel)
+
+
+def read_spelling(model: OwnModel, folder: ModelFolder) -> OwnModel:
+    """Return a model with the spelling model of its folder, if its options say that it has one.
+
+    Raises:
+        ModelFileError: ``E_MODEL_TABLES`` if it is damaged; ``E_MANIFEST`` if it is there without
+            the option, or the option without it.
+    """
+    wanted = getattr(model.config, "unknown", "symbol") == "spelling"
+    if not wanted and SPELLING not in folder.manifest.files:
+        return model
+    from treelm.models.interface.spelled import with_spelling
+    from treelm.models.interface.spelling import Spelling
+
+    spelling = Spelling.read(folder, model.vocabulary)
+    if not wanted or spelling is None or not model.info.normalized:
+        raise ModelFileError(
+            f"{visible(str(folder.path))}: the option unknown of the manifest does not fit: "
+            f"{'without' if spelling is None else 'with'} {SPELLING} it cannot be "
+            f"{'spelling' if wanted else 'symbol'}. Copy the folder again, or train the model "
+            "again.",
+            code="E_MANIFEST",
+        )
+    return with_spelling(model, spelling)

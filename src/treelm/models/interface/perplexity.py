@@ -2,6 +2,10 @@
 
 With T words, S sentences and natural log probabilities, the ends of sentences included,
 ``perplexity = exp(-sum / (T + S))``; without ends it is ``exp(-sum over words / T)``.
+
+Where unknown words are spelled, the probabilities are those of an open vocabulary, which can be
+compared whatever the words a model knows. Then there are also the perplexity over the symbols of
+unknown words, ``closed_perplexity``, and the bits per character, those of words and one after each.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text
+from treelm.corpus.encoder import EncodedText, encode_sentences, encode_text, encode_written
 from treelm.corpus.files import can_be_read_twice, source_name
 from treelm.corpus.lengths import after_sentences, check_lengths, lines_of_sentences
 from treelm.corpus.words import Words, check_sentences, sentences_of, words_of
@@ -32,7 +36,7 @@ from treelm.store.manifest import Exactness
 if TYPE_CHECKING:
     from treelm.models.interface.incremental import IncrementalModel
     from treelm.models.interface.model import LanguageModel
-    from treelm.models.interface.scores import BatchScores
+    from treelm.models.interface.scores import BatchScores, SentenceScore
 
 #: Whether unknown words count as what stands for them, or are left out of sum and number.
 OovMode = Literal["include", "skip"]
@@ -58,6 +62,11 @@ class Perplexity:
             upper bound.
         without_parse: Number of sentences that the grammar of the model cannot parse.
         signature: What made the numbers.
+        closed_perplexity: Where unknown words are spelled: what `perplexity` would be with their
+            symbols alone.
+        bits_per_character: Where every word has a probability of its own: bits of everything
+            counted, for each character; None otherwise.
+        characters: Characters of the words, and one after each; with `bits_per_character`.
     """
 
     perplexity: float
@@ -72,14 +81,19 @@ class Perplexity:
     exactness: Exactness
     without_parse: int
     signature: str
+    closed_perplexity: float | None = None
+    bits_per_character: float | None = None
+    characters: int | None = None
 
-    def of_words(self, words: int, oov: int) -> Perplexity:
+    def of_words(self, words: int, oov: int, characters: int) -> Perplexity:
         """Return the same for words that are several tokens each.
 
         Args:
             words: Number of words, as white space separates them.
             oov: How many of them have an unknown token.
+            characters: Their characters, and one after each.
         """
+        is_open = self.bits_per_character is not None
         per_item = -self.log_prob / (words + self.sentences)
         without = self.perplexity_without_eos
         before, _, version = self.signature.rpartition("|v:")
@@ -90,15 +104,33 @@ class Perplexity:
             if without is None
             else _exp(math.log(without) * self.tokens / words),
             bits_per_word=per_item / math.log(2.0),
+            closed_perplexity=None
+            if self.closed_perplexity is None
+            else _exp(math.log(self.closed_perplexity) * self._items / (words + self.sentences)),
+            bits_per_character=-self.log_prob / math.log(2.0) / characters if is_open else None,
+            characters=characters if is_open else None,
             tokens=words,
             oov=oov,
             oov_rate=oov / words if words else 0.0,
             signature=f"{before}|tok:treelm|v:{version}",
         )
 
+    @property
+    def _items(self) -> int:
+        return self.tokens + self.sentences
+
     def to_record(self) -> dict[str, object]:
-        """Return names and values in reading order."""
-        return asdict(self)
+        """Return names and values in reading order, those of open vocabularies where there is one.
+
+        Then `closed_perplexity` stands beside `perplexity`.
+        """
+        record = asdict(self)
+        own = {
+            name: record.pop(name)
+            for name in ("closed_perplexity", "bits_per_character", "characters")
+        }
+        shown = {name: value for name, value in own.items() if value is not None}
+        return {"perplexity": record.pop("perplexity"), **shown, **record}
 
 
 def text_perplexity(
@@ -134,9 +166,14 @@ def text_perplexity(
     skip = oov_mode == "skip"
     incremental = model.incremental
     with lines_of_sentences(sentences) if isinstance(sentences, TextCorpus) else nullcontext():
-        if incremental is not None and incremental.open_vocabulary:
+        if incremental is not None and incremental.spelling is not None:
+            for text in _encoded(sentences, incremental, threads=threads, written=True):
+                with after_sentences(counts.sentences):
+                    counts.add_words(incremental, text, skip=skip, threads=threads)
+        elif incremental is not None and incremental.open_vocabulary:
             for batch in _batches(sentences):
                 with after_sentences(counts.sentences):
+                    counts.characters += characters_of(batch)
                     counts.add_scores(incremental.score_batch(batch, threads=threads), skip=skip)
         elif incremental is not None:
             for text in _encoded(sentences, incremental, threads=threads):
@@ -156,7 +193,8 @@ def text_perplexity(
         counts.check_documents()
     counted = counts.tokens - (counts.oov if skip else 0)
     total = counts.word_sum + counts.end_sum
-    per_item = -total / (counted + counts.sentences)
+    items = counted + counts.sentences
+    per_item = -total / items
     without = _exp(-counts.word_sum / counted) if counted and incremental is not None else None
     return Perplexity(
         perplexity=_exp(per_item),
@@ -178,6 +216,11 @@ def text_perplexity(
             oov=oov_mode,
             n=counts.sentences,
         ),
+        closed_perplexity=None if model.spelling is None else _exp(-counts.closed_sum / items),
+        bits_per_character=-total / math.log(2.0) / counts.characters
+        if counts.characters and not skip
+        else None,
+        characters=counts.characters if counts.characters and not skip else None,
     )
 
 
@@ -235,14 +278,25 @@ def _batches(sentences: Iterable[Words]) -> Iterator[list[tuple[str, ...]]]:
 
 
 def _encoded(
-    sentences: Iterable[Words], model: LanguageModel, *, threads: int
+    sentences: Iterable[Words], model: LanguageModel, *, threads: int, written: bool = False
 ) -> Iterator[EncodedText]:
     """Yield a text as ids; files are read by the kernel."""
     if isinstance(sentences, TextCorpus):
-        yield encode_text(sentences, model.vocabulary, threads=threads)
+        encode = encode_written if written else encode_text
+        yield encode(sentences, model.vocabulary, threads=threads)
         return
     for batch in _batches(sentences):
-        yield encode_sentences(batch, model.vocabulary)
+        yield encode_sentences(batch, model.vocabulary, written=written)
+
+
+def characters_of(sentences: Iterable[Sequence[str]]) -> int:
+    """Return the number of characters of words, with one after each.
+
+    Examples:
+        >>> characters_of([("rain", "fell"), ("oh",)])
+        13
+    """
+    return sum(len(word) + 1 for words in sentences for word in words)
 
 
 class _Sums:
@@ -250,7 +304,8 @@ class _Sums:
 
     def __init__(self) -> None:
         self.tokens = self.sentences = self.oov = self.without_parse = self.documents = 0
-        self.word_sum = self.end_sum = 0.0
+        self.word_sum = self.end_sum = self.closed_sum = 0.0
+        self.characters = 0
 
     def add_words(
         self,
@@ -261,6 +316,7 @@ class _Sums:
         threads: int,
     ) -> None:
         self.documents += len(text.document_starts) - 1
+        self.characters += text.characters or 0
         self.add_scores(model.score_documents(text, threads=threads), skip=skip)
 
     def add_scores(self, scores: BatchScores, *, skip: bool) -> None:
@@ -272,6 +328,8 @@ class _Sums:
         self.oov += int(scores.oov.sum())
         self.word_sum += float(scores.log_probs[counted].sum())
         self.end_sum += float(scores.log_probs[is_end].sum())
+        if scores.closed is not None:
+            self.closed_sum += float(scores.closed[counted | is_end].sum())
         self.without_parse += int(scores.fallback().sum())
 
     def check_documents(self) -> None:
@@ -302,9 +360,27 @@ class _Sums:
         self.tokens += sum(map(len, batch))
         self.sentences += len(batch)
         self.oov += sum(int(ids.is_oov[ids.sentence(words)].sum()) for words in batch)
-        for score in model.score_many(batch, threads=threads):
-            self.word_sum += score.log_prob
-            self.without_parse += score.fallback
+        scores = list(model.score_many(batch, threads=threads))
+        self.word_sum += sum(score.log_prob for score in scores)
+        self.without_parse += sum(score.fallback for score in scores)
+        if model.spelling is not None:
+            self.characters += characters_of(batch)
+            self.closed_sum += _closed_sum(model, batch, scores, threads)
+
+
+def _closed_sum(
+    model: LanguageModel,
+    batch: Sequence[Sequence[str]],
+    scores: Sequence[SentenceScore],
+    threads: int,
+) -> float:
+    """Return what sentences would score with the symbols of unknown words alone."""
+    from treelm.models.interface.spelled import spelling_sums
+
+    if model._spelling_model is None:  # a mixture, whose parts may spell in different ways
+        return sum(score.log_prob for score in model.closed.score_many(batch, threads=threads))
+    spelled = spelling_sums(model._spelling_model, batch)
+    return sum(score.log_prob for score in scores) - float(spelled.sum())
 
 
 def _exp(value: float) -> float:

@@ -186,12 +186,14 @@ class BatchScores:
         starts: Where each sentence begins, and the total; one more than there are sentences.
         mark_oov: Tells which words the model does not know, when somebody asks.
         parts: The scores that a mixture was made from, by those parts that count.
+        closed: Where unknown words are spelled, the same with the symbols of unknown words alone.
     """
 
     log_probs: npt.NDArray[np.float64]
     starts: npt.NDArray[np.int64]
     mark_oov: Callable[[], npt.NDArray[np.bool_]]
     parts: tuple[BatchScores, ...] = ()
+    closed: npt.NDArray[np.float64] | None = None
 
     @cached_property
     def oov(self) -> npt.NDArray[np.bool_]:

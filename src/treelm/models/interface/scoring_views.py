@@ -28,6 +28,7 @@ from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, TrainingCorpus
 
 if TYPE_CHECKING:
+    from treelm.models.interface.spelling import Spelling
     from treelm.models.pcfg.grammar_model import GrammarModel
 
 #: Number of sentences scored at once.
@@ -65,11 +66,17 @@ class ScoringView(LanguageModel):
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         self._training_sentences = model._training_sentences
+        self._spelling_model = model._spelling_model
         self.system = model.system  # type: ignore[misc]  # what messages call it
 
     def obstacle(self, task: Task) -> str | None:
         """Return what keeps it from a task: perhaps what keeps the model from it."""
         return super().obstacle(task) or self.model.obstacle(task)
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """How the model spells unknown words."""
+        return self.model.spelling
 
     @property
     def scoring_parts(self) -> dict[str, object]:
@@ -194,6 +201,14 @@ class PrunedScores(ScoringView):
         """What kind of numbers it returns."""
         return replace(self.model.info, exactness="lower_bound")
 
+    @property
+    def closed(self) -> LanguageModel:
+        """The same view of the model over the symbols of unknown words."""
+        if self.spelling is None:
+            return self
+        pruning = cast("Pruning", self._options.pruning)
+        return PrunedScores(cast("GrammarModel[Any]", self.model.closed), pruning)
+
     def _scores(self, batch: Sequence[Sequence[str]], threads: int) -> Iterator[SentenceScore]:
         grammar = cast("GrammarModel[Any]", self.model)
         for value in grammar.lower_bounds(batch, self._options, threads=threads).tolist():
@@ -239,8 +254,10 @@ class FlooredScores(ScoringView):
         alone = self._unigram[text.ids]
         bounds = pairwise(text.starts.astype(np.int64).tolist())
         scores = whole_scores(self.model, batch, threads=threads)
-        for score, (first, last) in zip(scores, bounds, strict=True):
-            floor = math.log(self.share) + float(alone[first:last].sum() + self._unigram[-1])
+        spellings = self._spellings(batch)
+        for score, (first, last), spelled in zip(scores, bounds, spellings, strict=True):
+            own = float(alone[first:last].sum() + self._unigram[-1])
+            floor = math.log(self.share) + own + spelled
             value = float(np.logaddexp(math.log1p(-self.share) + score.log_prob, floor))
             yield SentenceScore(
                 value,
@@ -248,3 +265,19 @@ class FlooredScores(ScoringView):
                 trees=score.trees,
                 fallback=score.fallback or score.log_prob == -math.inf,
             )
+
+    def _spellings(self, batch: Sequence[Words]) -> list[float]:
+        """Return how likely the unknown words of sentences are spelled so, where that counts."""
+        if self.spelling is None:
+            return [0.0] * len(batch)
+        from treelm.models.interface.spelled import spelling_sums
+
+        sums: list[float] = spelling_sums(self.spelling, batch).tolist()
+        return sums
+
+    @property
+    def closed(self) -> LanguageModel:
+        """The same view of the model over the symbols of unknown words."""
+        if self.spelling is None:
+            return self
+        return FlooredScores(self.model.closed, self.share)

@@ -130,9 +130,9 @@ class TrainedModel(ConfiguredModel[OwnConfig]):
         Args:
             tensors: What it knows.
             labels: Names that belong to the tensors.
-            without: Options that make no difference to its states.
+            without: Options that make no difference to its states, as spellings make none.
         """
-        options = self._config.model_dump_json(exclude=set(without))
+        options = self._config.model_dump_json(exclude={*without, "unknown"})
         names = (self.system, options, self._vocabulary.fingerprint, *labels)
         return model_fingerprint(names, tensors)
 

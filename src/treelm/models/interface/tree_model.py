@@ -16,7 +16,7 @@ from treelm.corpus.words import Words, sentences_of
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
 from treelm.grammar.grammar import FloatArray
 from treelm.grammar.scored_tree import ScoredTree
-from treelm.models.interface.config import Config
+from treelm.models.interface.config import WordModelConfig
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser, k_best_lists
 from treelm.models.interface.scores import SentenceScore
@@ -54,6 +54,9 @@ class TreeScorer(LanguageModel):
 
     Where it samples, every sentence comes with its tree, and none is cut.
     """
+
+    #: Whether the trees of samples are as `distinct` gives them, and not as a treebank has them.
+    samples_own_trees: ClassVar[bool] = False
 
     @abstractmethod
     def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
@@ -109,7 +112,7 @@ class TreeScorer(LanguageModel):
                 )
 
 
-class TreeModelConfig(Config):
+class TreeModelConfig(WordModelConfig):
     """What the options of every model that needs a parser have in common."""
 
     k: int = Field(default=DEFAULT_K, ge=1, le=1_000_000)

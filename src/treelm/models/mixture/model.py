@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,17 @@ from treelm.corpus.lengths import after_sentences, check_lengths, check_starts
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, sentences_of, words_of
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import ModelFileError, UsageError, VocabularyError, option
 from treelm.estimation.layout import Layout
 from treelm.estimation.quantize import CodeBits
 from treelm.grammar.coded_weights import WeightChange
 from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import LanguageModel, ModelInfo, Task
+from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
-from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.scores import BatchScores, Sample, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores
+from treelm.models.interface.spelling import Spelling
 from treelm.models.interface.states import (
     FINGERPRINT_BYTES,
     Context,
@@ -48,6 +49,7 @@ from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import from_folder
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+from treelm.seeds import random_uniform
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
@@ -63,6 +65,7 @@ class _Mixture(LanguageModel):
         if not parts:
             raise UsageError("a mixture needs at least one model.")
         check_vocabularies([part.vocabulary for part in parts])
+        check_unknown_words(parts)
         self._mixed = tuple(parts)
         self._config = config
         self._weights = check_weights(config.weights, len(parts))
@@ -89,6 +92,19 @@ class _Mixture(LanguageModel):
     def config(self) -> InterpolatedConfig:
         """The weights as they were given or found."""
         return self._config
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """How the first part that counts spells unknown words."""
+        return next((part.spelling for part in self._counting), None)
+
+    @property
+    def closed(self) -> LanguageModel:
+        """The same mixture over the symbols of unknown words."""
+        if self.spelling is None:
+            return self
+        made = type(self)([part.closed for part in self._mixed], self._config)
+        return made.with_tokenizer(self.tokenizer)
 
     def details(self) -> dict[str, object]:
         """Return the few numbers that tell it from others."""
@@ -320,6 +336,45 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the natural log probability that the sentence ends in this state."""
         return float(self._mix(np.array([part.finish(own) for part, own in self._pairs(state)])))
 
+    def is_at_start(self, state: State) -> bool:
+        """Return whether the parts have read no word of the sentence."""
+        part, own = next(iter(self._pairs(state)))
+        return part.is_at_start(own)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
+    ) -> list[Sample]:
+        """Return sentences drawn from the mixture; a part that has a share in it spells a word."""
+        found = super().sample(count, seed=seed, first=first, max_words=max_words)
+        if self.spelling is None:
+            return found
+        return [self._spelled(each, first + number) for number, each in enumerate(found)]
+
+    def _spelled(self, sample: Sample, number: int) -> Sample:
+        """Return a sample with unknown words spelled by parts, by their shares in each."""
+        from treelm.models.interface.spelled import spell_sample
+
+        chosen: list[Spelling] = []
+        state: State = self.initial()
+        for place, id_ in enumerate(self.vocabulary.ids_of(sample.words).tolist()):
+            steps = [part.advance(own, id_) for part, own in self._pairs(state)]
+            reach = np.cumsum(np.exp(self._log_weights + [step.log_prob for step in steps]))
+            point = random_uniform(~(sample.seed or 0), number, place) * reach[-1]
+            part = self._parts[min(int(np.searchsorted(reach, point, "right")), len(steps) - 1)]
+            chosen.append(cast("Spelling", part.spelling or self.spelling))
+            state = self._state(step.state for step in steps)
+        return spell_sample(
+            sample,
+            number,
+            chosen.__getitem__,
+            lambda made: self.score(made.words, eos=made.complete).log_prob,
+        )
+
     def end_sentence(self, state: State) -> Context:
         """Return the contexts of the parts."""
         return Context(parts=tuple(part.end_sentence(own) for part, own in self._pairs(state)))
@@ -415,7 +470,11 @@ class InterpolatedModel(_Mixture, IncrementalModel):
     def _mix_scores(self, scores: Sequence[BatchScores]) -> BatchScores:
         mixed = self._mix(np.stack([score.log_probs for score in scores], axis=-1))
         counting = tuple(s for s, weight in zip(scores, self._weights, strict=True) if weight)
-        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov, counting)
+        closed = None
+        if any(score.closed is not None for score in scores):
+            each = [score.log_probs if score.closed is None else score.closed for score in scores]
+            closed = self._mix(np.stack(each, axis=-1))
+        return BatchScores(mixed, scores[0].starts, scores[0].mark_oov, counting, closed)
 
     def _state(self, states: Iterable[State]) -> MixtureState:
         return MixtureState(tuple(states), self.fingerprint)
@@ -479,6 +538,27 @@ class InterpolatedSentences(_Mixture):
         check_lengths(map(len, given), self.max_words, self.system)
         columns = [part.sentence_log_probs(given, eos=eos, threads=threads) for part in self._mixed]
         return self._mix(np.stack(columns, axis=-1))
+
+
+def check_unknown_words(parts: Sequence[LanguageModel]) -> None:
+    """Refuse parts of which some spell unknown words and others do not.
+
+    Raises:
+        VocabularyError: ``E_VOCABULARY_MISMATCH``.
+    """
+    spelled = [part.spelling is not None for part in parts]
+    others = [
+        number
+        for number, (part, spells) in enumerate(zip(parts, spelled, strict=True), 1)
+        if not spells and not (part.incremental is not None and part.incremental.open_vocabulary)
+    ]
+    if any(spelled) and others:
+        raise VocabularyError(
+            f"model {spelled.index(True) + 1} spells unknown words and model {others[0]} gives "
+            "them the probability of their symbol alone, so their probabilities cannot be mixed. "
+            f"Train all of them with {option('unknown')} spelling, or none.",
+            code="E_VOCABULARY_MISMATCH",
+        )
 
 
 def interpolate(

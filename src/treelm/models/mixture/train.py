@@ -9,14 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.encoder import encode_text
+from treelm.corpus.encoder import encode_text, encode_written
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.incremental import BATCH, IncrementalModel
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.words import check_vocabularies
 from treelm.models.mixture.config import InterpolatedConfig, MixtureOptions
-from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences, mixed
+from treelm.models.mixture.model import (
+    InterpolatedModel,
+    InterpolatedSentences,
+    check_unknown_words,
+    mixed,
+)
 from treelm.models.mixture.weights import WeightFit, fit_weights
 from treelm.models.run import QUIET, Run
 
@@ -106,10 +111,13 @@ def fit_interpolation(
         threads: Number of threads.
     """
     check_vocabularies([model.vocabulary for model in models])
+    check_unknown_words(models)
     parts = [model for model in models if isinstance(model, IncrementalModel)]
     word_level = word_by_word and len(parts) == len(models)
     if word_level and isinstance(held_out, TextCorpus):
-        text = encode_text(held_out, models[0].vocabulary, threads=threads)
+        spells = any(model.spelling is not None for model in models)
+        encode = encode_written if spells else encode_text
+        text = encode(held_out, models[0].vocabulary, threads=threads)
         scores = [part.score_documents(text, threads=threads).log_probs for part in parts]
         return fit_weights(np.stack(scores, axis=-1))
     rest = sentences_of(held_out)

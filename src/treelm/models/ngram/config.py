@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from treelm.estimation.layout import Layout, check_layout
 from treelm.estimation.quantize import CodeBits
 from treelm.limits import LARGEST_COUNT, LARGEST_SEED
-from treelm.models.interface.config import Config, no_option
+from treelm.models.interface.config import WordModelConfig, no_option
 from treelm.models.interface.reduction import ReductionLoss, Rounding
 
 #: How counts become probabilities; ``arpa`` marks a model that was read from an ARPA file.
@@ -25,7 +25,7 @@ LeastCount = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 LARGEST_ORDER = 31
 
 
-class NgramConfig(Config):
+class NgramConfig(WordModelConfig):
     """What an n-gram model looks at, and how its counts become probabilities.
 
     Examples:

@@ -16,7 +16,7 @@ from treelm.grammar.binary_trees import (
 )
 from treelm.grammar.parser_options import Decoding
 from treelm.limits import LARGEST_COUNT
-from treelm.models.interface.config import Config
+from treelm.models.interface.config import WordModelConfig
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.copies import COPY_SHARE, Copy
 from treelm.transforms.markovize import AnnotateParents, BinarizeHeadOutward
@@ -28,7 +28,7 @@ from treelm.trees.profile import ProfileSource
 from treelm.trees.tree import Tree
 
 
-class PcfgConfig(Config):
+class PcfgConfig(WordModelConfig):
     """What the rules of a treebank grammar remember, and how its lexicon is smoothed."""
 
     binarization: Literal["left", "right", "head"] = "left"
@@ -58,6 +58,8 @@ class PcfgConfig(Config):
     def _fits(self) -> PcfgConfig:
         if self.binarization == "head" and self.horizontal_order is None:
             raise ValueError("head binarization remembers a whole number of sisters")
+        if self.unknown == "spelling" and self.lexicon != "closed":
+            raise ValueError("unknown words are spelled where words sum to one: lexicon closed")
         return self
 
     def pipeline(self) -> Pipeline:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.config import Config
+from treelm.models.interface.config import WordModelConfig
 from treelm.transforms.copies import COPY_SHARE, Copy
 from treelm.trees.profile import ProfileSource
 
@@ -17,7 +17,7 @@ from treelm.trees.profile import ProfileSource
 MOST_CYCLES = 8
 
 
-class PcfgLaConfig(Config):
+class PcfgLaConfig(WordModelConfig):
     """How a grammar is split, merged and smoothed; defaults are those of Petrov et al. (2006).
 
     Examples:
@@ -66,6 +66,12 @@ class PcfgLaConfig(Config):
     """Share of the trees that each kind of copy is made of."""
     seed: int = Field(ge=0, lt=1 << 63)
     """Seed of the noise that breaks the symmetry of a split."""
+
+    @model_validator(mode="after")
+    def _sums_to_one(self) -> PcfgLaConfig:
+        if self.unknown == "spelling" and self.lexicon != "closed":
+            raise ValueError("unknown words are spelled where words sum to one: lexicon closed")
+        return self
 
     def training(self) -> SplitMergeOptions:
         """Return the constants of the training."""

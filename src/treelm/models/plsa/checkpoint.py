@@ -148,7 +148,7 @@ def _tensors(prefix: str, parameters: Parameters) -> dict[str, npt.NDArray[Any]]
 
 def _training_key(trainer: PlsaTrainer, vocabulary: Vocabulary) -> str:
     """Return what identifies a training: its texts, words and options."""
-    options = trainer.config.model_dump(mode="json")
+    options = trainer.config.model_dump(mode="json", exclude={"unknown"})  # learnt afterwards
     for name in ("iterations", "plsa_iterations", "kept_mass", "held_out_perplexity"):
         # More iterations continue where fewer ended, and the rest is the result of training.
         options.pop(name)

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from treelm.errors import option
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
-from treelm.models.interface.config import Config, no_option
+from treelm.models.interface.config import WordModelConfig, no_option
 
 #: Topics a document keeps where a predictor looks at words too (Tan et al. 2011).
 KEPT_TOPICS = 5
@@ -16,7 +16,7 @@ LARGEST_ORDER = 15
 MOST_TOPICS = 1 << 16
 
 
-class PlsaConfig(Config):
+class PlsaConfig(WordModelConfig):
     """What a predictor with topics looks at, and how it is trained.
 
     Examples:

@@ -163,6 +163,10 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
         self.count("advances", 1)
         return Step(math.log(prob), self._state(context, mixture))
 
+    def is_at_start(self, state: State) -> bool:
+        """Return whether no word of the sentence has been read, where that changes a symbol."""
+        return self._own(state).first
+
     def finish(self, state: State) -> float:
         """Return the natural log probability that the sentence ends in this state."""
         return math.log(self._step(self._own(state), self.word_ids.end)[0])

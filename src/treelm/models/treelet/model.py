@@ -68,6 +68,7 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
     """
 
     system: ClassVar[str] = "treelet"
+    samples_own_trees: ClassVar[bool] = True
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY, Task.SAMPLE})
     config_class: ClassVar[type[Config]] = TreeletConfig
 

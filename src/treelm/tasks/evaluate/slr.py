@@ -22,6 +22,7 @@ from treelm.corpus.words import Words, sentences_of
 from treelm.errors import CorpusFormatError, UnsupportedTask, VocabularyError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.scores import exact_sums
+from treelm.models.interface.spelled import spelling_sums
 from treelm.models.interface.unigrams import unigram_log_probs
 from treelm.models.interface.words import WordIds, check_vocabularies
 from treelm.parallel.progress import SILENT, Progress
@@ -80,7 +81,10 @@ def score_sentences(
                 scores.append(_scored(model, batch, text, threads))
             lengths.append(sizes)
             if alone is not None:
-                singles.append(exact_sums(alone[text.ids], text.starts.astype(np.int64)))
+                sums = exact_sums(alone[text.ids], text.starts.astype(np.int64))
+                if model.spelling is not None:  # in both probabilities, so that it cancels out
+                    sums += spelling_sums(model.spelling, batch)
+                singles.append(sums)
             step.advance(len(batch))
     found = checked_scores(np.concatenate([part.log_probs for part in scores]), name)
     has_trees = model.sums_over_trees

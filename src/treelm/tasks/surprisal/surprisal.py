@@ -166,5 +166,6 @@ def _raise_with_place(
 
 
 def _encoded(batch: Sequence[SentenceInDocument], model: LanguageModel) -> EncodedText:
-    text = encode_sentences([each.words for each in batch], model.vocabulary)
+    spells = model.spelling is not None
+    text = encode_sentences([each.words for each in batch], model.vocabulary, written=spells)
     return replace(text, documents=np.array([each.document for each in batch], np.uint32))
