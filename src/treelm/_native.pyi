@@ -31,6 +31,9 @@ class ProfileData:
     root_labels: list[str]
     empty_tags: list[str]
     drop_tags: list[str]
+    separators: str
+    compounds: list[str]
+    renamed: list[tuple[str, str]]
     flatten: list[tuple[str, str]]
     spellings: list[tuple[str, str, str]]
     punctuation_tags: list[str]
