@@ -1,6 +1,6 @@
 """Parsers and language models of Icelandic, Spanish and Japanese: F1 and perplexity.
 
-    python experiments/languages/run.py --data FOLDER --output FOLDER [--languages spanish] [--split test]
+    python experiments/languages/run.py --data FOLDER --output FOLDER --models FOLDER [--split test]
 
 Writes a report folder; see README.md beside this file.
 """
@@ -97,7 +97,7 @@ class Study:
         return load(self.folder / name)
 
     def models(self) -> dict[str, LanguageModel]:
-        """Return all models but the mixtures of sentences; the language models share their words."""
+        """Return all models but the mixtures of sentences."""
         threads, options = self.arguments.threads, self.arguments
         corpus = self.corpus("train")
         vocabulary = build_vocabulary(TreeSentences(corpus), VocabularyRule(name="stream"))

@@ -2,8 +2,8 @@
 
     python build_models.py --data FOLDER [--recipe models.toml] [--only is-ngram]
 
-A model that is already there is not trained again; `--only` trains the models it names anew. The same data
-give the same bytes. `models.toml` beside this file says what is trained.
+A model that is already there is not trained again; `--only` trains the models it names anew. The
+same data give the same bytes. `models.toml` beside this file says what is trained.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
 
 def log(*values: object) -> None:
     """Report progress on standard error."""
-    print(*values, file=sys.stderr, flush=True)
+    sys.stderr.write(" ".join(map(str, values)) + "\n")
 
 
 class Package:

@@ -286,7 +286,7 @@ class TextOptions(ThreadOptions):
     _tokenizing: ClassVar[Tokenizing | None] = None
 
     def for_model(self, model: LanguageModel) -> Self:
-        """Return the options with text taken as a model wants it, by its tokenizer if it has one."""
+        """Return the options with text taken as a model wants it, by its own tokenizer."""
         name = model.tokenizer
         made = replace(self, tokenize=name is not None) if self.tokenize is None else replace(self)
         if name is not None:

@@ -1,7 +1,7 @@
 """Tokenizers by name: what turns raw text into the words that a model was trained on.
 
-`penn` is made for English. `simple` knows no language: letters, digits and the marks inside words stay
-together, every other mark is a word. `segment` is for text without spaces between words: the most
+`penn` is made for English. `simple` knows no language: letters, digits and the marks inside words
+stay together, every other mark is a word. `segment` is for text without spaces between words: the most
 probable sequence of the words that a model knows.
 """
 
@@ -22,8 +22,8 @@ TokenizerName = Literal["penn", "simple", "segment"]
 #: What takes a sentence of raw text apart.
 Tokenizing = Callable[[str], TokenizedWords]
 
-#: Of text whose letters, digits and combining marks were replaced by w: these, joined by one mark that
-#: people write inside words and numbers; dots and dashes; any other mark.
+#: Of text whose letters, digits and combining marks were replaced by w: these, joined by one mark
+#: that people write inside words and numbers; dots and dashes; any other mark.
 _PIECE = re.compile(r"w+(?:['’\-./:,_&@·]w+)*|\.{2,}|--+|_+|.")
 _NUMBER = re.compile(r"^[\d.,:/\-]+$")
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
@@ -74,7 +74,8 @@ class Segmenter:
     """Finds the most probable sequence of known words in text without spaces.
 
     A character that begins no known word is unknown; neighbours of one kind (Han, kana, letters,
-    digits) are one unknown word, which is less probable than any known one, the more so the longer it is.
+    digits) are one unknown word, which is less probable than any known one, the more so the
+    longer it is.
 
     Args:
         log_probs: Natural log probabilities of words.

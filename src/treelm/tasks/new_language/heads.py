@@ -8,12 +8,13 @@ child with label c in phrases P,
 - projection is how often the mother of a c is a P;
 - coverage is how many of the phrases P have a c.
 
-The score of c in P is their product, each to a power, times a constant for phrases, and another one for
-a child of the same category as its mother. The labels with the best scores are the first tier of the
-rule. It decides the phrases that have one of them, from the side at which they stand where there is
-only one; the next tier is found in the same way among the phrases that are left. Constants were chosen
-on the training parts of GUM and wsj-sample against the English profile. Sangati and Zuidema (2009) compare other criteria
-that need no hand-made rules.
+The score of c in P is their product, each to a power, times a constant for phrases, and another one
+for a child of the same category as its mother. The labels with the best scores are the first tier
+of the rule. It decides the phrases that have one of them, from the side at which they stand where
+there is only one; the next tier is found in the same way among the phrases that are left. The
+constants were chosen for agreement with the hand-made profiles of four languages (GUM, wsj-sample,
+CESS-ESP and Keyaki, training parts; IcePaHC, development part). Sangati and Zuidema (2009) compare
+other criteria that need no hand-made rules.
 """
 
 from __future__ import annotations
@@ -100,8 +101,7 @@ class Statistics:
     def scores(
         self, mother: str, phrases: Counter[tuple[str, ...]], constants: Constants
     ) -> dict[str, float]:
-        """Return how likely each label is that of the heads of some of the phrases of a "
-        "category."""
+        """Return how likely each label is that of heads, for some phrases of a category."""
         alone: Counter[str] = Counter()
         present: Counter[str] = Counter()
         for kept, count in phrases.items():

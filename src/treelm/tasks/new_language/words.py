@@ -1,5 +1,4 @@
-"""What the words of a treebank say: punctuation, closed classes, numbers, quotes, endings, "
-"script."""
+"""What words say: punctuation, closed classes, numbers, quotes, endings, script."""
 
 from __future__ import annotations
 
@@ -179,8 +178,8 @@ def _script(words: Mapping[str, Counter[str]], notes: list[Note]) -> bool:
             + (
                 "Words are separated by spaces in raw text: the tokenizer `simple` fits."
                 if spaced
-                else "Raw text has no spaces between words: the tokenizer `segment` finds those that "
-                "a model knows."
+                else "Raw text has no spaces between words: the tokenizer `segment` finds those "
+                "that a model knows."
             ),
         )
     )
