@@ -31,6 +31,9 @@ class ProfileData:
     root_labels: list[str]
     empty_tags: list[str]
     drop_tags: list[str]
+    separators: str
+    compounds: list[str]
+    renamed: list[tuple[str, str]]
     flatten: list[tuple[str, str]]
     spellings: list[tuple[str, str, str]]
     punctuation_tags: list[str]
@@ -556,6 +559,7 @@ class SignatureRules:
         plural_blocked: str,
         lower_case_mark: bool,
         last_character: bool,
+        shortest: int = ...,
     ) -> None: ...
     def signature(self, word: str, position: int, *, known_lower: bool) -> str: ...
 

@@ -13,8 +13,26 @@ constexpr std::size_t max_labels = 60000;
 
 Profile::Profile(const ProfileData& data)
     : closed_prefixes_(data.closed_prefixes),
+      separators_(data.separators),
+      compounds_(data.compounds),
       temporal_function_(data.temporal_function),
       punctuation_by_word_(data.punctuation_by_word) {
+  const auto longer = [](const std::string& one, const std::string& other) {
+    return one.size() != other.size() ? one.size() > other.size() : one < other;
+  };
+  std::sort(compounds_.begin(), compounds_.end(), longer);
+  for (const auto& [label, category] : data.renamed) {
+    if (label.size() > 1 && label.ends_with('*')) {
+      renamed_by_beginning_.emplace_back(label.substr(0, label.size() - 1), category);
+    } else {
+      renamed_whole_.emplace_back(label, category);
+    }
+  }
+  std::sort(renamed_whole_.begin(), renamed_whole_.end());
+  std::sort(renamed_by_beginning_.begin(), renamed_by_beginning_.end(),
+            [&](const auto& one, const auto& other) { return longer(one.first, other.first); });
+  check_categories(data);
+
   root_ = atoms_.intern("ROOT");
   const char* const classes[5] = {"YR", "MX", "DC", "NM", "AL"};
   for (int i = 0; i < 5; ++i) number_classes_[i] = atoms_.intern(classes[i]);
@@ -71,6 +89,50 @@ Profile::Profile(const ProfileData& data)
   compile_rows(data);
   flags_.resize(atoms_.size(), 0);
   for (std::uint32_t i = 0; i < atoms_.size(); ++i) flags_[i] |= flags_of_text(atoms_[i]);
+}
+
+// What was read, written and read again must be the same tree.
+void Profile::check_categories(const ProfileData& data) const {
+  for (const std::string& compound : data.compounds)
+    if (category(compound) != compound)
+      throw Error(ErrorCode::argument, "reading.compounds: " + compound + " is renamed " +
+                                           std::string(category(compound)) + ": name it in one of the two places");
+  for (const auto& [label, renamed] : data.renamed)
+    if (category(renamed) != renamed)
+      throw Error(ErrorCode::argument, "reading.rename: " + label + " becomes " + renamed + ", which is read as " +
+                                           std::string(category(renamed)));
+}
+
+std::size_t Profile::cut_position(std::string_view label) const {
+  if (label.starts_with('-')) return label.size();
+  for (const std::string& compound : compounds_) {
+    if (!label.starts_with(compound)) continue;
+    if (label.size() == compound.size() || separators_.find(label[compound.size()]) != std::string::npos)
+      return compound.size();
+  }
+  const std::size_t at = label.find_first_of(separators_, 1);
+  return at == std::string_view::npos ? label.size() : at;
+}
+
+bool Profile::has_function(std::string_view label, std::string_view function) const {
+  if (function.empty()) return false;
+  std::size_t at = cut_position(label);
+  while (at < label.size()) {
+    const std::size_t end = std::min(label.find_first_of(separators_, at + 1), label.size());
+    if (label.substr(at + 1, end - at - 1) == function) return true;
+    at = end;
+  }
+  return false;
+}
+
+std::string_view Profile::category(std::string_view label) const {
+  const std::string_view cut = label.substr(0, cut_position(label));
+  const auto whole = std::lower_bound(renamed_whole_.begin(), renamed_whole_.end(), cut,
+                                      [](const auto& entry, std::string_view text) { return entry.first < text; });
+  if (whole != renamed_whole_.end() && whole->first == cut) return whole->second;
+  for (const auto& [beginning, renamed] : renamed_by_beginning_)
+    if (cut.starts_with(beginning)) return renamed;
+  return cut;
 }
 
 void Profile::add(const std::vector<std::string>& labels, std::uint32_t flag) {

@@ -33,7 +33,10 @@ struct HeadRow {
 // What a profile says, as lists; see docs/formats/profile.md for the meaning of each.
 struct ProfileData {
   std::vector<std::string> root_labels, empty_tags, drop_tags;
-  std::vector<std::pair<std::string, std::string>> flatten;                  // label -> its name below the root
+  std::string separators = "-=|";                            // where labels are cut
+  std::vector<std::string> compounds;                        // categories that contain a separator
+  std::vector<std::pair<std::string, std::string>> renamed;  // category, or its beginning and *, -> category
+  std::vector<std::pair<std::string, std::string>> flatten;  // label -> its name below the root
   std::vector<std::tuple<std::string, std::string, std::string>> spellings;  // tag, word -> its spelling
   std::vector<std::string> punctuation_tags;
   bool punctuation_by_word = false;
@@ -88,6 +91,13 @@ class Profile {
   const Symbols& atoms() const { return atoms_; }
   std::uint32_t flags(std::string_view label) const;
 
+  // The part of a label as a treebank writes it that names the category, before renaming; and what follows it.
+  std::size_t cut_position(std::string_view label) const;
+  // Whether one of the parts behind that position is `function`.
+  bool has_function(std::string_view label, std::string_view function) const;
+  // The category of a label as a treebank writes it.
+  std::string_view category(std::string_view label) const;
+
   // Index of the head child; `children` must not be empty.
   std::uint32_t head_child(std::uint32_t parent, std::span<const HeadCandidate> children) const;
 
@@ -122,12 +132,17 @@ class Profile {
   std::uint32_t flags_of_text(std::string_view label) const;
   void add(const std::vector<std::string>& labels, std::uint32_t flag);
   void compile_rows(const ProfileData& data);
+  void check_categories(const ProfileData& data) const;
   std::uint32_t match(const Row& row, std::span<const HeadCandidate> children) const;
   std::uint32_t repair(const Row& row, std::uint32_t head, std::span<const HeadCandidate> children) const;
 
   Symbols atoms_, closed_words_, bracket_words_;
   std::vector<std::uint32_t> flags_, canonical_, temporal_, below_root_;
   std::vector<std::string> closed_prefixes_;
+  std::string separators_;
+  std::vector<std::string> compounds_;                                     // longest first
+  std::vector<std::pair<std::string, std::string>> renamed_whole_;         // sorted
+  std::vector<std::pair<std::string, std::string>> renamed_by_beginning_;  // longest first
   std::vector<std::pair<std::uint32_t, std::uint32_t>> clause_flattening_;
   std::vector<std::tuple<std::uint32_t, std::string, std::string>> spellings_;
   std::vector<std::uint32_t> row_of_;

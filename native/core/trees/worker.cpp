@@ -6,28 +6,6 @@
 
 namespace treelm {
 
-namespace {
-
-// Where a label is cut: at the first - = | that is not its first character.
-std::size_t cut_position(std::string_view label) {
-  if (label.starts_with('-')) return label.size();
-  const std::size_t at = label.find_first_of("-=|", 1);
-  return at == std::string_view::npos ? label.size() : at;
-}
-
-bool has_function(std::string_view label, std::string_view function) {
-  if (function.empty()) return false;
-  std::size_t at = cut_position(label);
-  while (at < label.size()) {
-    const std::size_t end = std::min(label.find_first_of("-=|", at + 1), label.size());
-    if (label.substr(at + 1, end - at - 1) == function) return true;
-    at = end;
-  }
-  return false;
-}
-
-}  // namespace
-
 TreeWorker::TreeWorker(std::shared_ptr<const TreeRecipe> recipe)
     : recipe_(std::move(recipe)), profile_(*recipe_->profile) {}
 
@@ -65,10 +43,10 @@ const TreeWorker::RawLabel& TreeWorker::raw_label(std::string_view text) {
   const std::uint32_t id = raw_.intern(text);
   if (id == raw_labels_.size()) {
     RawLabel label;
-    label.base = atom(recipe_->strip ? text.substr(0, cut_position(text)) : text);
+    label.base = atom(recipe_->strip ? profile_.category(text) : text);
     // Only a whole label can be that of a root: TOP-1 is not.
     label.flags = (atom_flags_[label.base] & ~is_root_label) | (profile_.flags(text) & is_root_label);
-    label.temporal_function = has_function(text, profile_.temporal_function());
+    label.temporal_function = profile_.has_function(text, profile_.temporal_function());
     raw_labels_.push_back(label);
   }
   return raw_labels_[id];

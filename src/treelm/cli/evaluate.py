@@ -253,7 +253,14 @@ def perplexity(
     }
     with lines_of_sentences(corpus):
         if text.is_raw:
-            found = raw_text_perplexity(loaded, corpus.paths, limit=text.limit, check=check, **how)
+            found = raw_text_perplexity(
+                loaded,
+                corpus.paths,
+                limit=text.limit,
+                check=check,
+                tokenize=text.tokenizing,
+                **how,
+            )
         else:
             sentences = corpus if text.limit is None else text.first(corpus)
             found = loaded.perplexity(sentences, oov_mode=oov_mode, **how)

@@ -63,6 +63,11 @@ COMMANDS = {
         "Show what a file or a model contains, and what is wrong.",
         "treelm inspect wsj.mrg --json",
     ),
+    "new-language": _Command(
+        "treelm.cli.new_language:new_language",
+        "Propose a language profile from a treebank.",
+        "treelm new-language train.mrg -o profile.toml",
+    ),
     "phrases": _Command(
         "treelm.cli.phrases:phrases",
         "Make a phrase table from parallel text.",

@@ -142,7 +142,7 @@ def open_model(
     else:
         folder = Path(name) if name.startswith(NEURAL) else model_folder(name)
         found = load(name)
-    return OpenedModel(found.with_tokenizer(None), text.for_tokenizer(found.tokenizer), folder)
+    return OpenedModel(found.with_tokenizer(None), text.for_model(found), folder)
 
 
 def note_unknown_words(check: TextCheck, common: CommonOptions) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -30,6 +30,10 @@ from treelm.limits import LARGEST_SEED
 from treelm.parallel.executor import available_cores
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from treelm.corpus.tokenizers import Tokenizing
+    from treelm.models.interface.model import LanguageModel
 
 T = TypeVar("T")
 
@@ -283,9 +287,25 @@ class TextOptions(ThreadOptions):
     """Take raw text, one sentence per line, and tokenize it first, or tokenized text as it is.
     Figures of raw text are those of the words between white space: sums over their tokens."""
 
-    def for_tokenizer(self, name: str | None) -> Self:
-        """Return the options with text taken as a model with this tokenizer, or none, wants it."""
-        return self if self.tokenize is not None else replace(self, tokenize=name is not None)
+    _tokenizing: ClassVar[Tokenizing | None] = None
+
+    def for_model(self, model: LanguageModel) -> Self:
+        """Return the options with text taken as a model wants it, by its own tokenizer."""
+        name = model.tokenizer
+        made = replace(self, tokenize=name is not None) if self.tokenize is None else replace(self)
+        if name is not None:
+            from treelm.models.interface.raw_text import tokenizing
+
+            # No option: what the model is like, not what the user says.
+            object.__setattr__(made, "_tokenizing", tokenizing(model, name))
+        return made
+
+    @property
+    def tokenizing(self) -> Tokenizing:
+        """What takes raw text apart."""
+        from treelm.corpus.tokenize import tokenize_words
+
+        return self._tokenizing or tokenize_words
 
     @property
     def is_raw(self) -> bool:
@@ -297,7 +317,7 @@ class TextOptions(ThreadOptions):
         if self.is_raw:
             from treelm.tasks.raw_text import tokenized_lines
 
-            return tokenized_lines(read_lines(file, Wanted.RAW_TEXT))
+            return tokenized_lines(read_lines(file, Wanted.RAW_TEXT), self.tokenizing)
         return read_lines(file, Wanted.TEXT)
 
     def first(self, items: Iterable[T]) -> Iterator[T]:

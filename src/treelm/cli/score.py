@@ -242,7 +242,7 @@ def _score_table(
 
     if sentences.slr and sentences.format == "tsv":
         raise UsageError("--slr cannot be combined with --format tsv.")
-    measured = read_measured_text(source, tokenizing=text.is_raw)
+    measured = read_measured_text(source, tokenizing=text.is_raw, tokenize=text.tokenizing)
     table = score_text(
         model,
         measured,

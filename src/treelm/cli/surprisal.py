@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -139,7 +139,10 @@ class _Models:
 
         assert stimuli.stimuli is not None  # else nobody asks
         raw = self.text.is_raw
-        table = read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=raw)
+        table = replace(
+            read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=raw),
+            tokenize=self.text.tokenizing,
+        )
         alone = len(self.by_name) == 1
         for name, model in self.by_name.items():
             check = TextCheck(model.vocabulary, tokenized=raw, model="the model" if alone else name)
@@ -239,7 +242,7 @@ def surprisal(
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
-    raw = RawText() if text.is_raw else None
+    raw = RawText(text.tokenizing) if text.is_raw else None
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,

@@ -75,7 +75,7 @@ def build_vocabulary(
     sentences: Sentences,
     rule: VocabularyRule,
     *,
-    profile: ProfileSource = "english",
+    profile: ProfileSource | None = None,
     style: SignatureStyle = "full",
 ) -> Vocabulary:
     """Return the vocabulary of a corpus.
@@ -84,7 +84,8 @@ def build_vocabulary(
         sentences: The corpus; a `TextCorpus` or `TreeSentences` is read once and by the kernel,
             others two or three times.
         rule: Which words are known.
-        profile: Language profile of the signatures.
+        profile: Language profile of the signatures; by default that by which trees are read, and
+            english for other text.
         style: How signatures are written.
 
     Raises:
@@ -96,6 +97,9 @@ def build_vocabulary(
         >>> build_vocabulary(corpus, VocabularyRule(name="min-count")).symbols
         ('<unk>', 'a')
     """
+    if profile is None:
+        is_trees = isinstance(sentences, TreeSentences)
+        profile = sentences.corpus.options.profile if is_trees else "english"
     make_signature = Signatures(profile, style=style)
     if isinstance(sentences, (TextCorpus, TreeSentences)):
         counted = _count_by_kernel(sentences, rule, make_signature)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 from treelm.corpus.corpus import SentenceInDocument, TextCorpus
@@ -16,6 +17,7 @@ from treelm.corpus.files import Source
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.raw_text import tokenizing as tokenizer_of
 from treelm.models.interface.scores import WordScore
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
@@ -174,6 +176,10 @@ def surprisal_table(
         raw = all(model.tokenizer is not None for model in own.values())
     is_file = isinstance(stimuli, str | os.PathLike)
     table = (read_stimuli if is_file else stimuli_of_frame)(stimuli, sentence, tokenizing=raw)
+    with_one = [model for model in own.values() if model.tokenizer is not None]
+    if with_one:
+        first = with_one[0]
+        table = replace(table, tokenize=tokenizer_of(first, str(first.tokenizer)))
     plain = {name: model.with_tokenizer(None) for name, model in own.items()}
     found = measure_stimuli(
         plain if several else plain[""], table, measures=measures, threads=threads

@@ -16,7 +16,8 @@ import numpy as np
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Content, Source, read_lines, source_name
-from treelm.corpus.tokenize import TokenizedWords, tokenize, tokenize_words
+from treelm.corpus.tokenize import TokenizedWords, tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.perplexity import characters_of
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from treelm.models.interface.perplexity import Perplexity
 
 
-def tokenized_lines(lines: Iterable[str]) -> Iterator[str]:
+def tokenized_lines(lines: Iterable[str], tokenize: Tokenizing = tokenize_words) -> Iterator[str]:
     """Yield the tokens of each line of raw text, with spaces between.
 
     Examples:
         >>> list(tokenized_lines(["We can't stay.", ""]))
         ["We ca n't stay .", '']
     """
-    return (" ".join(tokenize(line)) for line in lines)
+    return (" ".join(tokenize(line).tokens) for line in lines)
 
 
 class RawText:
@@ -47,13 +48,14 @@ class RawText:
         (3, 1)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tokenize: Tokenizing = tokenize_words) -> None:
+        self._tokenize = tokenize
         self._waiting: deque[TokenizedWords] = deque()
 
     def tokenized(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield the tokens of each line, with spaces between."""
         for line in lines:
-            found = tokenize_words(line)
+            found = self._tokenize(line)
             if found.tokens:
                 self._waiting.append(found)
             yield " ".join(found.tokens)
@@ -101,6 +103,7 @@ def raw_text_perplexity(
     *,
     limit: int | None = None,
     check: TextCheck,
+    tokenize: Tokenizing = tokenize_words,
     strict_docs: bool = False,
     allow_overlap: bool = False,
     threads: int = 1,
@@ -112,6 +115,7 @@ def raw_text_perplexity(
         files: The text; a blank line ends a document.
         limit: Number of sentences that are read; None for all.
         check: Told the words, and those with an unknown token.
+        tokenize: What takes sentences apart.
         strict_docs: As for `LanguageModel.perplexity`.
         allow_overlap: As there.
         threads: Kernel threads; results do not depend on it.
@@ -124,7 +128,7 @@ def raw_text_perplexity(
         for line in read_lines(file, Wanted.RAW_TEXT):
             if not left:
                 break
-            found = tokenize_words(line)
+            found = tokenize(line)
             left -= bool(found.tokens)
             check.add_words(found)
             characters += characters_of([found.words])

@@ -37,7 +37,7 @@ MAX_PROFILE_LINE = 4000
 Token = Annotated[str, StringConstraints(pattern=r"^[^\s()\x00-\x1f\x7f-\x9f]+$")]
 
 #: Short names people use for the packaged profiles.
-ALIASES = {"en": "english"}
+ALIASES = {"en": "english", "es": "spanish", "is": "icelandic", "ja": "japanese"}
 
 
 class _Section(BaseModel):
@@ -51,6 +51,12 @@ class Reading(_Section):
     root_labels: tuple[Token, ...] = ("TOP", "ROOT", "S1", "VROOT")
     empty_tags: tuple[Token, ...] = ("-NONE-",)
     drop_tags: tuple[Token, ...] = ()
+    #: Characters at which labels are cut: what follows is a function, an index or the like.
+    separators: Annotated[str, StringConstraints(pattern=r"^[!-'*-/:-@\[-`{-~]*$")] = "-=|"
+    #: Categories that contain one of these characters.
+    compounds: tuple[Token, ...] = ()
+    #: Category, or its beginning and ``*``, -> the category that it is read as.
+    rename: dict[Token, Token] = {}
     flatten: dict[Token, Token] = {}
     #: By tag: words, and how they are spelled instead.
     spellings: dict[Token, dict[Token, Token]] = {}
@@ -152,6 +158,8 @@ class UnknownWords(_Section):
     plural_blocked: str = ""
     suffixes: tuple[Token, ...] = ()
     last_character: bool = False
+    #: Characters of the shortest words whose suffixes are looked at.
+    shortest: int = Field(5, ge=1, le=1000)
 
 
 class Evaluation(_Section):
@@ -189,10 +197,19 @@ class Profile(_Section):
     def fingerprint(self) -> str:
         """SHA-256 of the profile's content, as stored with models.
 
-        Spellings, which came later and change no rule, are left out: vocabularies and models of
-        earlier versions keep their fingerprints.
+        Spellings, which came later and change no rule, are left out, and so is what says how
+        labels are read where it has its default: vocabularies and models of earlier versions
+        keep their fingerprints.
         """
-        content = self.model_dump_json(exclude={"reading": {"spellings"}})
+        later = {
+            name
+            for name in ("separators", "compounds", "rename")
+            if getattr(self.reading, name) == Reading.model_fields[name].default
+        }
+        left_out: dict[str, set[str]] = {"reading": {"spellings", *later}}
+        if self.unknown_words.shortest == UnknownWords.model_fields["shortest"].default:
+            left_out["unknown_words"] = {"shortest"}
+        content = self.model_dump_json(exclude=left_out)
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
@@ -216,6 +233,9 @@ class Profile(_Section):
         data.root_labels = list(self.reading.root_labels)
         data.empty_tags = list(self.reading.empty_tags)
         data.drop_tags = list(self.reading.drop_tags)
+        data.separators = self.reading.separators
+        data.compounds = list(self.reading.compounds)
+        data.renamed = list(self.reading.rename.items())
         data.flatten = list(self.reading.flatten.items())
         data.spellings = [
             (tag, word, spelling)

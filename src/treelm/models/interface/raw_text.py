@@ -12,19 +12,17 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.tokenize import tokenize
+from treelm.corpus.tokenizers import Segmenter, TokenizerName, Tokenizing, plain_tokenizer
+from treelm.corpus.unknown_words import UNKNOWN
 from treelm.errors import UsageError
 
 if TYPE_CHECKING:
     from treelm.models.interface.model import LanguageModel
 
 OwnModel = TypeVar("OwnModel", bound="LanguageModel")
-
-#: Names of tokenizers: penn is that of the Penn Treebank, which `treelm tokenize` is.
-TokenizerName = Literal["penn"]
 
 #: Parameters that are a sentence or several, in any method.
 _SENTENCE, _SENTENCES = "sentence", "sentences"
@@ -41,6 +39,31 @@ def check_tokenizer(name: str) -> None:
     if name not in get_args(TokenizerName):
         known = ", ".join(get_args(TokenizerName))
         raise UsageError(f'there is no tokenizer "{name}". Tokenizers: {known}.')
+
+
+def tokenizing(model: LanguageModel, name: str) -> Tokenizing:
+    """Return the tokenizer of this name for a model.
+
+    Raises:
+        UsageError: if there is no such tokenizer.
+    """
+    check_tokenizer(name)
+    if name != "segment":
+        return plain_tokenizer(name)
+    plain = model.__dict__
+    if "_segmenter" not in plain:
+        known = model.vocabulary
+        plain["_segmenter"] = Segmenter.of_counts(
+            {
+                word: int(count)
+                for word, count, is_signature in zip(
+                    known.symbols, known.counts, known.signature_marks, strict=True
+                )
+                if not is_signature and word != UNKNOWN
+            }
+        )
+    made: Segmenter = plain["_segmenter"]
+    return made
 
 
 def with_tokenizer(model: OwnModel, name: str | None) -> OwnModel:
@@ -64,7 +87,7 @@ def raw_text_class(kind: type[LanguageModel], tokenizer: str) -> type[LanguageMo
         "__reduce__": _reduce,
         "_plain": kind,
         "tokenizer": tokenizer,
-        "taken": lambda _, sentences: _several(sentences),
+        "taken": lambda self, sentences: _several(sentences, tokenizing(self, tokenizer)),
     }
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if name.startswith("_"):
@@ -82,26 +105,30 @@ def _tokenizing(method: Callable[..., Any], wanted: Sequence[str]) -> Callable[.
     @functools.wraps(method)
     def called(*arguments: Any, **named: Any) -> Any:
         bound = signature.bind(*arguments, **named)
+        model = arguments[0]
+        tokenize = tokenizing(model, model.tokenizer)
         for name in wanted:
             if name in bound.arguments:
                 tokens = _several if name == _SENTENCES else _one
-                bound.arguments[name] = tokens(bound.arguments[name])
+                bound.arguments[name] = tokens(bound.arguments[name], tokenize)
         return method(*bound.args, **bound.kwargs)
 
     return called
 
 
-def _one(sentence: Any) -> Any:
-    return tuple(tokenize(sentence)) if isinstance(sentence, str) else sentence
+def _one(sentence: Any, tokenize: Tokenizing) -> Any:
+    return tokenize(sentence).tokens if isinstance(sentence, str) else sentence
 
 
-def _several(sentences: Any) -> Any:
+def _several(sentences: Any, tokenize: Tokenizing) -> Any:
     """Return sentences with strings tokenized; what is not several sentences is refused later."""
     if isinstance(sentences, str | bytes | os.PathLike | TextCorpus):
         return sentences
     if isinstance(sentences, Sequence):
-        return [_one(each) for each in sentences]
-    return map(_one, sentences) if isinstance(sentences, Iterable) else sentences
+        return [_one(each, tokenize) for each in sentences]
+    if isinstance(sentences, Iterable):
+        return (_one(each, tokenize) for each in sentences)
+    return sentences
 
 
 def _reduce(self: LanguageModel) -> tuple[Any, ...]:

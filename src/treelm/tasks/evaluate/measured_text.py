@@ -12,6 +12,8 @@ import numpy.typing as npt
 from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, can_be_read_twice, lines_of, source_name
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError, flag
 from treelm.models.interface.model import LanguageModel
@@ -50,12 +52,15 @@ class MeasuredText:
         return np.fromiter(counts, np.int64, len(self.sentences))
 
 
-def read_measured_text(source: Source, *, tokenizing: bool = False) -> MeasuredText:
+def read_measured_text(
+    source: Source, *, tokenizing: bool = False, tokenize: Tokenizing = tokenize_words
+) -> MeasuredText:
     """Return the sentences of a file of text, one per line.
 
     Args:
         source: The file.
         tokenizing: Whether it is raw text, which is tokenized first.
+        tokenize: What takes sentences of raw text apart.
 
     Raises:
         InputFileError: if it cannot be read.
@@ -66,7 +71,7 @@ def read_measured_text(source: Source, *, tokenizing: bool = False) -> MeasuredT
     lines = list(lines_of(hashed_blocks(source, digest, wanted), source))
     if not tokenizing:
         return text_of_lines(lines, source, digest.hexdigest())
-    raw = RawText()
+    raw = RawText(tokenize)
     text = text_of_lines(raw.tokenized(lines), source, digest.hexdigest())
     return replace(text, word_counts=raw.word_counts())
 

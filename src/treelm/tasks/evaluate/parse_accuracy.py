@@ -112,7 +112,7 @@ def score_parse(
         return SentenceParseScore(
             total, 0, 0, 0, len(kept), 0, parsed=False, labels=_label_counts(gold_spans, Counter())
         )
-    _check_words(gold, guess)
+    _check_words(gold, guess, rules)
     spans = bracket_spans(guess, ignored, rules)
     gold_tags, tags = gold.tags, guess.tags
     return SentenceParseScore(
@@ -221,17 +221,22 @@ def _label_counts(
     return tuple(LabelCounts(label, *(each[label] for each in sums)) for label in labels)
 
 
-def _is_same_word(word: str, other: str) -> bool:
-    """Return whether words are equal but for the spelling of quotes, which reading may change."""
-    return word == other or (word in _QUOTES and other in _QUOTES)
+def _is_same_word(word: str, other: str, profile: Profile) -> bool:
+    """Return whether words are equal but for how they are spelled, which reading may change."""
+    if word == other or (word in _QUOTES and other in _QUOTES):
+        return True
+    return any(
+        spellings.get(word, word) == spellings.get(other, other)
+        for spellings in profile.reading.spellings.values()
+    )
 
 
-def _check_words(gold: Tree, guess: Tree) -> None:
+def _check_words(gold: Tree, guess: Tree, profile: Profile) -> None:
     if gold.words == guess.words:
         return
     pairs = enumerate(zip(gold.words, guess.words, strict=False))
     shorter, longer = sorted((len(gold.words), len(guess.words)))
-    differ = next((i for i, pair in pairs if not _is_same_word(*pair)), shorter)
+    differ = next((i for i, pair in pairs if not _is_same_word(*pair, profile)), shorter)
     if differ == longer:
         return
     raise CorpusFormatError(

@@ -20,6 +20,7 @@ from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, option
 from treelm.extras import import_extra
@@ -52,16 +53,20 @@ class Stimuli:
         rows: The cells of each row, never changed and never reordered.
         numbers: By row, the number of its sentence; they never go down.
         is_raw: Whether words are raw text, which is tokenized.
+        tokenize: What takes sentences of raw text apart.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: tuple[int, ...]
     is_raw: bool = False
+    tokenize: Tokenizing = tokenize_words
 
     def sentences(self) -> Iterator[list[tuple[str, ...]]]:
         """Yield the words of each row, for one sentence after the other; tokens of raw text."""
-        return map(tokenized_regions, self._regions()) if self.is_raw else self._regions()
+        if not self.is_raw:
+            return self._regions()
+        return (tokenized_regions(regions, self.tokenize) for regions in self._regions())
 
     @property
     def longest(self) -> int:
@@ -75,9 +80,11 @@ class Stimuli:
             yield [split_words(row[word]) for _, row in rows]
 
 
-def tokenized_regions(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def tokenized_regions(
+    regions: Sequence[tuple[str, ...]], tokenize: Tokenizing = tokenize_words
+) -> list[tuple[str, ...]]:
     """Return the tokens of each region; the sentence is tokenized as a whole."""
-    found = tokenize_words(" ".join(chain.from_iterable(regions)))
+    found = tokenize(" ".join(chain.from_iterable(regions)))
     ends = (0, *found.ends)
     lasts = [0, *accumulate(map(len, regions))]
     return [found.tokens[ends[first] : ends[last]] for first, last in pairwise(lasts)]
