@@ -65,11 +65,14 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     )
     header, *rows = assert_fine(done).decode().splitlines()
     assert header.split("\t")[7:] == [
+        "syntactic",
+        "lexical",
         "entropy",
         "entropy_reduction",
         "depth",
         "open_nodes",
         "embedding_difference",
+        "stacks",
         "beam_mass",
     ]
     assert len(rows) == 11

@@ -41,6 +41,8 @@ class HhmmSearch {
   double finish(const HhmmBeam& beam) const;
   // The probability of every symbol to emit what comes next, that of the end at its place.
   std::vector<double> next_tags(const HhmmBeam& beam) const;
+  // The probability of coming to where a word with these tags can be emitted, before it is (Roark et al. 2009).
+  double reach(const HhmmBeam& beam, std::span<const Emission> emissions) const;
 
  private:
   HhmmStep advance(const HhmmBeam& beam, std::span<const Emission> emissions, double unigram, WordPlans& plans,
