@@ -164,7 +164,7 @@ def test_reading_times_compare_two_models(tmp_path: Path, folder: Path) -> None:
     assert 0 <= found["p_value"] <= 1
     lines = (tmp_path / "table.tsv").read_text().splitlines()
     assert len(lines) == found["n"] + 1
-    assert lines[0].split("\t")[:3] == ["word", "log_time", "length"]
+    assert lines[0].split("\t")[:3] == ["item", "zone", "sentence"]
     small_ngram(["the boat sank"], order=1).save(tmp_path / "other")
     call = ("evaluate", "reading-times", times, "--trees", trees, "-m", tmp_path / "ngram")
     done = treelm(*call, "--baseline", tmp_path / "other")

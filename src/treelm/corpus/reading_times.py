@@ -12,7 +12,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 
 from treelm.characters import visible
@@ -59,7 +59,7 @@ class TimedWord:
     time: float | None
     reader: str = ""
     sentence: str = ""
-    line: int = 0
+    line: int = field(default=0, compare=False)
 
     @property
     def key(self) -> Zone:

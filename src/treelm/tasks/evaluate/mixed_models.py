@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class MixedFit:
         log_likelihood: Natural log likelihood at the maximum.
         covariance: Of the random effects: the constant, then the slopes.
         residual_variance: What is left.
-        converged: Whether the search ended well.
+        converged: Whether the search for the maximum ended well.
     """
 
     names: tuple[str, ...]
@@ -51,6 +52,7 @@ class MixedGain:
         delta_log_likelihood: Natural log likelihood gained.
         p_value: Likelihood-ratio test.
         larger: The larger model.
+        converged: Whether both models were fitted well; if not, do not trust the test.
     """
 
     groups: str
@@ -61,6 +63,7 @@ class MixedGain:
     delta_log_likelihood: float
     p_value: float
     larger: MixedFit
+    converged: bool
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
@@ -76,7 +79,7 @@ class MixedGain:
             "log_likelihood": self.larger.log_likelihood,
             "random_variances": np.diag(self.larger.covariance).tolist(),
             "residual_variance": self.larger.residual_variance,
-            "converged": self.larger.converged,
+            "converged": self.converged,
         }
 
 
@@ -100,18 +103,7 @@ def fit_mixed(table: ReadingTable, names: Sequence[str], *, slope: str | None = 
     slopes = [] if slope is None else [_scaled(table.predictors[slope], slope)]
     random = np.column_stack([constant, *slopes])
     groups = table.reader_numbers if table.has_readers else table.items
-    with warnings.catch_warnings():
-        # Whether it converged is in the result.
-        warnings.simplefilter("ignore")
-        try:
-            model = module.MixedLM(table.log_times, matrix, groups, exog_re=random)
-            found = model.fit(reml=False, method=["lbfgs", "bfgs", "powell"])
-        except (np.linalg.LinAlgError, ValueError) as error:
-            raise EstimationError(
-                f"the mixed model has no answer ({error}). Are there too few readers or texts, or "
-                "predictors that say the same?",
-                code="E_REGRESSION",
-            ) from error
+    found = _best(module, table.log_times, matrix, groups, random)
     fixed = len(labels) + 1
     return MixedFit(
         ("constant", *labels),
@@ -122,6 +114,32 @@ def fit_mixed(table: ReadingTable, names: Sequence[str], *, slope: str | None = 
         float(found.scale),
         bool(found.converged),
     )
+
+
+def _best(module: Any, times: Numbers, matrix: Numbers, groups: Numbers, random: Numbers) -> Any:
+    """Return the best of what several optimizers find; each of them gets lost now and then.
+
+    Some end at a singular covariance with an infinite likelihood, which is no answer.
+    """
+    found, problem = [], "no optimizer found a maximum"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whether it converged is in the result
+        for method in ("powell", "lbfgs", "bfgs"):
+            try:
+                made = module.MixedLM(times, matrix, groups, exog_re=random)
+                each = made.fit(reml=False, method=[method])
+            except (np.linalg.LinAlgError, ValueError) as error:
+                problem = str(error)
+                continue
+            if math.isfinite(each.llf) and np.isfinite(each.fe_params).all():
+                found.append(each)
+    if not found:
+        raise EstimationError(
+            f"the mixed model has no answer ({problem}). Are there too few readers or texts, or "
+            "predictors that say the same?",
+            code="E_REGRESSION",
+        )
+    return max(found, key=lambda each: float(each.llf))
 
 
 def _scaled(values: Numbers, label: str) -> Numbers:
@@ -164,4 +182,8 @@ def mixed_gain(table: ReadingTable, model: str, over: Sequence[str] = ()) -> Mix
         delta,
         chi_squared_tail(2 * delta, added),
         larger,
+        # More predictors cannot fit worse.
+        converged=larger.converged
+        and smaller.converged
+        and larger.log_likelihood > smaller.log_likelihood - 1e-3,
     )

@@ -100,9 +100,13 @@ class ReadingStudy:
     seed: int = 0
 
     def result(self, model: str, over: Sequence[str] = (), words: str = "all") -> Power:
-        """Return what a model adds to others."""
-        key = (model, tuple(over), words)
-        return next(each for each in self.results if (each.model, each.over, each.words) == key)
+        """Return what a model adds to others.
+
+        Raises:
+            KeyError: if that was not asked for, or no word is left.
+        """
+        found = {(each.model, each.over, each.words): each for each in self.results}
+        return found[model, tuple(over), words]
 
     def main_results(self, words: str = "all") -> list[Power]:
         """Return what each model adds to the baseline, if there is one, else to length etc."""
