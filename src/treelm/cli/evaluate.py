@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypedDict
 from cyclopts import Parameter
 
 from treelm.cli.apps import command_group, example_line
+from treelm.cli.evaluate_designs import design
 from treelm.cli.evaluate_reading import reading_times
 from treelm.cli.evaluate_reranking import reranking
 from treelm.cli.evaluate_suites import suites
@@ -102,7 +103,7 @@ evaluate.command(
 evaluate.command(
     reading_times,
     help_epilogue=example_line(
-        "treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm --baseline ngram"
+        "treelm evaluate reading-times words.tsv -m hhmm --baseline ngram --spill-over 2"
     ),
 )
 evaluate.command(
@@ -119,6 +120,12 @@ evaluate.command(
 )
 evaluate.command(
     suites, help_epilogue=example_line("treelm evaluate suites -m model suite.json --json")
+)
+evaluate.command(
+    design,
+    help_epilogue=example_line(
+        "treelm evaluate design items.csv -m model --factors comma verb --region 4"
+    ),
 )
 evaluate.command(
     wer, help_epilogue=example_line("treelm evaluate wer reference.txt recognised.txt --json")

@@ -112,7 +112,11 @@ def tokenized_regions(regions: Sequence[tuple[str, ...]]) -> list[tuple[str, ...
 
 
 def read_stimuli(
-    source: Source, sentence: Sequence[str] = (), *, tokenizing: bool = False
+    source: Source,
+    sentence: Sequence[str] = (),
+    *,
+    tokenizing: bool = False,
+    whole_has_columns: bool = False,
 ) -> Stimuli:
     """Return a table of stimuli: tab-separated without quotes, ``.csv``, or ``.parquet``.
 
@@ -122,6 +126,8 @@ def read_stimuli(
         sentence: The columns by which neighbouring rows belong to one sentence; by default
             ``sent_id``, ``sentence``, ``item`` and ``condition``, or ``item``.
         tokenizing: Whether words are raw text, which is tokenized sentence by sentence.
+        whole_has_columns: Whether `sentence` is for tables of words only, and means nothing where
+            every row is a whole sentence; otherwise it is refused there.
 
     Raises:
         CorpusFormatError: ``E_STIMULI``, naming the line.
@@ -132,7 +138,8 @@ def read_stimuli(
     header = table[0] if table else ()
     if len(set(header)) < len(header) or not {_WORD, _SENTENCE} & set(header):
         raise _not_stimuli(name, header)
-    return _stimuli(name, table, sentence, tokenizing=tokenizing)
+    columns = () if whole_has_columns and _WORD not in header else sentence
+    return _stimuli(name, table, columns, tokenizing=tokenizing)
 
 
 def stimuli_of_frame(frame: Any, sentence: Sequence[str] = (), *, tokenizing: bool) -> Stimuli:
