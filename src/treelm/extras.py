@@ -22,6 +22,7 @@ EXTRAS = {
     "stanza": "stanza",
     "ray": "cluster",
     "fsspec": "cluster",
+    "statsmodels": "mixed",
 }
 
 

@@ -65,11 +65,14 @@ def test_hhmm_surprisal_has_measures_and_pictures(tmp_path: Path, folder: Path) 
     )
     header, *rows = assert_fine(done).decode().splitlines()
     assert header.split("\t")[7:] == [
+        "syntactic",
+        "lexical",
         "entropy",
         "entropy_reduction",
         "depth",
         "open_nodes",
         "embedding_difference",
+        "stacks",
         "beam_mass",
     ]
     assert len(rows) == 11
@@ -161,7 +164,7 @@ def test_reading_times_compare_two_models(tmp_path: Path, folder: Path) -> None:
     assert 0 <= found["p_value"] <= 1
     lines = (tmp_path / "table.tsv").read_text().splitlines()
     assert len(lines) == found["n"] + 1
-    assert lines[0].split("\t")[:3] == ["word", "log_time", "length"]
+    assert lines[0].split("\t")[:3] == ["item", "zone", "sentence"]
     small_ngram(["the boat sank"], order=1).save(tmp_path / "other")
     call = ("evaluate", "reading-times", times, "--trees", trees, "-m", tmp_path / "ngram")
     done = treelm(*call, "--baseline", tmp_path / "other")

@@ -242,3 +242,20 @@ def test_impossible_texts(tmp_path: Path) -> None:
 def test_answers_need_the_same_items() -> None:
     with pytest.raises(CorpusFormatError):
         compare_answers(np.array([True]), np.array([True, False]), seed=1)
+
+
+def test_tables_of_items_are_matched_by_id(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    a.write_text("id\tgood\tbad\tright\n" + "".join(f"{n}\t1\t0\t1\n" for n in range(8)))
+    rows = [f"{n}\t0\t1\t{int(n < 1)}\n" for n in reversed(range(8))]
+    b.write_text("id\tgood\tbad\tright\n" + "".join(rows))
+    found = compare(a, b, [], CompareOptions(seed=1, rounds=200)).to_record()
+    assert (found["only_a_right"], found["only_b_right"]) == (7, 0)
+    assert found["better"] == "A"
+    b.write_text("id\tright\n" + "".join(f"{n}\t1\n" for n in range(1, 9)))
+    with pytest.raises(CorpusFormatError, match="must be about the same items") as caught:
+        compare(a, b, [], CompareOptions(seed=1))
+    assert caught.value.code == "E_SCORE_IDS"
+    b.write_text("id\tright\n1\t2\n")
+    with pytest.raises(CorpusFormatError, match=r"b.tsv:2: right is \"2\""):
+        compare(a, b, [], CompareOptions(seed=1))

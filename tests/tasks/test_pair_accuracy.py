@@ -24,7 +24,12 @@ from treelm.tasks.evaluate.pair_accuracy import (
     evaluate_scored_pairs,
     pair_accuracy,
 )
-from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.pair_files import (
+    MinimalPairs,
+    read_json_pairs,
+    read_pair_files,
+    read_pair_table,
+)
 from treelm.tasks.evaluate.significance import sign_test
 from treelm.tasks.evaluate.slr import score_sentences, score_text, slr_scores
 
@@ -263,3 +268,53 @@ def test_scored_pairs_are_matched_by_id() -> None:
     with pytest.raises(CorpusFormatError) as caught:
         evaluate_scored_pairs(good, bad.take([0]), seed=1)
     assert caught.value.code == "E_SCORE_IDS"
+
+
+def test_pairs_of_one_table(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(
+        "id\tgood\tbad\tcondition\n"
+        "a\tThe ferry left .\tferry left the .\torder\n"
+        "b\tThe frumious left .\tfrumious left the .\tnonsense\n"
+    )
+    pairs = read_pair_table(path)
+    assert pairs.names() == ("a", "b")
+    assert pairs.good.sentences[0] == ("The", "ferry", "left", ".")
+    model = small_ngram(order=2)
+    found = evaluate_pairs(model, pairs, seed=1)
+    assert found.overall.unknown_share == 0.5
+    assert found.groupings["per_phenomenon"]["nonsense"].unknown_share == 1
+    assert found.items is not None
+    header, first, second = found.items.to_table().splitlines()
+    assert header.split("\t") == ["id", "good", "bad", "right", "unknown", "UID"]
+    name, good, bad, right, unknown, group = first.split("\t")
+    assert (name, right, unknown, group) == ("a", str(int(found.right[0])), "0", "order")
+    assert float(good) == pytest.approx(model.score("The ferry left .").log_prob)
+    assert float(bad) == pytest.approx(model.score("ferry left the .").log_prob)
+    assert second.split("\t")[4] == "1"
+
+
+def test_pairs_of_one_table_may_be_csv(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text('good,bad\n"Yes, it left.",Left yes it.\n')
+    pairs = read_pair_table(path, tokenizing=True)
+    assert pairs.good.sentences == (("Yes", ",", "it", "left", "."),)
+    assert pairs.names() == ("2",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("good\tworse\na\tb\n", r"pairs.tsv:1: .* it has good, worse"),
+        ("good\tbad\na b\n", r"pairs.tsv:2: it has 1 cells for 2 columns"),
+        ("good\tbad\na\tb\n \tb\n", r'pairs.tsv:3: the cell "good" has no sentence'),
+    ],
+)
+def test_tables_of_pairs_that_are_none_are_refused(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(content)
+    with pytest.raises(CorpusFormatError, match=message) as caught:
+        read_pair_table(path)
+    assert caught.value.code == "E_PAIRS"

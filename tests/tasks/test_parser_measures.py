@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from tests.models.ngram_models import small_ngram
 from tests.models.toy_model import ToyModel
 from tests.tasks.refused_files import assert_content_refused
 
+import treelm
 from treelm.corpus.corpus import sentences_in_documents
 from treelm.errors import CorpusFormatError, TreelmWarning, UnsupportedTask, UsageError
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.states import State
 from treelm.models.mixture.model import interpolate
 from treelm.tasks.surprisal.measures import MEASURES, chosen_measures, measure_sentences
 from treelm.tasks.surprisal.parser_states import parser_states
@@ -34,19 +37,85 @@ from treelm.view.parser_states import draw_parser_states_svg, draw_parser_states
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
 
 TEXT = "The president meets the board"
+#: The parts of its surprisal: the grammar of the president leaves a choice of structure at the end
+#: only, and one of words at determiners and nouns.
+SYNTACTIC = [0, 0, 0, 0, 0, 1]
+LEXICAL = [1, 1, 0, 1, 1, 0]
 
 
 def test_measures_have_their_definitions() -> None:
     found = measure_sentences(exact_model(PRESIDENT, 2), [TEXT, "The president meets"])
     assert {name: values[:6].tolist() for name, values in found.items()} == {
+        "syntactic": SYNTACTIC,
+        "lexical": LEXICAL,
         "entropy": [0, 0, 0, 1, 1, 0],
         "entropy_reduction": [0, 0, 0, 0, 0, 1],
         "depth": [1, 1, 2, 2, 1, 0],
         "open_nodes": [0, 0, 1, 1.5, 0.5, 0],
         "embedding_difference": [1, 0, 1, 0.5, -1, -1.5],
+        "stacks": [1, 1, 1, 2, 2, 0],
         "beam_mass": [1, 1, 1, 1, 1, 0],
     }
     assert all((values[6:9] == values[:3]).all() for values in found.values())
+
+
+def test_surprisal_is_its_syntactic_and_lexical_part() -> None:
+    """The definitions, worked out tag by tag from the distribution over tags before each word."""
+    model = sample_model(depth=2, beam_width=50)
+    sentences = ["The ferry left the old harbour .", "It never came back", "Frumious left ."]
+    epsilon, table = model.config.robust_epsilon, model.tables.words
+    symbols = model.tables.rules.symbols
+    found = measure_sentences(model, sentences)
+    wanted, surprisal = [], []
+    for sentence in sentences:
+        state: State = model.initial()
+        for place, word in enumerate(sentence.split()):
+            tags = model.next_tags(state)
+            number = model.word_ids.word(word, first=not place)
+            own = slice(*table.start[number : number + 2].tolist())
+            pairs = zip(table.tag[own], table.value[own], strict=True)
+            can_emit = [symbols[tag] for tag, value in pairs if value > 0]
+            mass = sum(tags.get(tag, 0.0) for tag in can_emit)
+            wanted.append((1 - epsilon) * mass + epsilon * (1 - table.end_share))
+            log_prob, state = model.advance(state, word)
+            surprisal.append(-log_prob / math.log(2))
+        wanted.append(math.exp(model.finish(state)))
+        surprisal.append(-model.finish(state) / math.log(2))
+    assert found["syntactic"] == pytest.approx(-np.log2(wanted), abs=1e-6)
+    assert found["syntactic"] + found["lexical"] == pytest.approx(np.array(surprisal), abs=1e-9)
+    assert (found["lexical"] >= 0).all()
+    ends = np.cumsum([len(sentence.split()) + 1 for sentence in sentences]) - 1
+    assert (found["lexical"][ends] == 0).all()
+
+
+def test_regions_add_up_the_parts_of_surprisal(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("item\tword\n1\tThe ferry\n1\tleft .\n")
+    model = sample_model(depth=2, beam_width=50)
+    frame = measure_stimuli(model, read_stimuli(path), measures=["all"])
+    place = {name: frame.columns.index(name) for name in frame.columns}
+    for row in frame.rows:
+        parts = row[place["syntactic"]], row[place["lexical"]]
+        assert sum(map(float, map(str, parts))) == pytest.approx(row[place["surprisal"]])
+
+
+def test_stimuli_stand_alone_unless_documents_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    text = ["rain fell", "it rained", "rain fell"]
+    path.write_text("text\tsentence\n" + "".join(f"1\t{each}\n" for each in text))
+    corpus = tmp_path / "train.txt"
+    corpus.write_text("rain fell\n\nit rained\n\nsun shone\n\nit shone\n" * 10)
+    model = treelm.train("plsa", corpus, topics=2, seed=1, eta=0.2)
+    alone = measure_stimuli(model, read_stimuli(path))
+    assert [row[4:] for row in alone.rows[:2]] == [row[4:] for row in alone.rows[4:]]
+    together = measure_stimuli(model, read_stimuli(path).in_documents(["text"]))
+    assert together.rows[:2] == alone.rows[:2]
+    assert together.rows[4][4] != alone.rows[4][4]
+    with pytest.raises(UsageError, match='no column "page"'):
+        read_stimuli(path).in_documents(["page"])
+    path.write_text("sent_id\tpage\tword\n1\t1\tthe\n1\t2\train\n")
+    with pytest.raises(UsageError, match="belongs to two documents"):
+        read_stimuli(path).in_documents(["page"])
 
 
 def test_measures_are_those_the_model_has() -> None:
@@ -76,7 +145,7 @@ def test_measures_are_columns_of_every_table(form: TableFormat) -> None:
         table = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter=separator))
     assert [float(row["open_nodes"]) for row in table] == [0, 0, 1, 1.5, 0.5, 0]
     assert [row["word"] for row in table] == [*TEXT.split(), "</s>"]
-    assert list(table[0])[-6:] == list(MEASURES)
+    assert list(table[0])[-9:] == list(MEASURES)
 
 
 def test_measures_are_columns_of_parquet() -> None:

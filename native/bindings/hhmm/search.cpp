@@ -104,7 +104,7 @@ void check_sentences(const HhmmGrammar& grammar, const Words& words, const Start
     if (word >= grammar.words()) throw Error(ErrorCode::argument, "a word id is out of range");
 }
 
-constexpr std::size_t measures = 5;
+constexpr std::size_t measures = 6;
 
 nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool measured, std::size_t threads) {
   check_threads(threads);
@@ -121,13 +121,15 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
       SharedBeam beam = search.initial();
       std::size_t out = starts.data()[sentence] + sentence;
       for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t, ++out) {
+        const double reach =
+            measured ? search.reach(*beam, search.grammar().emissions(words.data()[t]), borrowed.work()) : 0.0;
         const HhmmStep step = search.advance(*beam, words.data()[t], borrowed.work());
         log_probs[out] = step.log_prob;
         restarts[sentence] += step.restarted;
         beam = step.beam;
         if (!measured) continue;
         const BeamMeasures found = measure(*beam);
-        const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks};
+        const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks, reach};
         std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
       }
       log_probs[out] = search.finish(*beam, borrowed.work());

@@ -213,4 +213,16 @@ std::vector<double> HhmmSearch::next_tags(const HhmmBeam& beam, Workspace& work)
   return tags;
 }
 
+double HhmmSearch::reach(const HhmmBeam& beam, std::span<const Emission> emissions, Workspace& work) const {
+  // A word of the unigram model needs no tag: all but the end is a place for it.
+  const double anywhere = options_.epsilon * (1 - grammar_->end_share());
+  double sum = 0;
+  if (beam.initial || !beam.stacks.empty()) {
+    const std::vector<double> tags = next_tags(beam, work);
+    for (const auto& [tag, value] : emissions)
+      if (value > 0 && tag != grammar_->end()) sum += tags[tag];
+  }
+  return std::min(1.0, (1 - options_.epsilon) * sum + anywhere);
+}
+
 }  // namespace treelm

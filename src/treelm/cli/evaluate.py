@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypedDict
 from cyclopts import Parameter
 
 from treelm.cli.apps import command_group, example_line
+from treelm.cli.evaluate_designs import design
 from treelm.cli.evaluate_reading import reading_times
 from treelm.cli.evaluate_reranking import reranking
 from treelm.cli.evaluate_suites import suites
@@ -39,6 +40,7 @@ from treelm.cli.parse_scores import write_evalb, write_parse_accuracy
 from treelm.cli.ranges import at_least
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
+from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
@@ -58,7 +60,11 @@ from treelm.tasks.evaluate.pair_accuracy import (
     evaluate_pairs,
     evaluate_scored_pairs,
 )
-from treelm.tasks.evaluate.pair_files import read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.pair_files import (
+    read_json_pairs,
+    read_pair_files,
+    read_pair_table,
+)
 from treelm.tasks.evaluate.parse_breakdown import by_label as scores_by_label
 from treelm.tasks.evaluate.parse_breakdown import by_length as scores_by_length
 from treelm.tasks.evaluate.parse_files import evaluate_evalb, evaluate_systems
@@ -77,7 +83,10 @@ class _How(TypedDict):
     threads: int
 
 
-_PAIR_OUTCOMES = "File to write: 1 for every pair that is right and 0 for the others, in order."
+_PAIR_OUTCOMES = (
+    "File to write: 1 for every pair that is right and 0 for the others, in order; named .tsv, a "
+    "table with the scores of every pair too. `treelm compare` reads both."
+)
 _SENTENCE_OUTCOMES = (
     "File to write: 1 for every sentence that is classified correctly and 0 for the others, the "
     "good ones first."
@@ -94,7 +103,7 @@ evaluate.command(
 evaluate.command(
     reading_times,
     help_epilogue=example_line(
-        "treelm evaluate reading-times words.tsv --trees trees.mrg -m hhmm --baseline ngram"
+        "treelm evaluate reading-times words.tsv -m hhmm --baseline ngram --spill-over 2"
     ),
 )
 evaluate.command(
@@ -111,6 +120,12 @@ evaluate.command(
 )
 evaluate.command(
     suites, help_epilogue=example_line("treelm evaluate suites -m model suite.json --json")
+)
+evaluate.command(
+    design,
+    help_epilogue=example_line(
+        "treelm evaluate design items.csv -m model --factors comma verb --region 4"
+    ),
 )
 evaluate.command(
     wer, help_epilogue=example_line("treelm evaluate wer reference.txt recognised.txt --json")
@@ -301,17 +316,23 @@ def pairs(
     p value.
 
     Args:
-        files: File of the good sentences, and file of the bad ones in the same order.
-        blimp: File of JSON lines with the keys of BLiMP, instead of two files.
+        files: File of the good sentences, and file of the bad ones in the same order; or one table
+            with the columns good and bad, and perhaps id and condition.
+        blimp: File of JSON lines with the keys of BLiMP, instead of these.
         slr: Compare syntactic log-odds ratios instead of log probabilities.
         tokenize: Take raw text, and tokenize it first.
         half_ties: Count a tie as half right, in accuracy, interval and p value.
         drop_identical: Leave out pairs whose sentences are the same.
     """
     measure: Measure = "slr" if slr else "log_prob"
-    if (blimp is None) == (files is None) or len(files or ["", ""]) != 2:
-        raise UsageError("name two files, of good and of bad sentences, or one with --blimp.")
+    if (blimp is None) == (files is None) or len(files or ["", ""]) > 2:
+        raise UsageError(
+            "name two files, of good and of bad sentences, or one table with the columns good and "
+            "bad, or one file with --blimp."
+        )
     if model is None:
+        if files is not None and len(files) == 1:
+            raise UsageError("a table of pairs needs a model: -m MODEL.")
         if blimp is not None or drop_identical or tokenize is not None:
             raise UsageError("--blimp, --tokenize and --drop-identical need a model: -m MODEL.")
         _check_no_scoring(scoring, measuring)
@@ -322,11 +343,11 @@ def pairs(
     else:
         loaded = length.apply(scoring.model(model))
         is_raw = blimp is not None if tokenize is None else tokenize
-        pairs = (
-            read_pair_files(*(files or ()), tokenizing=is_raw)
-            if blimp is None
-            else read_json_pairs(blimp, tokenizing=is_raw)
-        )
+        if blimp is not None:
+            pairs = read_json_pairs(blimp, tokenizing=is_raw)
+        else:
+            read = read_pair_table if len(files or ()) == 1 else read_pair_files
+            pairs = read(*(files or ()), tokenizing=is_raw)
         check = TextCheck(loaded.vocabulary, tokenized=is_raw)
         for side in (pairs.good, pairs.bad):
             check.add_sentences(side.sentences)
@@ -342,7 +363,11 @@ def pairs(
             threads=measuring.thread_count,
         )
     if output is not None:
-        write_outcomes(output, found.right.tolist())
+        if output.endswith(".tsv") and found.items is not None:
+            with write_atomically(output) as out:
+                out.write(found.items.to_table().encode())
+        else:
+            write_outcomes(output, found.right.tolist())
     write_record(found.to_record() if json else _pair_lines(found), as_json=json)
 
 

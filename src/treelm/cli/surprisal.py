@@ -60,6 +60,11 @@ class StimuliOptions:
     ] = None
     """With --stimuli: columns whose values tell sentences apart; neighbouring rows that agree in
     all of them are one sentence."""
+    document: Annotated[
+        list[str] | None, Parameter(metavar="COLUMN...", show_default="every sentence stands alone")
+    ] = None
+    """With --stimuli: columns whose values tell documents apart, which models with topics remember
+    from one sentence to the next."""
 
 
 @Parameter(name="*", group=Group("Options for pictures", sort_key=31))
@@ -143,6 +148,8 @@ class _Models:
             read_stimuli(stimuli.stimuli, stimuli.sentence or (), tokenizing=raw),
             tokenize=self.text.tokenizing,
         )
+        if stimuli.document:
+            table = table.in_documents(stimuli.document)
         alone = len(self.by_name) == 1
         for name, model in self.by_name.items():
             check = TextCheck(model.vocabulary, tokenized=raw, model="the model" if alone else name)
@@ -205,9 +212,9 @@ def surprisal(
 
     Args:
         eos: Add a row `</s>` for the end of each sentence.
-        measures: Columns about the states of a parser: all, or any of entropy, entropy_reduction,
-            depth, open_nodes, embedding_difference, beam_mass. Of several models, those that parse
-            word by word have them.
+        measures: Columns about the states of a parser: all, or any of syntactic, lexical, entropy,
+            entropy_reduction, depth, open_nodes, embedding_difference, stacks, beam_mass. Of
+            several models, those that parse word by word have them.
         format: How the table is written; tsv is never quoted.
     """
     from treelm.models.interface.model import Task
@@ -239,8 +246,9 @@ def surprisal(
     _note_no_measures(loaded, measures or (), common)
     if pictures.best is not None and pictures.parser_states is None:
         raise UsageError("--best goes with --parser-states.")
-    if stimuli.sentence is not None:
-        raise UsageError("--sentence goes with --stimuli.")
+    for name, given in (("--sentence", stimuli.sentence), ("--document", stimuli.document)):
+        if given is not None:
+            raise UsageError(f"{name} goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
     raw = RawText(text.tokenizing) if text.is_raw else None
     corpus = TextCorpus(tuple(files or ["-"]))

@@ -1,24 +1,40 @@
 """Reading times of words, joined with the sentences they occur in.
 
 The layout is that of the Natural Stories corpus: a table with the columns ``item``, ``zone`` and
-``word`` and one or more columns of times, and trees whose leaves carry ``/item.zone`` or, where a
-zone has several tokens, ``/item.zone.part``.
+``word`` and one or more columns of times, one row per word, or one per word and reader. Sentences
+are found in the table itself, or read from trees whose leaves carry ``/item.zone`` or, where a zone
+has several tokens, ``/item.zone.part``.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
 
+from treelm.characters import visible
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
-from treelm.errors import CorpusFormatError
+from treelm.corpus.sentences import split_sentences
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.words import split_words
+from treelm.errors import CorpusFormatError, UsageError, option
 
 _LEAF = re.compile(r"(.+)/(\d+)\.(\d+)(?:\.\w+)?")
+#: Other names of the columns, where a table has no column of the first.
+_OTHER_NAMES = {
+    "zone": ("position", "word_number"),
+    "reader": ("subject", "participant", "subj", "WorkerId"),
+    "sentence": ("sent_id", "sentence_number"),
+}
+#: Share of words that may differ and be left out; where more do, something else is wrong.
+MOST_DIFFERENT = 0.02
+_NO_TIME = frozenset({"", "NA", "nan", "NaN"})
 
 Zone = tuple[int, int]
 
@@ -32,12 +48,23 @@ class TimedWord:
         zone: Number of the word in the text.
         word: The word as it was shown, punctuation included.
         time: In the unit of the table; None where there is no measurement.
+        reader: Who read it; empty for a mean over readers.
+        sentence: What the table says of its sentence; empty where it says nothing.
+        line: Line of the table.
     """
 
     item: int
     zone: int
     word: str
     time: float | None
+    reader: str = ""
+    sentence: str = ""
+    line: int = field(default=0, compare=False)
+
+    @property
+    def key(self) -> Zone:
+        """Text and place."""
+        return self.item, self.zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +75,154 @@ class ZonedSentence:
     zones: tuple[Zone, ...]
 
 
-def read_times(source: Source, column: str = "mean_rt") -> list[TimedWord]:
+def read_times(
+    source: Source, column: str = "mean_rt", *, reader: str | None = None
+) -> list[TimedWord]:
     """Return the words of a table with their times.
 
     Args:
-        source: Tab-separated, with a header.
+        source: Tab-separated, or named .csv, with a header.
         column: The column of times.
+        reader: The column of readers; by default ``reader``, ``subject`` or ``participant``, if
+            there is one.
 
     Raises:
         CorpusFormatError: ``E_TIMES``, naming the line.
     """
     name = source_name(source)
-    lines = [line.split("\t") for line in read_lines(source, Wanted.TABLE)]
-    wanted = ("item", "zone", "word", column)
-    if not lines or not set(wanted) <= set(lines[0]):
-        raise CorpusFormatError(
-            f"{name}: the first line of a table of times must name the columns "
-            f"{', '.join(wanted)}.",
-            code="E_TIMES",
-            path=name,
-            line=1,
-        )
-    places = [lines[0].index(each) for each in wanted]
+    rows = _rows(source, name)
+    header = rows[0] if rows else []
+    places = _places(name, header, column, reader)
     found = []
-    for number, cells in enumerate(lines[1:], 2):
+    for number, cells in enumerate(rows[1:], 2):
+        given = {each: cells[place] for each, place in places.items() if place < len(cells)}
         try:
-            item, zone, word, time = (cells[place] for place in places)
-            value = None if time in ("", "NA", "nan") else float(time)
+            time = given["time"].strip()
+            value = None if time in _NO_TIME else float(time)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise ValueError(time)
-            found.append(TimedWord(int(item), int(zone), word, value))
-        except (ValueError, IndexError) as error:
-            raise CorpusFormatError(
-                f"{name}:{number}: this row needs an item, a zone, a word and a positive {column}.",
-                code="E_TIMES",
-                path=name,
-                line=number,
+            if "reader" in places and not given["reader"].strip():
+                raise ValueError("no reader")
+            found.append(
+                TimedWord(
+                    int(given["item"]),
+                    int(given["zone"]),
+                    given["word"],
+                    value,
+                    given.get("reader", ""),
+                    given.get("sentence", ""),
+                    number,
+                )
+            )
+        except (ValueError, KeyError) as error:
+            raise _wrong(
+                f"{name}:{number}: this row needs an item, a zone, a word and a positive {column}"
+                f"{', and a reader' if 'reader' in places else ''}.",
+                name,
+                number,
             ) from error
+    _check_keys(found, name)
     return found
+
+
+def _rows(source: Source, name: str) -> list[list[str]]:
+    if not name.removesuffix(".gz").endswith(".csv"):
+        return [line.split("\t") for line in read_lines(source, Wanted.TABLE)]
+    lines = list(read_lines(source, Wanted.CSV))
+    separator = max(",;\t", key=lines[0].count) if lines else ","
+    return list(csv.reader(lines, delimiter=separator))
+
+
+def _places(name: str, header: Sequence[str], column: str, reader: str | None) -> dict[str, int]:
+    """Return the place of each column that is used."""
+    wanted = {"item": "item", "zone": "zone", "word": "word", "time": column}
+    chosen = wanted | {"reader": reader or "reader", "sentence": "sentence"}
+    for key, others in _OTHER_NAMES.items():
+        if chosen[key] not in header and not (key == "reader" and reader):
+            chosen[key] = next((each for each in others if each in header), chosen[key])
+    missing = [chosen[key] for key in wanted if chosen[key] not in header]
+    if missing or (reader and reader not in header):
+        raise _wrong(
+            f"{name}: the first line of a table of times must name the columns "
+            f"{', '.join(wanted.values())}; it has no {(missing or [reader])[0]}. Columns: "
+            f"{', '.join(map(visible, header)) or 'none'}.",
+            name,
+            1,
+        )
+    return {key: header.index(each) for key, each in chosen.items() if each in header}
+
+
+def _check_keys(rows: Sequence[TimedWord], name: str) -> None:
+    """Refuse a word that stands twice, or that differs between readers."""
+    words: dict[Zone, TimedWord] = {}
+    seen: dict[tuple[int, int, str], int] = {}
+    for row in rows:
+        first = seen.setdefault((row.item, row.zone, row.reader), row.line)
+        if first != row.line:
+            advice = (
+                "" if row.reader else " Are there several readers, in a column of another name?"
+            )
+            raise _wrong(
+                f"{name}:{row.line}: item {row.item} and zone {row.zone} stand in line {first} "
+                f"already.{advice}",
+                name,
+                row.line,
+            )
+        same = words.setdefault(row.key, row)
+        if same.word != row.word or same.sentence != row.sentence:
+            raise _wrong(
+                f"{name}:{row.line}: the word of item {row.item} and zone {row.zone} is "
+                f'"{visible(row.word)}" here and "{visible(same.word)}" in line {same.line}.',
+                name,
+                row.line,
+            )
+
+
+def _wrong(message: str, name: str, line: int, code: str = "E_TIMES") -> CorpusFormatError:
+    return CorpusFormatError(message, code=code, path=name, line=line)
+
+
+# -- sentences ------------------------------------------------------------------------------
+
+
+def sentences_of_times(times: Iterable[TimedWord]) -> list[ZonedSentence]:
+    """Return the sentences that the words of a table make, tokenized as wholes.
+
+    They are those of a column ``sentence``; without it, those that punctuation tells.
+
+    Raises:
+        UsageError: if punctuation does not tell them.
+    """
+    by_zone = {each.key: each for each in times}
+    ordered = [by_zone[key] for key in sorted(by_zone)]
+    found = []
+    for _, words in groupby(ordered, key=lambda each: each.item):
+        for sentence in _split(list(words)):
+            tokens = tokenize_words(" ".join(each.word for each in sentence))
+            zones = chain.from_iterable(
+                [each.key] * (last - first)
+                for each, first, last in zip(sentence, tokens.starts, tokens.ends, strict=True)
+            )
+            found.append(ZonedSentence(tokens.tokens, tuple(zones)))
+    return found
+
+
+def _split(words: list[TimedWord]) -> Iterator[list[TimedWord]]:
+    """Yield the words of each sentence of a text."""
+    if any(each.sentence for each in words):
+        for _, group in groupby(words, key=lambda each: each.sentence):
+            yield list(group)
+        return
+    sentences = split_sentences(" ".join(each.word for each in words))
+    sizes = [len(split_words(each)) for each in sentences]
+    if sum(sizes) != len(words) or any(len(split_words(each.word)) != 1 for each in words):
+        raise UsageError(
+            f"item {words[0].item}: not every cell of the column word is one word, so that the "
+            "ends of sentences cannot be found. Give sentences in a column sentence, or as "
+            f"{option('trees')}."
+        )
+    rest = iter(words)
+    yield from ([next(rest) for _ in range(size)] for size in sizes)
 
 
 def read_zoned_trees(source: Source) -> Iterator[ZonedSentence]:
@@ -108,3 +245,65 @@ def read_zoned_trees(source: Source) -> Iterator[ZonedSentence]:
             words.append(match[1])
             zones.append((int(match[2]), int(match[3])))
         yield ZonedSentence(tuple(words), tuple(zones))
+
+
+def same_words(
+    times: Sequence[TimedWord],
+    sentences: Iterable[ZonedSentence],
+    source: Source,
+    *,
+    dropping: bool = False,
+) -> list[TimedWord]:
+    """Return the rows of a table, whose words must be those of sentences with the same keys.
+
+    Letters and digits are compared, not punctuation, which tokenizers rewrite. Keys that only the
+    table has, or only the sentences, are no contradiction.
+
+    Args:
+        times: The table.
+        sentences: The sentences.
+        source: The file of the table.
+        dropping: Leave out words that differ, if they are few, instead of refusing the table.
+
+    Raises:
+        CorpusFormatError: ``E_TIMES_WORDS``, naming the line.
+    """
+    name = source_name(source)
+    tokens: dict[Zone, str] = {}
+    for sentence in sentences:
+        for word, zone in zip(sentence.words, sentence.zones, strict=True):
+            tokens[zone] = tokens.get(zone, "") + word
+    different = [
+        each
+        for each in times
+        if each.key in tokens and _letters(tokens[each.key]) != _letters(each.word)
+    ]
+    if different and not (dropping and len(different) <= MOST_DIFFERENT * len(times)):
+        first = different[0]
+        more = f" {len(different) - 1} more rows differ." if len(different) > 1 else ""
+        raise _wrong(
+            f"{name}:{first.line}: the word of item {first.item} and zone {first.zone} is "
+            f'"{visible(first.word)}" in the table and "{visible(tokens[first.key])}" in the '
+            f"trees.{more} {_shift_advice(first, tokens)}",
+            name,
+            first.line,
+            "E_TIMES_WORDS",
+        )
+    lines = {each.line for each in different}
+    return [each for each in times if each.line not in lines]
+
+
+def _shift_advice(row: TimedWord, tokens: Mapping[Zone, str]) -> str:
+    for shift in (-1, 1, -2, 2):
+        if _letters(tokens.get((row.item, row.zone + shift), "")) == _letters(row.word):
+            return f"It is that of zone {row.zone + shift} there: is one of them shifted?"
+    return (
+        "Are they of the same release of the text? "
+        f"{option('drop_different_words')} leaves out a few such words."
+    )
+
+
+def _letters(word: str) -> str:
+    # Escaped brackets are letters to nobody.
+    plain = re.sub(r"-[LR][RSC]B-", "", word)
+    return "".join(filter(str.isalnum, plain)).casefold()

@@ -182,6 +182,32 @@ def parse_labels(lines: Iterable[str]) -> npt.NDArray[np.bool_] | None:
     return np.array(found, dtype=np.bool_)
 
 
+def parse_answers(lines: Sequence[str], source: Source) -> dict[str, bool] | None:
+    """Return the answers of a table with the columns ``id`` and ``right``; None for another file.
+
+    Args:
+        lines: Of the file.
+        source: What messages call it.
+
+    Raises:
+        CorpusFormatError: ``E_SCORE_FILE`` or ``E_SCORE_IDS`` with file and line.
+    """
+    names = lines[0].split("\t") if lines else []
+    if not {"id", "right"} <= set(names):
+        return None
+    reading = _Reading(source_name(source))
+    found: dict[str, bool] = {}
+    for reading.line, line in enumerate(lines[1:], 2):
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise reading.error(f"the row has {len(cells)} cells for {len(names)} columns.")
+        name = cells[names.index("id")]
+        if name in found:
+            raise reading.error(f'the id "{visible(name[:40])}" is there twice.', "E_SCORE_IDS")
+        found[name] = reading.flag(cells[names.index("right")], "right")
+    return found
+
+
 class _Reading:
     """Reads one file and keeps track of the line."""
 

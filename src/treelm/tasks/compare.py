@@ -16,9 +16,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from treelm.characters import visible
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import COMPRESSION, Source, read_lines, source_name
-from treelm.corpus.score_files import ScoreTable, align_tables, parse_labels, parse_scores
+from treelm.corpus.score_files import (
+    ScoreTable,
+    align_tables,
+    parse_answers,
+    parse_labels,
+    parse_scores,
+)
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.words import check_vocabularies
@@ -157,6 +164,9 @@ def _compare_files(
     if len(files) > 1:
         raise UsageError("with score files, give at most one more file: the text or the labels.")
     lines = [list(read_lines(source, Wanted.SCORES)) for source in (a, b)]
+    items = [parse_answers(each, source) for each, source in zip(lines, (a, b), strict=True)]
+    if items[0] is not None and items[1] is not None:
+        return _compare_items(items[0], items[1], (a, b), files, options)
     answers = [parse_labels(each) for each in lines]
     text_lines = list(read_lines(files[0], Wanted.TEXT)) if files else None
     labels = None if text_lines is None else parse_labels(text_lines)
@@ -186,6 +196,29 @@ def _compare_files(
         seed=options.seed,
         rounds=options.rounds,
     )
+
+
+def _compare_items(
+    a: dict[str, bool],
+    b: dict[str, bool],
+    sources: tuple[Source, Source],
+    files: Sequence[Source],
+    options: CompareOptions,
+) -> Comparison:
+    """Compare the answers of two tables, whose rows are matched by id."""
+    if files:
+        raise UsageError("tables with a column right say what is right; no other file is needed.")
+    if a.keys() != b.keys():
+        only = next(iter(a.keys() ^ b.keys()))
+        having, lacking = (source_name(each) for each in (sources if only in a else sources[::-1]))
+        raise CorpusFormatError(
+            f'"{visible(only)}" is in {having} and not in {lacking}; they must be about the same '
+            "items.",
+            code="E_SCORE_IDS",
+            path=lacking,
+        )
+    first, second = np.array(list(a.values())), np.array([b[name] for name in a])
+    return compare_answers(first, second, seed=options.seed, rounds=options.rounds)
 
 
 def _lengths_and_documents(

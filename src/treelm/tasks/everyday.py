@@ -136,6 +136,7 @@ def surprisal_table(
     *,
     measures: Sequence[str] = (),
     sentence: Sequence[str] = (),
+    document: Sequence[str] = (),
     tokenizing: bool | None = None,
     threads: int = 1,
 ) -> Any:
@@ -151,6 +152,8 @@ def surprisal_table(
             whole sentences.
         measures: Measures of a parser: ``["all"]``, or names such as ``entropy`` and ``depth``.
         sentence: Columns whose values tell sentences apart; see `read_stimuli`.
+        document: Columns whose values tell documents apart, which models with topics remember from
+            sentence to sentence; without them every sentence stands alone.
         tokenizing: Whether words are raw text; by default if all models have a tokenizer.
         threads: Kernel threads; results do not depend on it.
 
@@ -180,6 +183,8 @@ def surprisal_table(
     if with_one:
         first = with_one[0]
         table = replace(table, tokenize=tokenizer_of(first, str(first.tokenizer)))
+    if document:
+        table = table.in_documents(document)
     plain = {name: model.with_tokenizer(None) for name, model in own.items()}
     found = measure_stimuli(
         plain if several else plain[""], table, measures=measures, threads=threads

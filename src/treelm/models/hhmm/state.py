@@ -106,6 +106,8 @@ class ParserMeasures(NamedTuple):
     """Share of the mass that pruning left."""
     stacks: npt.NDArray[np.float64]
     """Stacks kept."""
+    reach: npt.NDArray[np.float64]
+    """Probability, before the word, of coming to a tag that can emit it."""
 
 
 def state_from_payload(payload: bytes, model: bytes) -> HhmmState:

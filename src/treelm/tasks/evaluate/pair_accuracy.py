@@ -7,7 +7,7 @@ sentences that are both impossible.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -48,6 +48,8 @@ class PairAccuracy:
         p_value: Exact two-sided binomial test of the accuracy against 1/2, with the same ties.
         infinite: Number of pairs with an impossible sentence.
         ties_count: What a tie counts as, in all of these: ``wrong`` or ``half``.
+        unknown_share: Share of pairs with a word that is unknown to the model; None if it was not
+            looked at.
     """
 
     accuracy: float
@@ -57,6 +59,7 @@ class PairAccuracy:
     p_value: float
     infinite: int
     ties_count: Ties = "wrong"
+    unknown_share: float | None = None
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
@@ -68,7 +71,41 @@ class PairAccuracy:
             "interval": list(self.interval),
             "p_value": self.p_value,
             "infinite": self.infinite,
+        } | ({} if self.unknown_share is None else {"unknown_share": self.unknown_share})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairItems:
+    """The scores of every pair.
+
+    Args:
+        ids: Names of the pairs.
+        good: Scores of the good sentences.
+        bad: Those of the bad ones.
+        groups: Names of groups -> the group of each pair.
+        unknown: Which pairs have an unknown word; None if it was not looked at.
+    """
+
+    ids: tuple[str, ...]
+    good: Numbers
+    bad: Numbers
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: npt.NDArray[np.bool_] | None = None
+
+    def to_table(self) -> str:
+        """Return a table with a row for each pair; ``right`` is what `treelm compare` reads."""
+        columns: dict[str, Iterable[object]] = {
+            "id": self.ids,
+            "good": self.good.tolist(),
+            "bad": self.bad.tolist(),
+            "right": (self.good > self.bad).astype(int).tolist(),
         }
+        if self.unknown is not None:
+            columns["unknown"] = self.unknown.astype(int).tolist()
+        columns |= self.groups
+        rows = zip(*columns.values(), strict=True)
+        lines = ["\t".join(columns), *("\t".join(map(str, row)) for row in rows)]
+        return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +119,7 @@ class PairResults:
         measure: The measure by which sentences were compared.
         identical: Number of pairs whose sentences are the same.
         signature: What made the numbers.
+        items: The scores of every pair.
     """
 
     overall: PairAccuracy
@@ -91,6 +129,7 @@ class PairResults:
     identical: int = 0
     signature: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    items: PairItems | None = None
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
@@ -109,6 +148,7 @@ def pair_accuracy(
     seed: int,
     half_ties: bool = False,
     rounds: int = ROUNDS,
+    unknown: npt.NDArray[np.bool_] | None = None,
 ) -> PairAccuracy:
     """Return how often the good sentences have the higher scores.
 
@@ -119,6 +159,7 @@ def pair_accuracy(
         half_ties: Count a tie as half correct instead of wrong; in the test each second one is then
             a success and the odd one is left out.
         rounds: Number of bootstrap samples.
+        unknown: Which pairs have a word that is unknown to the model.
 
     Examples:
         >>> found = pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0]), seed=1)
@@ -147,6 +188,7 @@ def pair_accuracy(
         p_value=sign_test(successes, failures, alternative="two-sided"),
         infinite=int(np.count_nonzero(np.isinf(first) | np.isinf(second))),
         ties_count="half" if half_ties else "wrong",
+        unknown_share=None if unknown is None else float(unknown.mean()),
     )
 
 
@@ -158,6 +200,7 @@ def grouped_pair_accuracy(
     seed: int,
     half_ties: bool = False,
     rounds: int = ROUNDS,
+    unknown: npt.NDArray[np.bool_] | None = None,
 ) -> dict[str, dict[str, PairAccuracy]]:
     """Return the accuracy for every group of every grouping, in order of appearance."""
     found: dict[str, dict[str, PairAccuracy]] = {}
@@ -175,6 +218,7 @@ def grouped_pair_accuracy(
                 seed=seed,
                 half_ties=half_ties,
                 rounds=rounds,
+                unknown=None if unknown is None else unknown[labels == group],
             )
             for group in dict.fromkeys(groups[key])
         }
@@ -216,12 +260,16 @@ def evaluate_pairs(
         )
         for text in (kept.good, kept.bad)
     )
+    unknown = kept.with_unknown_words(model.vocabulary)
     return PairResults(
-        overall=pair_accuracy(good, bad, seed=seed, half_ties=half_ties, rounds=rounds),
+        overall=pair_accuracy(
+            good, bad, seed=seed, half_ties=half_ties, rounds=rounds, unknown=unknown
+        ),
         groupings=grouped_pair_accuracy(
-            good, bad, kept.groups, seed=seed, half_ties=half_ties, rounds=rounds
+            good, bad, kept.groups, seed=seed, half_ties=half_ties, rounds=rounds, unknown=unknown
         ),
         right=good > bad,
+        items=PairItems(kept.names(), good, bad, kept.groups, unknown),
         measure=measure,
         identical=identical,
         settings={"allow_overlap": True} if allow_overlap else {},
@@ -246,11 +294,13 @@ def evaluate_scored_pairs(
     rounds: int = ROUNDS,
 ) -> PairResults:
     """Return the accuracy on pairs that were already scored, matched by their ids."""
-    first, second = (measured_scores(table, measure) for table in align_pairs(good, bad))
+    tables = align_pairs(good, bad)
+    first, second = (measured_scores(table, measure) for table in tables)
     return PairResults(
         overall=pair_accuracy(first, second, seed=seed, half_ties=half_ties, rounds=rounds),
         groupings={},
         right=first > second,
+        items=PairItems(tables[0].ids, first, second),
         measure=measure if measure == "slr" else "score",
         signature=signature(
             task="pairs",

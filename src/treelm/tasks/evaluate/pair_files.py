@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, lines_of, source_name
 from treelm.corpus.tokenize import tokenize
+from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
 from treelm.tasks.evaluate.measured_text import MeasuredText
@@ -30,11 +34,13 @@ class MinimalPairs:
         good: The good sentences.
         bad: The bad ones, in the same order.
         groups: Names of groups -> the group of each pair.
+        ids: The name of each pair; None where they have none but their line.
     """
 
     good: MeasuredText
     bad: MeasuredText
     groups: Mapping[str, tuple[str, ...]]
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.good)
@@ -61,7 +67,18 @@ class MinimalPairs:
             _taken(self.good, kept),
             _taken(self.bad, kept),
             {name: tuple(names[place] for place in kept) for name, names in self.groups.items()},
+            None if self.ids is None else tuple(self.ids[place] for place in kept),
         )
+
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each pair: its id, or its line."""
+        return self.ids if self.ids is not None else tuple(map(str, self.good.lines))
+
+    def with_unknown_words(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
+        """Return for each pair whether one of its words is unknown."""
+        pairs = zip(self.good.sentences, self.bad.sentences, strict=True)
+        known = vocabulary.__contains__
+        return np.array([not all(map(known, chain(*pair))) for pair in pairs], np.bool_)
 
 
 def _taken(text: MeasuredText, places: list[int]) -> MeasuredText:
@@ -113,6 +130,72 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: bool = False) -> M
         for found, name, checksum in zip(lines, names, checksums, strict=True)
     )
     return MinimalPairs(first_text, second_text, groups={})
+
+
+def read_pair_table(source: Source, *, tokenizing: bool = False) -> MinimalPairs:
+    """Return the pairs of a table with the columns ``good`` and ``bad``.
+
+    A column ``condition``, or ``UID``, ``linguistics_term`` and ``field`` as BLiMP names them,
+    groups the pairs, and the column ``id`` or ``item`` names them.
+
+    Args:
+        source: The table: tab-separated without quotes, or named .csv.
+        tokenizing: Whether sentences are raw text, which is tokenized first.
+
+    Raises:
+        CorpusFormatError: ``E_PAIRS`` with file and line for anything but a pair, ``E_NO_DATA`` if
+            there is none.
+    """
+    split = _splitter(is_raw=tokenizing)
+    name = source_name(source)
+    digest = hashlib.sha256()
+    is_csv = name.removesuffix(".gz").endswith(".csv")
+    wanted = Wanted.CSV if is_csv else Wanted.TABLE
+    lines = list(lines_of(hashed_blocks(source, digest, wanted), source))
+    rows = csv.reader(lines) if is_csv else (line.split("\t") for line in lines)
+    header = next(iter(rows), [])
+    if not {"good", "bad"} <= set(header):
+        found = ", ".join(map(visible, header)) or "none"
+        raise _no_row(name, 1, f"the first line must name the columns good and bad; it has {found}")
+    sides: dict[str, list[tuple[str, ...]]] = {"good": [], "bad": []}
+    numbers: list[int] = []
+    others: dict[str, list[str]] = {each: [] for each in header if each not in sides}
+    for number, row in enumerate(rows, 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise _no_row(name, number, f"it has {len(row)} cells for {len(header)} columns")
+        cells = dict(zip(header, row, strict=True))
+        for side, sentences in sides.items():
+            sentences.append(split(cells[side]))
+            if not sentences[-1]:
+                raise _no_row(name, number, f'the cell "{side}" has no sentence')
+        for each, values in others.items():
+            values.append(cells[each])
+        numbers.append(number)
+    key = next((each for each in ("id", "item") if each in others), None)
+    if key is not None and len(set(others[key])) < len(others[key]):
+        key = None  # an item in several conditions: rows have no names of their own
+    groups = {each: tuple(others[each]) for each in GROUP_KEYS if each in others}
+    if "UID" not in groups and "condition" in others:
+        groups["UID"] = tuple(others["condition"])
+    checksum = digest.hexdigest()
+    return MinimalPairs(
+        _text(sides["good"], numbers, name, checksum),
+        _text(sides["bad"], numbers, name, checksum),
+        groups,
+        None if key is None else tuple(others[key]),
+    )
+
+
+def _no_row(name: str, number: int, what: str) -> CorpusFormatError:
+    return CorpusFormatError(
+        f"{name}:{number}: {what}. A table of pairs has the columns good and bad, with tabs "
+        "between columns, or is named .csv.",
+        code="E_PAIRS",
+        path=name,
+        line=number,
+    )
 
 
 def read_json_pairs(source: Source, *, tokenizing: bool = True) -> MinimalPairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ class LinearFit:
         errors: Their standard errors.
         log_likelihood: Natural log likelihood of all observations at the maximum.
         n: Number of observations.
+        matrix: The constant and the scaled predictors, a column each.
+        residuals: What they leave of each observation.
     """
 
     names: tuple[str, ...]
@@ -30,6 +33,8 @@ class LinearFit:
     errors: Numbers
     log_likelihood: float
     n: int
+    matrix: Numbers
+    residuals: Numbers
 
     def coefficient(self, name: str) -> float:
         """Return the coefficient of a predictor."""
@@ -40,9 +45,76 @@ class LinearFit:
         place = self.names.index(name)
         return float(self.coefficients[place] / self.errors[place])
 
+    def robust_t(self, name: str, order: Order, lags: int | None = None) -> float:
+        """Return a coefficient in errors that allow for autocorrelation (Newey and West 1987).
 
-def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
+        Args:
+            name: The predictor.
+            order: Which observations follow each other.
+            lags: How far residuals are correlated; by default 4 (n / 100)^(2/9), rounded down.
+        """
+        if lags is None:
+            lags = int(4 * (self.n / 100) ** (2 / 9))
+        scores = self.matrix * self.residuals[:, None]
+        middle = scores.T @ scores
+        for lag in range(1, lags + 1):
+            first, second = order.pairs(lag)
+            across = scores[first].T @ scores[second]
+            middle += (1 - lag / (lags + 1)) * (across + across.T)
+        bread = np.linalg.inv(self.matrix.T @ self.matrix)
+        place = self.names.index(name)
+        variance = float((bread @ middle @ bread)[place, place])
+        return float(self.coefficients[place]) / math.sqrt(variance) if variance > 0 else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Which observations follow each other.
+
+    Args:
+        series: The number of the series of each observation, such as a reader of a text.
+        places: Its place there; none is there twice.
+    """
+
+    series: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+
+    @cached_property
+    def _keys(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The observations in order, and numbers by which they are found."""
+        width = int(self.places.max() - self.places.min()) * 2 + 3
+        keys = self.series * width + (self.places - self.places.min())
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
+
+    def pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return observations and those exactly so many places later in the same series."""
+        if lag > int(self.places.max() - self.places.min()):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        order, keys = self._keys
+        found = np.minimum(np.searchsorted(keys, keys + lag), len(keys) - 1)
+        hit = keys[found] == keys + lag
+        return order[hit], order[found[hit]]
+
+    def autocorrelation(self, values: Numbers, lag: int = 1) -> float:
+        """Return the correlation of values with those `lag` places later; NaN without any."""
+        first, second = self.pairs(lag)
+        centred = values - values.mean()
+        if not len(first):
+            return math.nan
+        scale = float((centred**2).mean())
+        return float((centred[first] * centred[second]).mean()) / scale
+
+
+def fit_linear(
+    response: Numbers, predictors: dict[str, Numbers], *, absorbed: int = 0
+) -> LinearFit:
     """Return the least-squares fit of a response by predictors and a constant.
+
+    Args:
+        response: The observations.
+        predictors: Columns by name.
+        absorbed: Number of means that were subtracted before, such as those of readers.
 
     Raises:
         EstimationError: ``E_NO_DATA`` with fewer observations than predictors, ``E_REGRESSION`` if
@@ -55,7 +127,7 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
         1.96
     """
     n, width = len(response), len(predictors) + 1
-    if n <= width:
+    if n <= width + absorbed:
         raise EstimationError(
             f"there are {n} observations for {width} coefficients.", code="E_NO_DATA"
         )
@@ -81,9 +153,10 @@ def fit_linear(response: Numbers, predictors: dict[str, Numbers]) -> LinearFit:
     if squares <= 0:
         raise EstimationError("the predictors leave nothing to explain.", code="E_REGRESSION")
     inverse = np.linalg.inv(r)
-    errors = np.sqrt(squares / (n - width) * (inverse**2).sum(axis=1))
+    errors = np.sqrt(squares / (n - width - absorbed) * (inverse**2).sum(axis=1))
     likelihood = -0.5 * n * (math.log(2 * math.pi * squares / n) + 1)
-    return LinearFit(("constant", *predictors), coefficients, errors, likelihood, n)
+    names = ("constant", *predictors)
+    return LinearFit(names, coefficients, errors, likelihood, n, matrix, residuals)
 
 
 def _dependence(names: tuple[str, ...], columns: list[Numbers], place: int) -> str:

@@ -15,13 +15,18 @@ from treelm.models.interface.model import LanguageModel
 
 #: Columns after those that every model has, in this order.
 MEASURES = (
+    "syntactic",
+    "lexical",
     "entropy",
     "entropy_reduction",
     "depth",
     "open_nodes",
     "embedding_difference",
+    "stacks",
     "beam_mass",
 )
+#: Those that a region of several words has the sum of; of the others it has the last.
+SUMMED = frozenset({"syntactic", "lexical"})
 
 Columns = dict[str, npt.NDArray[np.float64]]
 
@@ -62,11 +67,15 @@ def measure_sentences(
 ) -> Columns:
     """Return every measure after each word and end of sentences, in flat arrays.
 
+    * ``syntactic``: the part of the surprisal that is due to coming to a tag that can emit the
+      word, in bits (Roark et al. 2009);
+    * ``lexical``: the rest, which is due to the word itself; an end is all syntax;
     * ``entropy`` of the distribution over stacks, in bits;
     * ``entropy_reduction`` from the word before, 0 where it grows (Hale 2006, over stacks);
     * ``depth``: elements in use in the most probable stack;
     * ``open_nodes``: expected number of constituents begun and not complete;
     * ``embedding_difference``: how much the expected depth of the stack has grown (Wu et al. 2010);
+    * ``stacks``: number of stacks kept, each of which stands for all partial parses that end in it;
     * ``beam_mass``: share of the probability that pruning left.
 
     Args:
@@ -78,15 +87,25 @@ def measure_sentences(
     scores, found = model.measure_ids(text.ids, text.starts, threads=threads)
     first = np.zeros(len(found.entropy), np.bool_)
     first[scores.starts[:-1]] = True
+    surprisal = scores.bits()
+    is_word = found.reach > 0
+    syntactic = np.where(is_word, -np.log2(np.where(is_word, found.reach, 1.0)), surprisal)
+    # Rounding must not make a word cheaper than the way to it.
+    syntactic = np.minimum(np.maximum(0.0, syntactic), surprisal)
 
     def before(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.where(first, 0.0, np.roll(values, 1))
 
     return {
+        "syntactic": syntactic,
+        "lexical": np.subtract(
+            surprisal, syntactic, out=np.zeros_like(surprisal), where=np.isfinite(syntactic)
+        ),
         "entropy": found.entropy,
         "entropy_reduction": np.maximum(0.0, before(found.entropy) - found.entropy),
         "depth": found.best_depth,
         "open_nodes": np.maximum(0.0, found.mean_depth - 1.0),
         "embedding_difference": found.mean_depth - before(found.mean_depth),
+        "stacks": found.stacks,
         "beam_mass": found.beam_mass,
     }

@@ -11,7 +11,7 @@ import io
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, option
 from treelm.extras import import_extra
 from treelm.models.interface.model import LanguageModel
-from treelm.tasks.surprisal.measures import chosen_measures, parsing_part
+from treelm.tasks.surprisal.measures import SUMMED, chosen_measures, parsing_part
 from treelm.tasks.surprisal.rows import SurprisalRow
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 
@@ -54,6 +54,8 @@ class Stimuli:
         numbers: By row, the number of its sentence; they never go down.
         is_raw: Whether words are raw text, which is tokenized.
         tokenize: What takes sentences of raw text apart.
+        documents: By row, the number of the document of its sentence; they never go down. None
+            where every sentence stands alone.
     """
 
     columns: tuple[str, ...]
@@ -61,6 +63,32 @@ class Stimuli:
     numbers: tuple[int, ...]
     is_raw: bool = False
     tokenize: Tokenizing = tokenize_words
+    documents: tuple[int, ...] | None = None
+
+    def sentence_documents(self) -> list[int]:
+        """Return the number of the document of each sentence."""
+        documents = self.numbers if self.documents is None else self.documents
+        return list(dict(zip(self.numbers, documents, strict=True)).values())
+
+    def in_documents(self, names: Sequence[str]) -> Stimuli:
+        """Return the table with neighbouring sentences as one document where columns agree.
+
+        Raises:
+            UsageError: for a column that does not exist, or that changes within a sentence.
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise UsageError(
+                f'there is no column "{missing[0]}" that tells documents apart. Columns: '
+                f"{', '.join(self.columns)}."
+            )
+        documents = _numbered([self.columns.index(name) for name in names], self.rows)
+        if len(set(zip(self.numbers, documents, strict=True))) > len(set(self.numbers)):
+            raise UsageError(
+                f"a sentence belongs to two documents: {' and '.join(names)} change within it. "
+                f"Name with {option('sentence')} the columns that tell sentences apart."
+            )
+        return replace(self, documents=documents)
 
     def sentences(self) -> Iterator[list[tuple[str, ...]]]:
         """Yield the words of each row, for one sentence after the other; tokens of raw text."""
@@ -91,7 +119,11 @@ def tokenized_regions(
 
 
 def read_stimuli(
-    source: Source, sentence: Sequence[str] = (), *, tokenizing: bool = False
+    source: Source,
+    sentence: Sequence[str] = (),
+    *,
+    tokenizing: bool = False,
+    whole_has_columns: bool = False,
 ) -> Stimuli:
     """Return a table of stimuli: tab-separated without quotes, ``.csv``, or ``.parquet``.
 
@@ -101,6 +133,8 @@ def read_stimuli(
         sentence: The columns by which neighbouring rows belong to one sentence; by default
             ``sent_id``, ``sentence``, ``item`` and ``condition``, or ``item``.
         tokenizing: Whether words are raw text, which is tokenized sentence by sentence.
+        whole_has_columns: Whether `sentence` is for tables of words only, and means nothing where
+            every row is a whole sentence; otherwise it is refused there.
 
     Raises:
         CorpusFormatError: ``E_STIMULI``, naming the line.
@@ -111,7 +145,8 @@ def read_stimuli(
     header = table[0] if table else ()
     if len(set(header)) < len(header) or not {_WORD, _SENTENCE} & set(header):
         raise _not_stimuli(name, header)
-    return _stimuli(name, table, sentence, tokenizing=tokenizing)
+    columns = () if whole_has_columns and _WORD not in header else sentence
+    return _stimuli(name, table, columns, tokenizing=tokenizing)
 
 
 def stimuli_of_frame(frame: Any, sentence: Sequence[str] = (), *, tokenizing: bool) -> Stimuli:
@@ -216,10 +251,7 @@ def _stimuli(
             f"{name}: there is no column {missing[0] if missing else 'sent_id or item'} that tells "
             f"which rows are a sentence. Columns: {', '.join(columns)}."
         )
-    places = [columns.index(each) for each in chosen]
-    keys = [tuple(row[place] for place in places) for row in rows]
-    changes = (key != before for before, key in pairwise(keys))
-    numbers = tuple(accumulate(changes, initial=0)) if rows else ()
+    numbers = _numbered([columns.index(each) for each in chosen], rows)
     stimuli = Stimuli(columns, tuple(rows), numbers, is_raw=tokenizing)
     if stimuli.longest > _MANY_WORDS:
         warnings.warn(
@@ -230,6 +262,13 @@ def _stimuli(
             stacklevel=3,
         )
     return stimuli
+
+
+def _numbered(places: Sequence[int], rows: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
+    """Return for each row how often the cells of some columns have changed before it."""
+    keys = [tuple(row[place] for place in places) for row in rows]
+    changes = (key != before for before, key in pairwise(keys))
+    return tuple(accumulate(changes, initial=0)) if rows else ()
 
 
 def _taken_apart(
@@ -299,7 +338,8 @@ def measure_stimuli(
 ) -> MeasuredStimuli:
     """Return the table with columns added: ``surprisal``, ``log_prob``, ``oov``, and measures.
 
-    A cell of several tokens has the sum of their surprisal, and the measures after its last one;
+    A cell of several tokens has the sum of their surprisal and of its parts ``syntactic`` and
+    ``lexical``, and the other measures after its last one;
     ``surprisal_parts`` then has the surprisal of each, with spaces between. Where there are several
     models, the name of each follows the names of its columns after an underscore.
 
@@ -322,7 +362,10 @@ def measure_stimuli(
         parts = (_PARTS,) if has_parts else ()
         columns += [f"{each}_{name}" if len(named) > 1 else each for each in _ADDED]
         columns += [f"{each}_{name}" if len(named) > 1 else each for each in (*parts, *chosen)]
-        added = _added_cells(model, sentences, chosen, has_parts=has_parts, threads=threads)
+        documents = stimuli.sentence_documents()
+        added = _added_cells(
+            model, sentences, documents, chosen, has_parts=has_parts, threads=threads
+        )
         cells.append(list(added))
     twice = [each for each in columns if columns.count(each) > 1]
     if twice:
@@ -342,15 +385,15 @@ def _had_by(model: LanguageModel, measures: Sequence[str], *, alone: bool) -> Se
 def _added_cells(
     model: LanguageModel,
     sentences: Sequence[Sequence[tuple[str, ...]]],
+    documents: Sequence[int],
     measures: Sequence[str],
     *,
     has_parts: bool,
     threads: int,
 ) -> Iterator[Sequence[object]]:
-    words = ((0, tuple(chain.from_iterable(regions))) for regions in sentences)
-    scored = surprisal_rows(
-        model, (SentenceInDocument(*each) for each in words), measures=measures, threads=threads
-    )
+    words = (tuple(chain.from_iterable(regions)) for regions in sentences)
+    text = map(SentenceInDocument, documents, words)
+    scored = surprisal_rows(model, text, measures=measures, threads=threads)
     for regions, columns in zip(sentences, scored, strict=True):
         rows = list(columns)
         place = 0
@@ -363,8 +406,15 @@ def _added_cells(
                 sum(row.log_prob for row in part),
                 int(any(row.oov for row in part)),
                 *parts,
-                *part[-1].measures,
+                *(_of_region(name, part, place) for place, name in enumerate(measures)),
             )
+
+
+def _of_region(name: str, rows: Sequence[SurprisalRow], place: int) -> float:
+    """Return a measure of a region: the sum over its words where that means something."""
+    if name in SUMMED:
+        return sum(row.measures[place] for row in rows)
+    return rows[-1].measures[place]
 
 
 def model_names(folders: Iterable[str]) -> tuple[str, ...]:
