@@ -15,7 +15,9 @@ from treelm.corpus.corpus import SentenceInDocument, TextCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
+from treelm.models.interface.abilities import GivesPartialParses, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.partial_parses import PartialParses
 from treelm.models.interface.scores import WordScore
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
@@ -126,6 +128,51 @@ def surprisal(
     own = loaded(model)
     rows = surprisal_rows(own, _in_documents(sentences, own), eos=eos, threads=threads)
     return [[WordScore(row.word, row.log_prob, row.oov) for row in sentence] for sentence in rows]
+
+
+def partial_parses(model: ModelSource, sentence: Words, k: int = 5) -> PartialParses:
+    """Return what a parser holds possible after each word of a sentence: the k best partial trees.
+
+    Each has a probability given the words so far, and says whether it survives: a garden path is
+    where the tree that wins in the end is not the first, or not even among those shown.
+
+    Args:
+        model: A model that parses word by word, a mixture with one, or its folder.
+        sentence: A sentence; a string is taken as the model takes it, raw if it has a tokenizer.
+        k: Most trees after each word.
+
+    Returns:
+        ``steps``, one for each word, with the best ``trees``, and the trees of the ``whole``
+        sentence. In a notebook it shows itself, with a slider over the words.
+
+    Raises:
+        UnsupportedTask: if the model does not give partial trees.
+        TooLongSentence: ``E_TOO_LONG``.
+
+    Examples:
+        >>> import treelm
+        >>> from treelm.corpus.sample_treebank import sample_path
+        >>> model = treelm.train("hhmm", treelm.TreeCorpus((sample_path(),)))
+        >>> parses = treelm.partial_parses(model, "The old ferry left .", k=2)
+        >>> for tree in parses.steps[1].trees:
+        ...     print(f"{tree.probability:.3f} {tree.tree}")
+        0.962 (ROOT (… (NP (DT The) (… (JJ old)))))
+        0.037 (ROOT (… (NP (DT The) (JJ old))))
+    """
+    own = loaded(model)
+    parser = next(_partial_parsers(own), None)
+    if parser is None:
+        parser = ask_for(own, GivesPartialParses, "give the partial trees of sentences")
+    [words] = sentences_of(own.taken([sentence]))
+    return parser.partial_parses(words, k)
+
+
+def _partial_parsers(model: LanguageModel) -> Iterator[GivesPartialParses]:
+    """Yield the model if it gives partial trees, or the parts of a mixture that do."""
+    if has_ability(model, GivesPartialParses):
+        yield ask_for(model, GivesPartialParses, "give partial trees")
+    for part in model.mixed_models:
+        yield from _partial_parsers(part)
 
 
 def surprisal_table(
