@@ -15,7 +15,6 @@ from treelm.corpus.corpus import SentenceInDocument, TextCorpus
 from treelm.corpus.files import Source
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
-from treelm.models.interface.abilities import GivesPartialParses, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.partial_parses import PartialParses
 from treelm.models.interface.scores import WordScore
@@ -23,6 +22,7 @@ from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
 from treelm.models.mixture.train import fit_interpolation
 from treelm.models.registry import load
+from treelm.tasks.partial_parses import partial_parser
 from treelm.tasks.surprisal.stimuli import measure_stimuli, read_stimuli, stimuli_of_frame
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.trees.tree import Tree
@@ -160,19 +160,8 @@ def partial_parses(model: ModelSource, sentence: Words, k: int = 5) -> PartialPa
         0.037 (ROOT (… (NP (DT The) (JJ old))))
     """
     own = loaded(model)
-    parser = next(_partial_parsers(own), None)
-    if parser is None:
-        parser = ask_for(own, GivesPartialParses, "give the partial trees of sentences")
     [words] = sentences_of(own.taken([sentence]))
-    return parser.partial_parses(words, k)
-
-
-def _partial_parsers(model: LanguageModel) -> Iterator[GivesPartialParses]:
-    """Yield the model if it gives partial trees, or the parts of a mixture that do."""
-    if has_ability(model, GivesPartialParses):
-        yield ask_for(model, GivesPartialParses, "give partial trees")
-    for part in model.mixed_models:
-        yield from _partial_parsers(part)
+    return partial_parser(own).partial_parses(words, k)
 
 
 def surprisal_table(
