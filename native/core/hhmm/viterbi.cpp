@@ -29,57 +29,75 @@ StackViterbi::StackViterbi(const HhmmGrammar& grammar, std::size_t beam)
 // Probabilities tie if their logarithms do, up to rounding.
 double StackViterbi::tolerance() const { return 1 - tie * std::max(1.0, std::abs(log_scale_)); }
 
-StackParse StackViterbi::parse(std::span<const std::uint32_t> words) {
+void StackViterbi::begin() {
   tails_.assign(1, {0, 0, 0, 0});
   children_.assign(1, {});
   backs_.clear();
   log_scale_ = 0;
+  before_.assign(grammar_.context_length(), grammar_.pad());
+  context_.show(before_);
+}
+
+void StackViterbi::read_first(std::span<const Emission> emissions) {
+  const double sum = context_.first_sum();
+  for (const auto& [tag, value] : emissions)
+    add({sum > 0 ? grammar_.progeny(grammar_.row(1, 0), tag) * value / sum : 0.0,
+         0,
+         no_symbol,
+         no_symbol,
+         tag,
+         {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
+}
+
+// The tags of a word after the words before, until the next word is read.
+std::span<const Emission> StackViterbi::emissions(const StackWord& word) {
+  return word.id == no_symbol ? std::span<const Emission>(word.tags) : context_.emissions(word.id);
+}
+
+// Adds the stacks after one more word; the words before are still those before it.
+void StackViterbi::read(const StackWord& word, std::vector<std::vector<Item>>& items) {
+  const std::span<const Emission> tags = emissions(word);
+  word_.show(tags);
+  candidates_.clear();
+  threshold_ = 0;
+  if (items.empty()) {
+    read_first(tags);
+  } else {
+    const std::vector<Item>& before = items.back();
+    for (std::uint32_t i = 0; i < before.size(); ++i) {
+      poll_interrupt();
+      expand(before[i], i);
+    }
+  }
+  items.emplace_back();
+  settle(items.back());
+}
+
+void StackViterbi::pass(const StackWord& word) {
+  if (before_.empty()) return;
+  before_ = words_before(before_, word.id);
+  context_.show(before_);
+}
+
+StackParse StackViterbi::parse(std::span<const std::uint32_t> words) {
+  begin();
+  ways_ = 0;
   StackParse found;
   found.log_prob = -std::numeric_limits<double>::infinity();
   std::vector<std::vector<Item>> items;
-  std::vector<std::uint32_t> before(grammar_.context_length(), grammar_.pad());
-  for (std::size_t t = 0; t < words.size(); ++t) {
-    context_.show(before);
-    const std::span<const Emission> emissions = context_.emissions(words[t]);
-    word_.show(emissions);
-    before = words_before(before, words[t]);
-    candidates_.clear();
-    threshold_ = 0;
-    if (t == 0) {
-      const double sum = context_.first_sum();
-      for (const auto& [tag, value] : emissions)
-        add({sum > 0 ? grammar_.progeny(grammar_.row(1, 0), tag) * value / sum : 0.0,
-             0,
-             no_symbol,
-             no_symbol,
-             tag,
-             {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
-    } else {
-      const std::vector<Item>& before = items.back();
-      for (std::uint32_t i = 0; i < before.size(); ++i) {
-        poll_interrupt();
-        expand(before[i], i);
-      }
-    }
-    items.emplace_back();
-    settle(items.back());
+  for (const std::uint32_t id : words) {
+    const StackWord word{id, {}};
+    read(word, items);
     if (items.back().empty()) return found;
+    pass(word);
   }
   if (items.empty()) return found;
-  context_.show(before);
   std::vector<std::pair<double, std::uint32_t>> ends;
   double best = 0;
-  for (std::uint32_t i = 0; i < items.back().size(); ++i) {
-    const Item& item = items.back()[i];
-    if (item.tail != 0) continue;
-    const double expected = grammar_.progeny(grammar_.row(1, 0), item.top) * context_.sum(1, 0, item.top);
-    if (!(expected > 0)) continue;
-    const auto [first, last] = grammar_.by_parent(0, item.top);
-    for (std::size_t place = first; place < last; ++place) {
-      ends.emplace_back(context_.factor(grammar_.end()) * item.value * grammar_.cross_values(0)[place] / expected, i);
-      best = std::max(best, ends.back().first);
-    }
-  }
+  find_ends(items.back(), [&](std::uint32_t place, double value) {
+    ends.emplace_back(items.back()[place].value * value, place);
+    best = std::max(best, ends.back().first);
+  });
   if (!(best > 0)) return found;
   found.log_prob = std::log(best) + log_scale_;
   std::vector<std::uint32_t> finals;
@@ -149,11 +167,14 @@ void StackViterbi::compact() {
            std::tie(b.back.from, b.back.move.kind, b.back.move.parent, b.back.move.awaited);
   });
   std::vector<double> best;
-  std::size_t kept = 0;
+  std::size_t kept = 0, same = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const bool first = i == 0 || target(candidates_[i]) != target(candidates_[kept - 1]);
-    if (first) best.push_back(candidates_[i].value);
-    if (candidates_[i].value >= best.back() * tolerance()) candidates_[kept++] = candidates_[i];
+    if (first) {
+      best.push_back(candidates_[i].value);
+      same = 0;
+    }
+    if (same++ < ways_ || candidates_[i].value >= best.back() * tolerance()) candidates_[kept++] = candidates_[i];
   }
   candidates_.resize(kept);
   if (best.size() <= beam_) return;
@@ -172,6 +193,7 @@ void StackViterbi::settle(std::vector<Item>& items) {
     if (i == 0 || target(each) != target(candidates_[i - 1]))
       items.push_back({each.value / largest, tail_of(each), each.top, backs_.size(), 0});
     backs_.push_back(each.back);
+    backs_.back().value = each.value / largest;
     ++items.back().backs;
   }
 }
