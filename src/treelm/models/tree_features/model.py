@@ -167,6 +167,15 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         }
         return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
+    def feature_weights(self, sentence: Words) -> dict[str, float]:
+        """Return the features of the parse of a sentence, as `weight_of` does.
+
+        Raises:
+            UnsupportedTask: ``E_NO_PARSER`` without a parser.
+        """
+        words = words_of(sentence)
+        return self.weight_of(next(best_parses(self._needed_parser(), [words], self._config)))
+
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree of a sentence with the weight of each of its rules.
 
