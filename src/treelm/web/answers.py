@@ -102,10 +102,14 @@ class PartialTree(BaseModel):
     """What the parser has built so far, at its best."""
 
     tree: str
-    probability: float | None
+    probability: float
     """Given the words so far."""
-    kept: bool
-    """Whether it goes on from the best tree of the word before."""
+    came_from: int | None
+    """Rank of the tree it grew from among those shown after the word before."""
+    survives: bool
+    """Whether one of the best trees of the whole sentence grows from it."""
+    wins: bool
+    """Whether the best tree of the whole sentence grows from it."""
     svg: str | None = None
 
 
@@ -117,8 +121,12 @@ class StepAnswer(BaseModel):
     unknown: bool
     states: list[ParserStateAnswer]
     trees: list[PartialTree]
-    collapse: bool
-    """Whether the parser gave up the tree that was the best one before this word."""
+    winner_rank: int | None = None
+    """Rank at this point of the tree that wins in the end; None if it had not begun."""
+    winner_probability: float | None = None
+    """Its probability at this point; None if the model does not show trees."""
+    collapse: bool = False
+    """Whether the best tree did not grow from the one that was the best before this word."""
 
 
 class StatesAnswer(BaseModel):
@@ -126,7 +134,10 @@ class StatesAnswer(BaseModel):
 
     model: str
     steps: list[StepAnswer]
+    disambiguation: int | None = None
+    """Place of the word, from 0, that brought the tree to the top for good that wins."""
     notes: list[str]
+    svg: str | None = None
 
 
 class PairAnswer(BaseModel):
@@ -149,6 +160,7 @@ class Comparison(BaseModel):
     second_total: float | None
     difference: float | None
     svg: str | None = None
+    latex: str | None = None
 
 
 class CompareAnswer(BaseModel):

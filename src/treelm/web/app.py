@@ -57,7 +57,15 @@ _PAGE = {
     **{f"/{name}": (name, "text/css; charset=utf-8") for name in ("playground.css",)},
     **{
         f"/{name}": (name, "text/javascript; charset=utf-8")
-        for name in ("playground.js", "address.js", "ask.js", "draw.js", "export.js", "api.js")
+        for name in (
+            "playground.js",
+            "views.js",
+            "address.js",
+            "ask.js",
+            "draw.js",
+            "export.js",
+            "api.js",
+        )
     },
 }
 _ERRORS: dict[int | str, dict[str, Any]] = {

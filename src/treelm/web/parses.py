@@ -13,6 +13,7 @@ from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.trees.constituents import Constituent
 from treelm.view.bracket_tree import draw_bracket_tree
 from treelm.view.latex import draw_latex
+from treelm.view.parser_states import ParserState, draw_parser_states_svg
 from treelm.web.answers import (
     Bracket,
     ParserStateAnswer,
@@ -106,7 +107,15 @@ def answer_states(
     steps = _steps(model, words, k)
     ticket.check()
     notes = unknown_notes([words], [(name, model)], question)
-    return StatesAnswer(model=name, steps=steps, notes=notes)
+    svg = None
+    if "svg" in question.formats:
+        svg = draw_parser_states_svg(list(map(_drawn, steps)), title=" ".join(words))
+    return StatesAnswer(model=name, steps=steps, notes=notes, svg=svg)
+
+
+def _drawn(step: StepAnswer) -> ParserState:
+    bits = math.inf if step.surprisal is None else step.surprisal
+    return ParserState(step.word, bits, tuple((s.name, s.probability) for s in step.states))
 
 
 def _steps(model: LanguageModel, words: Sentence, k: int) -> list[StepAnswer]:
@@ -120,7 +129,6 @@ def _steps(model: LanguageModel, words: Sentence, k: int) -> list[StepAnswer]:
                 ParserStateAnswer(name=stack, probability=weight) for stack, weight in state.stacks
             ],
             trees=[],
-            collapse=False,
         )
         for state in parser_states(model, words, count=k)
     ]

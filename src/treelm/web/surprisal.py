@@ -131,6 +131,29 @@ def _latex_number(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else r"$\infty$"
 
 
+def difference_table(pairs: Sequence[Pair]) -> str:
+    r"""Return two sentences and the difference of their words as a LaTeX table.
+
+    Examples:
+        >>> print(difference_table([Pair(WordBar("a", 1.0), WordBar("b", 3.5)), Pair(None, None)]))
+        \begin{tabular}{lrlrr}
+        first & bits & second & bits & difference \\ \hline
+        a & 1.00 & b & 3.50 & $+2.50$ \\
+        -- & -- & -- & -- & -- \\
+        \end{tabular}
+    """
+    lines = [r"\begin{tabular}{lrlrr}", r"first & bits & second & bits & difference \\ \hline"]
+    for pair in pairs:
+        cells: list[str] = []
+        for bar in pair:
+            cells += (
+                ["--", "--"] if bar is None else [escape_latex(bar.word), _latex_number(bar.value)]
+            )
+        cells.append("--" if pair.difference is None else f"${pair.difference:+.2f}$")
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\end{tabular}"])
+
+
 # -- two sentences ------------------------------------------------------------------------------
 
 
@@ -155,7 +178,9 @@ def answer_compare(
             )
             for i, j in places
         ]
-        svg = None
+        svg = latex = None
+        if "latex" in question.formats:
+            latex = difference_table(pairs)
         if "svg" in question.formats:
             svg = draw_difference(("first", "second"), pairs, title=name, widest=question.width)
         totals = [math.fsum(each.surprisal for each in scores) for scores in (first, second)]
@@ -167,6 +192,7 @@ def answer_compare(
                 second_total=finite(totals[1]),
                 difference=finite(totals[1] - totals[0]),
                 svg=svg,
+                latex=latex,
             )
         )
     return CompareAnswer(comparisons=found, notes=unknown_notes(both, chosen, question))
