@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -62,7 +63,7 @@ def serve(
     from treelm.parallel.executor import available_cores
     from treelm.web.limits import ServerLimits
     from treelm.web.offered_models import OfferedModels
-    from treelm.web.server import serve as serve_models
+    from treelm.web.server import PlaygroundServer
 
     limits = ServerLimits(
         threads=threads or available_cores(),
@@ -72,15 +73,10 @@ def serve(
         body_bytes=max_bytes,
     )
     models = OfferedModels.opened(model or [])
-    try:
-        serve_models(
-            models,
-            limits,
-            host=host,
-            port=port,
-            hosts=tuple(allowed_host or ()),
-            log=log,
-            say=common.note,
-        )
-    except (KeyboardInterrupt, Terminated):
-        return  # how servers are stopped
+    server = PlaygroundServer(
+        models, limits, host=host, port=port, hosts=tuple(allowed_host or ()), log=log
+    )
+    common.note(f"serving {', '.join(models.by_name)} at {server.address} (Ctrl-C stops it)")
+    # A signal is how servers are stopped.
+    with contextlib.suppress(KeyboardInterrupt, Terminated):
+        server.run()

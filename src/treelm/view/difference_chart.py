@@ -29,6 +29,8 @@ from treelm.view.surprisal_chart import (
 from treelm.view.svg import text_width
 
 _UPPER, _LOWER = 130, 90
+#: A smaller difference is not drawn.
+_NOTHING = 0.005
 #: Colours of more and of less, as series: the second is orange, the first green.
 _MORE, _LESS = 1, 0
 
@@ -76,7 +78,7 @@ def draw_difference(
         ...          Pair(WordBar("boat", 9.0), WordBar("goat", 10.5)), Pair(None, WordBar("!", 4))]
         >>> picture = draw_difference(("A", "B"), pairs, title="boat, goat")
         >>> "boat → goat: +1.50" in picture, picture.count("<title>")
-        (True, 8)
+        (True, 7)
     """
     widths = [column_width(pair.shown, 2) for pair in pairs]
     rows = rows_of_words(widths, widest)
@@ -134,6 +136,8 @@ def _bar_of_change(pair: Pair, middle: float, scale: Axis) -> list[str]:
     place = _MORE if change > 0 else _LESS
     note = f"{' → '.join(pair.shown)}: {change:+.2f}"
     beside = min(y, zero) - 4 if change > 0 else max(y, zero) + 13
+    if abs(change) < _NOTHING:
+        return []
     return [
         f'<rect class="{colour_class(place)}" x="{pixels(middle - BAR / 2)}" '
         f'y="{pixels(min(y, zero))}" width="{BAR}" height="{pixels(max(abs(y - zero), 0.5))}" '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from treelm.errors import EngineError
@@ -18,17 +18,8 @@ from treelm.web.offered_models import OfferedModels
 _LAST_SECONDS = 3
 
 
-def serve(
-    models: OfferedModels,
-    limits: ServerLimits,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8700,
-    hosts: Sequence[str] = (),
-    log: bool = False,
-    say: Callable[[str], object] = lambda _: None,
-) -> None:
-    """Serve until somebody stops it.
+class PlaygroundServer:
+    """A server that listens; `run` answers until `stop`, or a signal, ends it.
 
     Args:
         models: What is offered.
@@ -37,40 +28,60 @@ def serve(
         port: Port to listen at; 0 for any that is free.
         hosts: Further names by which the server may be called.
         log: Whether every request is written to standard error.
-        say: Told the address once somebody listens.
 
     Raises:
         MissingExtra: without uvicorn, which the extra ``web`` brings.
         EngineError: ``E_ADDRESS`` if nobody can listen there.
     """
-    uvicorn: Any = import_extra("uvicorn", "Serving the playground")
-    from treelm.web.patient_protocol import MOST_HEADER_BYTES, PatientProtocol
 
-    listener = _listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    place = f"http://{shown}:{listener.getsockname()[1]}/"
+    def __init__(
+        self,
+        models: OfferedModels,
+        limits: ServerLimits,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8700,
+        hosts: Sequence[str] = (),
+        log: bool = False,
+    ) -> None:
+        uvicorn: Any = import_extra("uvicorn", "Serving the playground")
+        from treelm.web.patient_protocol import MOST_HEADER_BYTES, PatientProtocol
 
-    class Patient(PatientProtocol):
-        header_seconds = limits.send_seconds
+        class Patient(PatientProtocol):
+            header_seconds = limits.send_seconds
 
-    config = uvicorn.Config(
-        create_app(models, limits, hosts=allowed_hosts(host, hosts)),
-        http=Patient,
-        ws="none",
-        loop="asyncio",
-        lifespan="on",
-        log_level=logging.WARNING if not log else logging.INFO,
-        access_log=log,
-        limit_concurrency=limits.connections,
-        timeout_keep_alive=5,
-        timeout_graceful_shutdown=_LAST_SECONDS,
-        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
-        server_header=False,
-        proxy_headers=False,
-    )
-    say(f"serving {', '.join(models.by_name)} at {place} (Ctrl-C stops it)")
-    with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        self._listener = _listen(host, port)
+        self._host = f"[{host}]" if ":" in host else host
+        config = uvicorn.Config(
+            create_app(models, limits, hosts=allowed_hosts(host, hosts)),
+            http=Patient,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_level=logging.INFO if log else logging.ERROR,
+            access_log=log,
+            limit_concurrency=limits.connections,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=_LAST_SECONDS,
+            h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+            server_header=False,
+            proxy_headers=False,
+        )
+        self._server = uvicorn.Server(config)
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return f"http://{self._host}:{self._listener.getsockname()[1]}/"
+
+    def run(self) -> None:
+        """Answer requests until somebody stops it."""
+        with self._listener:
+            self._server.run(sockets=[self._listener])
+
+    def stop(self) -> None:
+        """Let `run` return, in whatever thread it is."""
+        self._server.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -14,26 +14,24 @@ export function el(name, attributes = {}, ...children) {
   return made;
 }
 
-// A picture of the server inside the page: its own style is left out, for the page has it already.
+// A picture of the server inside the page. The policy of the page forbids styles inside of it: they
+// are taken out before it is parsed. The page has them already, and colours are set one by one.
 export function picture(source) {
-  const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  const plain = source.replace(/<style>[^<]*<\/style>/g, "")
+    .replace(/(<text [^>]*?)style="fill:(#[0-9a-f]{6})"/gi, '$1data-fill="$2"');
+  const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   if (parsed.namespaceURI !== SVG || parsed.localName !== "svg") return el("p", {}, "No picture.");
-  for (const style of parsed.querySelectorAll("style")) style.remove();
-  const painted = [...parsed.querySelectorAll("[style]")].map((node) => [node, node.getAttribute("style")]);
-  for (const [node] of painted) node.removeAttribute("style");
   const svg = document.importNode(parsed, true);
-  // The policy of the page forbids style attributes; properties are set one by one.
-  const targets = parsed.querySelectorAll("*");
-  const copies = svg.querySelectorAll("*");
-  const places = new Map([...targets].map((node, place) => [node, place]));
-  for (const [node, style] of painted) {
-    const fill = /fill:\s*(#[0-9a-f]{6})/i.exec(style);
-    if (fill) copies[places.get(node)].style.fill = fill[1];
-  }
+  for (const node of svg.querySelectorAll("[data-fill]")) node.style.fill = node.dataset.fill;
   const title = svg.querySelector(":scope > title")?.textContent ?? "";
   if (!svg.hasAttribute("aria-label")) svg.setAttribute("aria-label", title);
   const scroller = el("div", { class: "picture", tabindex: "0", role: "group", "aria-label": `Picture: ${title}` });
+  // Shrunk where the page is narrow, but not so far that nobody can read it; then it is scrolled.
+  svg.style.setProperty("--width", `${parseFloat(svg.getAttribute("width")) || 300}px`);
   scroller.append(svg);
+  if (svg.classList.contains("treelm")) {
+    requestAnimationFrame(() => { scroller.scrollLeft = (scroller.scrollWidth - scroller.clientWidth) / 2; });
+  }
   return scroller;
 }
 

@@ -60,6 +60,7 @@ function writeControls() {
     const tab = $(`tab-${name}`);
     tab.setAttribute("aria-selected", String(name === view));
     tab.tabIndex = name === view ? 0 : -1;
+    if (name === view) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   $("results").setAttribute("aria-labelledby", `tab-${view}`);
   for (const field of document.querySelectorAll("[data-view]")) field.hidden = !field.dataset.view.split(" ").includes(view);
