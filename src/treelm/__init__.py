@@ -54,7 +54,13 @@ if TYPE_CHECKING:
     from treelm.models.tree_features.model import TreeFeaturesModel
     from treelm.models.treelet.model import TreeletModel
     from treelm.models.trigram_svm.model import TrigramSvmModel
-    from treelm.tasks.everyday import interpolate, parse, surprisal, surprisal_table
+    from treelm.tasks.everyday import (
+        interpolate,
+        parse,
+        partial_parses,
+        surprisal,
+        surprisal_table,
+    )
     from treelm.transforms.treelet import treelet
     from treelm.trees.heads import find_heads, lexical_head
     from treelm.trees.label import Label
@@ -105,6 +111,7 @@ _HOME = {
     "lexical_head": "treelm.trees.heads",
     "load": "treelm.models.registry",
     "parse": "treelm.tasks.everyday",
+    "partial_parses": "treelm.tasks.everyday",
     "read_sentences": "treelm.corpus.corpus",
     "read_trees": "treelm.corpus.brackets",
     "sample_treebank": "treelm.corpus.sample_treebank",
@@ -159,6 +166,7 @@ __all__ = [
     "lexical_head",
     "load",
     "parse",
+    "partial_parses",
     "read_sentences",
     "read_trees",
     "sample_treebank",

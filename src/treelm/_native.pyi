@@ -394,6 +394,16 @@ class HhmmGrammar:
         end_share: float,
     ) -> None: ...
 
+# Log probability, first word, moves; after each word: id, rank and log probability.
+_StackHistory = tuple[
+    float,
+    int,
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.float64],
+]
+
 @final
 class HhmmSearch:
     def __init__(
@@ -437,6 +447,9 @@ class HhmmSearch:
         npt.NDArray[np.uint32],
         npt.NDArray[np.uint32],
     ]: ...
+    def partial_parses(
+        self, words: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]], count: int
+    ) -> tuple[list[list[_StackHistory]], list[_StackHistory]]: ...
     def stats(self) -> dict[str, float]: ...
     def reset_stats(self) -> None: ...
     def forget(self) -> None: ...

@@ -173,6 +173,42 @@ nb::tuple parse(Searcher& self, const Words& words, const Starts& starts, std::s
   return nb::make_tuple(give(std::move(log_probs)), give(std::move(trees)), give_rows(std::move(moves), 4));
 }
 
+nb::list histories_of(const std::vector<StackHistory>& histories) {
+  nb::list found;
+  for (const StackHistory& each : histories) {
+    std::vector<std::uint32_t> moves;
+    std::vector<std::uint64_t> ids, ranks;
+    std::vector<double> log_probs;
+    for (const StackHistory::Step& step : each.steps) {
+      const StackMove& move = step.move;
+      moves.insert(moves.end(), {static_cast<std::uint32_t>(move.kind), move.parent, move.awaited, move.tag});
+      ids.push_back(step.id);
+      ranks.push_back(step.rank);
+      log_probs.push_back(step.log_prob);
+    }
+    found.append(nb::make_tuple(each.log_prob, each.first, give_rows(std::move(moves), 4), give(std::move(ids)),
+                                give(std::move(ranks)), give(std::move(log_probs))));
+  }
+  return found;
+}
+
+// The best derivations after each word, and those of the whole sentence; a word is its tags and their probabilities.
+nb::tuple partial_parses(Searcher& self, const std::vector<std::tuple<Array<std::uint32_t>, Array<double>>>& words,
+                         std::size_t count) {
+  if (count == 0) throw Error(ErrorCode::argument, "at least one derivation must be asked for");
+  const HhmmSearch& search = self.search();
+  std::vector<std::vector<Emission>> emissions;
+  for (const auto& [tags, values] : words) emissions.push_back(emissions_of(search.grammar(), tags, values));
+  PartialParses parses;
+  {
+    const Unlocked unlocked;
+    parses = StackViterbi(search.grammar(), search.options().beam).partial_parses(emissions, count);
+  }
+  nb::list found;
+  for (const auto& histories : parses.words) found.append(histories_of(histories));
+  return nb::make_tuple(found, histories_of(parses.whole));
+}
+
 nb::tuple advance_many(Searcher& self, const std::vector<StateHandle>& states, const Words& words,
                        std::size_t threads) {
   check_threads(threads);
@@ -331,6 +367,7 @@ void bind_search(nb::module_& module) {
           nb::arg("state"))
       .def("score", &score, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("measured"), nb::arg("threads"))
       .def("parse", &parse, nb::arg("words"), nb::arg("starts"), nb::kw_only(), nb::arg("threads"))
+      .def("partial_parses", &partial_parses, nb::arg("words"), nb::arg("count"))
       .def("stats",
            [](Searcher& self) {
              const HhmmCounters found = self.cache().counters();

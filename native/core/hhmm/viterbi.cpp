@@ -26,50 +26,58 @@ StackViterbi::StackViterbi(const HhmmGrammar& grammar, std::size_t beam)
 // Probabilities tie if their logarithms do, up to rounding.
 double StackViterbi::tolerance() const { return 1 - tie * std::max(1.0, std::abs(log_scale_)); }
 
-StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
+void StackViterbi::begin() {
   tails_.assign(1, {0, 0, 0, 0});
   children_.assign(1, {});
   backs_.clear();
   log_scale_ = 0;
+}
+
+void StackViterbi::read_first(std::span<const Emission> word) {
+  for (const auto& [tag, value] : word)
+    add({grammar_.progeny(grammar_.row(1, 0), tag) * value,
+         0,
+         no_symbol,
+         no_symbol,
+         tag,
+         {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
+}
+
+// Adds the stacks after one more word.
+void StackViterbi::read(std::span<const Emission> word, std::vector<std::vector<Item>>& items) {
+  word_.show(word);
+  candidates_.clear();
+  threshold_ = 0;
+  if (items.empty()) {
+    read_first(word);
+  } else {
+    const std::vector<Item>& before = items.back();
+    for (std::uint32_t i = 0; i < before.size(); ++i) {
+      poll_interrupt();
+      expand(before[i], i);
+    }
+  }
+  items.emplace_back();
+  settle(items.back());
+}
+
+StackParse StackViterbi::parse(std::span<const std::vector<Emission>> words) {
+  begin();
+  ways_ = 0;
   StackParse found;
   found.log_prob = -std::numeric_limits<double>::infinity();
   std::vector<std::vector<Item>> items;
-  for (std::size_t t = 0; t < words.size(); ++t) {
-    word_.show(words[t]);
-    candidates_.clear();
-    threshold_ = 0;
-    if (t == 0) {
-      for (const auto& [tag, value] : words[0])
-        add({grammar_.progeny(grammar_.row(1, 0), tag) * value,
-             0,
-             no_symbol,
-             no_symbol,
-             tag,
-             {0, {StackMove::Kind::start, no_symbol, no_symbol, tag}}});
-    } else {
-      const std::vector<Item>& before = items.back();
-      for (std::uint32_t i = 0; i < before.size(); ++i) {
-        poll_interrupt();
-        expand(before[i], i);
-      }
-    }
-    items.emplace_back();
-    settle(items.back());
+  for (const std::vector<Emission>& word : words) {
+    read(word, items);
     if (items.back().empty()) return found;
   }
   if (items.empty()) return found;
   std::vector<std::pair<double, std::uint32_t>> ends;
   double best = 0;
-  for (std::uint32_t i = 0; i < items.back().size(); ++i) {
-    const Item& item = items.back()[i];
-    const double expected = item.tail == 0 ? grammar_.progeny(grammar_.row(1, 0), item.top) : 0.0;
-    if (!(expected > 0)) continue;
-    const auto [first, last] = grammar_.by_parent(0, item.top);
-    for (std::size_t place = first; place < last; ++place) {
-      ends.emplace_back(item.value * grammar_.cross_values(0)[place] / expected, i);
-      best = std::max(best, ends.back().first);
-    }
-  }
+  find_ends(items.back(), [&](std::uint32_t place, double value) {
+    ends.emplace_back(items.back()[place].value * value, place);
+    best = std::max(best, ends.back().first);
+  });
   if (!(best > 0)) return found;
   found.log_prob = std::log(best) + log_scale_;
   std::vector<std::uint32_t> finals;
@@ -139,11 +147,14 @@ void StackViterbi::compact() {
            std::tie(b.back.from, b.back.move.kind, b.back.move.parent, b.back.move.awaited);
   });
   std::vector<double> best;
-  std::size_t kept = 0;
+  std::size_t kept = 0, same = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const bool first = i == 0 || target(candidates_[i]) != target(candidates_[kept - 1]);
-    if (first) best.push_back(candidates_[i].value);
-    if (candidates_[i].value >= best.back() * tolerance()) candidates_[kept++] = candidates_[i];
+    if (first) {
+      best.push_back(candidates_[i].value);
+      same = 0;
+    }
+    if (same++ < ways_ || candidates_[i].value >= best.back() * tolerance()) candidates_[kept++] = candidates_[i];
   }
   candidates_.resize(kept);
   if (best.size() <= beam_) return;
@@ -162,6 +173,7 @@ void StackViterbi::settle(std::vector<Item>& items) {
     if (i == 0 || target(each) != target(candidates_[i - 1]))
       items.push_back({each.value / largest, tail_of(each), each.top, backs_.size(), 0});
     backs_.push_back(each.back);
+    backs_.back().value = each.value / largest;
     ++items.back().backs;
   }
 }

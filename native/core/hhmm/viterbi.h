@@ -1,4 +1,4 @@
-// The best tree of the right-corner HHMM, found word by word with a beam.
+// The best trees of the right-corner HHMM, found word by word with a beam: of whole sentences, and of their beginnings.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,35 @@ struct StackParse {
 
 inline constexpr std::size_t most_tied_derivations = 1000;
 
+// A way to build a stack: the moves that built it, and what it was after each word.
+struct StackHistory {
+  struct Step {
+    std::uint64_t id;    // of the derivation so far, among all after the same word
+    std::uint64_t rank;  // of its probability among those that were kept, from 0
+    double log_prob;     // of the words so far and the derivation, whatever comes next
+    StackMove move;
+  };
+  double log_prob = 0;
+  std::size_t first = 0;    // the word with which it begins: not the first one after the beam lost all
+  std::vector<Step> steps;  // one per word from `first` on
+};
+
+struct PartialParses {
+  // After each word the best ways to build a stack, the best first.
+  std::vector<std::vector<StackHistory>> words;
+  // The best ways to end the sentence after the last word.
+  std::vector<StackHistory> whole;
+};
+
 class StackViterbi {
  public:
   // `beam` stacks are kept after each word.
   StackViterbi(const HhmmGrammar& grammar, std::size_t beam);
 
   StackParse parse(std::span<const std::vector<Emission>> words);
+  // The `count` best derivations after each word; as many are kept for each stack. Where the beam loses all, the
+  // search begins again at that word, with any tag if the word has none; probabilities then count from there.
+  PartialParses partial_parses(std::span<const std::vector<Emission>> words, std::size_t count);
 
  private:
   struct Tail {
@@ -40,6 +63,7 @@ class StackViterbi {
   struct Back {
     std::uint32_t from;
     StackMove move;
+    double value = 0;  // that of the best way to come here from there
   };
   struct Item {
     double value;
@@ -52,6 +76,20 @@ class StackViterbi {
     Back back;
   };
 
+  void begin();
+  void read(std::span<const Emission> word, std::vector<std::vector<Item>>& items);
+  void read_first(std::span<const Emission> word);
+  // Calls `found` with the place of every stack after which the sentence can end, and with the probability to do so.
+  template <class Found>
+  void find_ends(const std::vector<Item>& items, const Found& found) const {
+    for (std::uint32_t place = 0; place < items.size(); ++place) {
+      const Item& item = items[place];
+      const double expected = item.tail == 0 ? grammar_.progeny(grammar_.row(1, 0), item.top) : 0.0;
+      if (!(expected > 0)) continue;
+      const auto [first, last] = grammar_.by_parent(0, item.top);
+      for (std::size_t rule = first; rule < last; ++rule) found(place, grammar_.cross_values(0)[rule] / expected);
+    }
+  }
   void expand(const Item& item, std::uint32_t place);
   void emit(std::uint32_t tail, std::uint32_t active, double value, Back back);
   void add(const Candidate& candidate);
@@ -62,6 +100,12 @@ class StackViterbi {
                StackParse& found) const;
   double tolerance() const;
 
+  struct Way;
+  using Ways = std::vector<std::vector<Way>>;  // by item
+  void read_again(std::span<const Emission> word, std::vector<Item>& items);
+  Ways ways_of(const std::vector<Item>& items, const std::vector<Item>* before, const Ways* ways_before,
+               std::size_t count) const;
+
   const HhmmGrammar& grammar_;
   std::size_t beam_;
   WordView word_;
@@ -70,6 +114,7 @@ class StackViterbi {
   std::vector<Back> backs_;
   std::vector<Candidate> candidates_;
   double log_scale_ = 0, threshold_ = 0;
+  std::size_t ways_ = 0;  // that are kept for each stack beside those that tie with the best
 };
 
 }  // namespace treelm

@@ -26,6 +26,7 @@ from treelm.cli.options import (
     TextFiles,
     TextOptions,
 )
+from treelm.cli.parse_incremental import IncrementalCall, write_partial_parses
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile
@@ -83,6 +84,11 @@ class ForestOptions:
     parsed: Annotated[str | None, Parameter(name="--from", metavar="FILE")] = None
     """Write the trees of this file of parses, without a model."""
 
+    @property
+    def given(self) -> bool:
+        """Whether any of them is given."""
+        return self.forests or self.restart or self.parsed is not None
+
     def check(self, output: str) -> None:
         """Refuse what needs a file of parses where none is written."""
         if not output.endswith(FOREST):
@@ -101,6 +107,7 @@ def parse(
     long: Long = "split",
     output: OutputFile = "-",
     line_buffered: LineBuffered = False,
+    incremental: bool = False,
     forest: ForestOptions = ForestOptions(),
     search: SearchOptions = SearchOptions(),
     length: LengthOptions = LengthOptions(),
@@ -129,8 +136,22 @@ def parse(
         long: Sentences of more words than --max-words, 200 for grammars: split parses pieces, cut
             at punctuation, and joins their trees under one root; flat writes flat trees; refuse is
             an error. Standard error says how many there were. With --forests, split is flat.
+        incremental: Show what the parser holds possible after each word: the -k best partial trees
+            with their probabilities, which of them survive, and which come back. Text, or by the
+            name of the output .svg, .html (with a slider over the words) or .json. For models that
+            parse word by word: hhmm, and mixtures with one.
     """
     chosen = pruning.pruning
+    if incremental:
+        write_partial_parses(
+            IncrementalCall(files, model, k, output),
+            refused=forest.given or engine.is_given or chosen != "default" or long != "split",
+            search=search,
+            length=length,
+            text=text,
+            common=common,
+        )
+        return
     forest.check(output)
     is_forest = output.endswith(FOREST)
     if forest.parsed is not None:

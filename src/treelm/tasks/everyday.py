@@ -16,11 +16,13 @@ from treelm.corpus.files import Source
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.partial_parses import PartialParses
 from treelm.models.interface.scores import WordScore
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
 from treelm.models.mixture.train import fit_interpolation
 from treelm.models.registry import load
+from treelm.tasks.partial_parses import partial_parser
 from treelm.tasks.surprisal.stimuli import measure_stimuli, read_stimuli, stimuli_of_frame
 from treelm.tasks.surprisal.surprisal import surprisal_rows
 from treelm.trees.tree import Tree
@@ -126,6 +128,40 @@ def surprisal(
     own = loaded(model)
     rows = surprisal_rows(own, _in_documents(sentences, own), eos=eos, threads=threads)
     return [[WordScore(row.word, row.log_prob, row.oov) for row in sentence] for sentence in rows]
+
+
+def partial_parses(model: ModelSource, sentence: Words, k: int = 5) -> PartialParses:
+    """Return what a parser holds possible after each word of a sentence: the k best partial trees.
+
+    Each has a probability given the words so far, and says whether it survives: a garden path is
+    where the tree that wins in the end is not the first, or not even among those shown.
+
+    Args:
+        model: A model that parses word by word, a mixture with one, or its folder.
+        sentence: A sentence; a string is taken as the model takes it, raw if it has a tokenizer.
+        k: Most trees after each word.
+
+    Returns:
+        ``steps``, one for each word, with the best ``trees``, and the trees of the ``whole``
+        sentence. In a notebook it shows itself, with a slider over the words.
+
+    Raises:
+        UnsupportedTask: if the model does not give partial trees.
+        TooLongSentence: ``E_TOO_LONG``.
+
+    Examples:
+        >>> import treelm
+        >>> from treelm.corpus.sample_treebank import sample_path
+        >>> model = treelm.train("hhmm", treelm.TreeCorpus((sample_path(),)))
+        >>> parses = treelm.partial_parses(model, "The old ferry left .", k=2)
+        >>> for tree in parses.steps[1].trees:
+        ...     print(f"{tree.probability:.3f} {tree.tree}")
+        0.962 (ROOT (… (NP (DT The) (… (JJ old)))))
+        0.037 (ROOT (… (NP (DT The) (JJ old))))
+    """
+    own = loaded(model)
+    [words] = sentences_of(own.taken([sentence]))
+    return partial_parser(own).partial_parses(words, k)
 
 
 def surprisal_table(

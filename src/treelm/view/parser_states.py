@@ -57,11 +57,12 @@ def draw_parser_states_text(states: Sequence[ParserState], *, bar_width: int = 1
     for state in states:
         lines.append(f"{state.word}  {state.surprisal:.2f} bits")
         for name, weight in state.stacks:
-            lines.append(f"   {weight:.3f} {_bar(weight, bar_width)}  {name}")
+            lines.append(f"   {weight:.3f} {share_bar(weight, bar_width)}  {name}")
     return "\n".join(lines)
 
 
-def _bar(share: float, width: int) -> str:
+def share_bar(share: float, width: int) -> str:
+    """Return a share as a bar of so many characters."""
     eighths = round(share * width * 8)
     whole, rest = divmod(min(eighths, width * 8), 8)
     return ("█" * whole + (_BLOCKS[rest] if rest else "")).ljust(width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,6 +22,7 @@ from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.config import SEARCH, HhmmConfig
+from treelm.models.hhmm.partial import hhmm_partial_parses
 from treelm.models.hhmm.state import (
     HhmmState,
     ParserMeasures,
@@ -34,6 +36,7 @@ from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.parser import BatchParser, TreeLists
+from treelm.models.interface.partial_parses import PartialParses, words_to_parse
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -284,6 +287,38 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             elements = tuple(StackElement(str(active), awaited) for active, awaited in pairs)
             found.append(WeightedStack(elements, weight))
         return found
+
+    def emissions(
+        self, word: Word, *, first: bool
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]:
+        """Return the tags that a word may have, ascending, and P(word | tag) for each.
+
+        Args:
+            word: The word; the tags of an unknown one are guessed if the model reads spelling.
+            first: Whether it is the first of its sentence.
+        """
+        guessed = self._guessed(word)
+        if guessed is not None:
+            return guessed[0], guessed[1]
+        table, word_id = self.tables.words, self.word_ids.word(word, first=first)
+        part = slice(int(table.start[word_id]), int(table.start[word_id + 1]))
+        return table.tag[part].astype(np.uint32), table.value[part].astype(np.float64)
+
+    def log_end_share(self, state: State) -> float:
+        """Return the natural log of the share of parses in a state that can end there and do."""
+        epsilon, end = self._config.robust_epsilon, self.tables.words.end_share
+        share = (math.exp(self.finish(state)) - epsilon * end) / (1 - epsilon)
+        return math.log(share) if share > 0 else -math.inf
+
+    def partial_parses(self, sentence: Words, k: int = 5) -> PartialParses:
+        """Return the k best partial trees after each word of a sentence.
+
+        Raises:
+            UsageError: if `k` is out of range.
+            TooLongSentence: ``E_TOO_LONG``.
+        """
+        words = words_to_parse(words_of(sentence), k, self.system)
+        return hhmm_partial_parses(self, self._search, words, k)
 
     # -- sentences --------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from treelm import _native
 from treelm.corpus.encoder import encode_sentences
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
+from treelm.models.interface.partial_parses import undecided
 from treelm.transforms.binarize import undo_binarize
 from treelm.transforms.markovize import undo_annotate_parents
 from treelm.transforms.transform import Pipeline
@@ -35,6 +36,7 @@ LONGEST_PARSE = 1000
 class _Element:
     """An element of the stack while its tree grows: nodes of its right spine, from the top."""
 
+    awaited: str
     spine: list[tuple[str, Tree]] = field(default_factory=list)
 
     def complete(self, last: Tree) -> Tree:
@@ -56,17 +58,38 @@ def tree_of_moves(
         symbols: Names of the symbols.
         pipeline: What was done to the training trees; it is undone.
     """
+    _, done = _stack_of_moves(moves, words, symbols)
+    return restore(Tree(ROOT, [done]), pipeline)
+
+
+def partial_tree_of_moves(
+    moves: Sequence[Sequence[int]], words: Sequence[str], symbols: Sequence[str], pipeline: Pipeline
+) -> Tree:
+    """Return the same for a beginning of a sentence; what is awaited stays open.
+
+    An awaited category dominates what comes after it in the stack, perhaps with nodes between.
+    """
+    stack, tree = _stack_of_moves(moves, words, symbols)
+    for element in reversed(stack):
+        tree = element.complete(Tree(element.awaited, [undecided(tree)]))
+    return restore(Tree(ROOT, [undecided(tree)]), pipeline)
+
+
+def _stack_of_moves(
+    moves: Sequence[Sequence[int]], words: Sequence[str], symbols: Sequence[str]
+) -> tuple[list[_Element], Tree]:
+    """Return the elements that are open after some moves, and what is complete below them."""
     stack: list[_Element] = []
     done = Tree(symbols[moves[0][3]], words[0])
     for (kind, parent, awaited, tag), word in zip(moves[1:], words[1:], strict=True):
         if kind == _WITHIN:
-            stack.append(_Element([(symbols[parent], done)]))
-        else:
-            stack[-1].spine.append((symbols[parent], done))
+            stack.append(_Element(symbols[awaited]))
+        stack[-1].awaited = symbols[awaited]
+        stack[-1].spine.append((symbols[parent], done))
         leaf = Tree(symbols[tag], word)
         # A word below what is awaited begins a new element; one that is awaited ends its own.
         done = stack.pop().complete(leaf) if awaited == tag else leaf
-    return restore(Tree(ROOT, [done]), pipeline)
+    return stack, done
 
 
 def restore(tree: Tree, pipeline: Pipeline) -> Tree:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treelm.models.hhmm.state import ParserMeasures, WeightedStack
     from treelm.models.interface.classifier import Explanation
     from treelm.models.interface.model import LanguageModel, Task
+    from treelm.models.interface.partial_parses import PartialParses
     from treelm.models.interface.scores import BatchScores
     from treelm.models.interface.states import Context, State, Step
     from treelm.models.treelet.explain import Factor
@@ -192,6 +193,14 @@ class WritesArpa(Protocol):
 
     def write_arpa(self, target: Source) -> None:
         """Write the model as an ARPA file."""
+
+
+@runtime_checkable
+class GivesPartialParses(Protocol):
+    """Shows the trees that are possible after each word of a sentence."""
+
+    def partial_parses(self, sentence: Words, k: int = 5) -> PartialParses:
+        """Return the k best partial trees after each word."""
 
 
 @runtime_checkable
