@@ -98,7 +98,7 @@ class ParserStateAnswer(BaseModel):
     probability: float
 
 
-class PartialTree(BaseModel):
+class PartialTreeAnswer(BaseModel):
     """What the parser has built so far, at its best."""
 
     tree: str
@@ -110,6 +110,8 @@ class PartialTree(BaseModel):
     """Whether one of the best trees of the whole sentence grows from it."""
     wins: bool
     """Whether the best tree of the whole sentence grows from it."""
+    marks: list[str]
+    """What is to be said about it in words."""
     svg: str | None = None
 
 
@@ -120,13 +122,15 @@ class StepAnswer(BaseModel):
     surprisal: float | None
     unknown: bool
     states: list[ParserStateAnswer]
-    trees: list[PartialTree]
+    trees: list[PartialTreeAnswer]
     winner_rank: int | None = None
     """Rank at this point of the tree that wins in the end; None if it had not begun."""
     winner_probability: float | None = None
     """Its probability at this point; None if the model does not show trees."""
     collapse: bool = False
     """Whether the best tree did not grow from the one that was the best before this word."""
+    note: str = ""
+    """What is to be said about the word."""
 
 
 class StatesAnswer(BaseModel):
@@ -136,6 +140,8 @@ class StatesAnswer(BaseModel):
     steps: list[StepAnswer]
     disambiguation: int | None = None
     """Place of the word, from 0, that brought the tree to the top for good that wins."""
+    legend: str
+    """What signs in the trees mean."""
     notes: list[str]
     svg: str | None = None
 

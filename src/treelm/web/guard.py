@@ -106,10 +106,10 @@ class Guard:
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         most = self._limits.body_bytes
-        too_large = _Refused(413, "E_TOO_LARGE", f"a request has at most {most} bytes.")
+        too_large = _Refused(413, "E_BODY_SIZE", f"a request has at most {most} bytes.")
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or len(declared) > 18:
-            raise _Refused(400, "E_LENGTH", "Content-Length is no number.")
+            raise _Refused(400, "E_BODY_SIZE", "Content-Length is no number.")
         if int(declared) > most:
             raise too_large
         loop = asyncio.get_running_loop()

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from treelm.errors import UsageError
-from treelm.models.interface.abilities import GivesForests, has_ability
+from treelm.models.interface.abilities import GivesForests, GivesPartialParses, has_ability
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.ready import USUAL_PACKAGE, model_folder, ready_models
 from treelm.models.registry import load
-from treelm.tasks.surprisal.measures import parsing_part
 from treelm.tasks.surprisal.stimuli import model_names
 from treelm.web.answers import ModelAnswer
 from treelm.web.refusals import Refusal
@@ -32,11 +31,17 @@ def views_of(model: LanguageModel) -> tuple[View, ...]:
     able: dict[View, bool] = {
         "surprisal": model.can(Task.SURPRISAL),
         "trees": model.can(Task.PARSE),
-        "states": parsing_part(model) is not None,
+        "states": _gives_partial_trees(model),
         "judge": model.can(Task.CLASSIFY),
         "sample": model.can(Task.SAMPLE),
     }
     return tuple(view for view, can in able.items() if can)
+
+
+def _gives_partial_trees(model: LanguageModel) -> bool:
+    return has_ability(model, GivesPartialParses) or any(
+        map(_gives_partial_trees, model.mixed_models)
+    )
 
 
 class OfferedModels:

@@ -8,15 +8,25 @@ from collections.abc import Mapping
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.abilities import GivesForests, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.partial_parses import PartialParses, PartialTree
 from treelm.tasks.bracket_probabilities import bracket_probabilities, tree_brackets
+from treelm.tasks.partial_parses import partial_parser
+from treelm.tasks.surprisal.measures import parsing_part
 from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.trees.constituents import Constituent
 from treelm.view.bracket_tree import draw_bracket_tree
 from treelm.view.latex import draw_latex
-from treelm.view.parser_states import ParserState, draw_parser_states_svg
+from treelm.view.partial_parses import (
+    LEGEND,
+    draw_partial_parses_svg,
+    step_note,
+    tree_marks,
+)
+from treelm.view.svg import draw_svg
 from treelm.web.answers import (
     Bracket,
     ParserStateAnswer,
+    PartialTreeAnswer,
     StatesAnswer,
     StepAnswer,
     TreeAnswer,
@@ -104,32 +114,65 @@ def answer_states(
         question.text, tokenized=question.tokenized, sentence_words=limits.tree_words
     )
     k = _within("k", question.k, limits.trees)
-    steps = _steps(model, words, k)
+    parses = partial_parser(model).partial_parses(words, k)
     ticket.check()
+    stacks = _stacks(model, words, k)
+    ticket.check()
+    svg = draw_partial_parses_svg(parses) if "svg" in question.formats else None
     notes = unknown_notes([words], [(name, model)], question)
-    svg = None
-    if "svg" in question.formats:
-        svg = draw_parser_states_svg(list(map(_drawn, steps)), title=" ".join(words))
-    return StatesAnswer(model=name, steps=steps, notes=notes, svg=svg)
-
-
-def _drawn(step: StepAnswer) -> ParserState:
-    bits = math.inf if step.surprisal is None else step.surprisal
-    return ParserState(step.word, bits, tuple((s.name, s.probability) for s in step.states))
-
-
-def _steps(model: LanguageModel, words: Sentence, k: int) -> list[StepAnswer]:
+    if not parses.whole:
+        notes.append("The parser has no tree for the whole sentence.")
     known = model.vocabulary
-    return [
+    steps = [
         StepAnswer(
-            word=state.word,
-            surprisal=finite(state.surprisal),
-            unknown=state.word not in known,
-            states=[
-                ParserStateAnswer(name=stack, probability=weight) for stack, weight in state.stacks
-            ],
-            trees=[],
+            word=step.word,
+            surprisal=finite(step.surprisal),
+            unknown=step.word not in known,
+            states=stacks[place] if stacks else [],
+            trees=[_partial_tree(each, parses, place, question) for each in step.trees],
+            winner_rank=step.winner_rank,
+            winner_probability=step.winner_probability if parses.whole else None,
+            collapse=_collapses(parses, place),
+            note=step_note(parses, place),
         )
+        for place, step in enumerate(parses.steps)
+    ]
+    return StatesAnswer(
+        model=name,
+        steps=steps,
+        disambiguation=parses.disambiguation,
+        legend=LEGEND,
+        notes=notes,
+        svg=svg,
+    )
+
+
+def _partial_tree(
+    found: PartialTree, parses: PartialParses, place: int, question: Question
+) -> PartialTreeAnswer:
+    return PartialTreeAnswer(
+        tree=str(found.tree),
+        probability=found.probability,
+        came_from=found.came_from,
+        survives=found.survives,
+        wins=found.wins,
+        marks=list(tree_marks(parses, place, found)),
+        svg=draw_svg(found.tree, font_size=13) if "svg" in question.formats else None,
+    )
+
+
+def _collapses(parses: PartialParses, place: int) -> bool:
+    """Return whether the best tree after a word does not grow from the best one before it."""
+    trees = parses.steps[place].trees
+    return place > 0 and bool(trees) and trees[0].came_from != 1
+
+
+def _stacks(model: LanguageModel, words: Sentence, k: int) -> list[list[ParserStateAnswer]]:
+    """Return the best stacks after each word; nothing where the parser has none."""
+    if parsing_part(model) is None:
+        return []
+    return [
+        [ParserStateAnswer(name=stack, probability=weight) for stack, weight in state.stacks]
         for state in parser_states(model, words, count=k)
     ]
 

@@ -16,6 +16,8 @@ from treelm.web.offered_models import OfferedModels
 
 #: Seconds for which requests that are under way may finish when the server is stopped.
 _LAST_SECONDS = 3
+#: Connections that the system holds until the server takes them.
+_BACKLOG = 1024
 
 
 class PlaygroundServer:
@@ -61,6 +63,7 @@ class PlaygroundServer:
             log_level=logging.INFO if log else logging.ERROR,
             access_log=log,
             limit_concurrency=limits.connections,
+            backlog=_BACKLOG,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=_LAST_SECONDS,
             h11_max_incomplete_event_size=MOST_HEADER_BYTES,
@@ -92,6 +95,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        # From here on clients wait for the first answer instead of being refused.
+        listener.listen(_BACKLOG)
     except OSError as error:
         raise EngineError(
             f"nobody can listen at {host} port {port}: {error.strerror or error}. Choose another "

@@ -106,7 +106,7 @@ export function states(answer, word, moved) {
       if (each === at) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
     });
-    here.replaceChildren(...step(steps[at], answer));
+    here.replaceChildren(...step(steps[at]));
     moved(at);
   }
 
@@ -119,16 +119,15 @@ export function states(answer, word, moved) {
   return [notes(answer.notes), strip,
     el("div", { class: "slider" }, back, slider, on, play),
     here,
-    el("div", { class: "under" }, el("p", { class: "help" }, "A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made."),
+    el("div", { class: "under" }, el("p", { class: "help" }, `${answer.legend} A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made.`),
       exports({ name: "parser-states", svg: answer.svg, tsv }))];
 }
 
-function step(found, answer) {
+function step(found) {
   const shown = [];
-  const place = answer.steps.indexOf(found);
-  const says = found.collapse
-    ? "Here the parser changes its mind: its best tree does not grow from the one that was best before."
-    : place === answer.disambiguation ? "From here on the tree that wins in the end is the best one." : null;
+  const turns = found.collapse ? "Here the parser changes its mind: its best tree does not grow from the one that was best before." : "";
+  const note = found.note ? `${found.note[0].toUpperCase()}${found.note.slice(1)}.` : "";
+  const says = [turns, note].filter(Boolean).join(" ");
   shown.push(el("p", { class: found.collapse ? "turn collapse" : "turn" },
     `After “${found.word}”${found.unknown ? " (unknown to the model)" : ""}: ${bits(found.surprisal)} bits.`, says ? ` ${says}` : ""));
   if (found.winner_probability !== null) {
@@ -137,7 +136,7 @@ function step(found, answer) {
   }
   if (found.trees.length) {
     shown.push(el("div", { class: "partial" }, ...found.trees.map((tree, rank) => el("figure", { class: tree.wins ? "wins" : "" },
-      el("figcaption", {}, `${rank + 1}. ${percent(tree.probability)}`, tree.wins ? " · wins in the end" : tree.survives ? " · survives" : ""),
+      el("figcaption", {}, `${rank + 1}. ${percent(tree.probability)}`, ...tree.marks.map((mark) => ` · ${mark}`)),
       tree.svg ? picture(tree.svg) : el("code", { class: "brackets" }, tree.tree)))));
   }
   if (found.states.length) {
