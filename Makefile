@@ -16,7 +16,7 @@ SEED ?= 1
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo pretrained check test test-adapters test-cluster test-native test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
+.PHONY: help install wheel demo pretrained check test test-adapters test-cluster test-native test-web test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,15 @@ test-adapters: install ## Run the tests beside large or conflicting packages, ea
 		$$pip build/adapters/*.whl pytest hypothesis sacrebleu $(ADAPTER_PACKAGES_$(name)); \
 		$(if $(ADAPTER_ALONE_$(name)),$$pip --no-deps $(ADAPTER_ALONE_$(name));) \
 		$$here/bin/python -m pytest $(ADAPTER_TESTS_$(name)) tests/examples;)
+
+# The browser is the system's chromium, or what TREELM_CHROMIUM names. The rules of accessibility come from the
+# package axe-core, if npm can get it; without them those tests are skipped.
+test-web: install ## Run the tests of the playground in a real Chromium, with screenshots in build/web
+	$(PIP) install --group browser
+	mkdir -p build/web && cd build/web && (test -f package/axe.min.js || \
+		(npm pack --silent axe-core && tar -xzf axe-core-*.tgz) || true)
+	TREELM_AXE=$(abspath build/web/package/axe.min.js) TREELM_SCREENSHOTS=$(abspath build/web) \
+		$(BIN)/python -m pytest tests/web
 
 test-native: install ## Run the C++ unit tests
 	build/release/native/tests/treelm_tests

@@ -18,7 +18,7 @@ settings.load_profile("treelm")
 TESTS = Path(__file__).resolve().parent
 SHARED_DATA = TESTS.parents[1] / "shared" / "data"
 #: Tests that start programs of their own: most of the time goes into these.
-SLOW_FOLDERS = frozenset({"benchmarks", "cli", "examples", "experiments", "hostile"})
+SLOW_FOLDERS = frozenset({"benchmarks", "cli", "examples", "experiments", "hostile", "web"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,6 +20,8 @@ EXTRAS = {
     "lm_eval": "harness",
     "transformers": "neural",
     "stanza": "stanza",
+    "fastapi": "web",
+    "uvicorn": "web",
     "ray": "cluster",
     "fsspec": "cluster",
     "statsmodels": "mixed",

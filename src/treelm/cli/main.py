@@ -43,6 +43,11 @@ COMMANDS = {
         "List the ready-made models that are installed.",
         "treelm models --json",
     ),
+    "serve": _Command(
+        "treelm.cli.serve:serve",
+        "Serve a page and a JSON API for trying models.",
+        "treelm serve -m model",
+    ),
     "tokenize": _Command(
         "treelm.cli.tokenize:tokenize",
         "Turn raw text into Penn tokens, one sentence per line.",

@@ -26,8 +26,8 @@ from treelm.cli.options import (
     TextFiles,
     TextOptions,
 )
-from treelm.cli.tree_reranking import RerankOptions, meaning_of_scores
 from treelm.cli.parse_incremental import IncrementalCall, write_partial_parses
+from treelm.cli.tree_reranking import RerankOptions, meaning_of_scores
 from treelm.corpus.files import source_name, write_atomically
 from treelm.errors import UsageError
 from treelm.grammar.forest_file import ForestFile

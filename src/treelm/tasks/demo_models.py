@@ -119,5 +119,5 @@ def _reasons(model: LanguageModel, sentence: str) -> list[str]:
     """Return the features of the tree that decided, where the judge looks at trees."""
     if not isinstance(model, TreeFeaturesModel):
         return []
-    decided = model.reasons(sentence, limit=_REASONS)
+    decided = list(model.feature_weights(sentence).items())[:_REASONS]
     return [f"{feature} ({weight:+.2f})" for feature, weight in decided]

@@ -17,8 +17,8 @@ from treelm.corpus.files import Source
 from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.raw_text import tokenizing as tokenizer_of
 from treelm.models.interface.partial_parses import PartialParses
+from treelm.models.interface.raw_text import tokenizing as tokenizer_of
 from treelm.models.interface.scores import WordScore
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix

@@ -68,7 +68,7 @@ def _rules(night: int) -> str:
 
 
 # Class names carry the prefix because an SVG set inside an HTML page shares its style sheet.
-_STYLE = f"""
+STYLE = f"""
 .treelm-chart text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans",
   "Noto Sans", "Noto Sans CJK SC", sans-serif; }}
 .treelm-chart .c-title {{ font-size: 15px; font-weight: bold; }}
@@ -95,7 +95,7 @@ def page(title: str, description: str, width: float, height: float, body: Sequen
         width=pixels(width),
         height=pixels(height),
         font_size=FONT_SIZE,
-        style=_STYLE,
+        style=STYLE,
         body="\n".join([heading, *body]),
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from treelm.view.axes import can_be_drawn, linear_axis, tick_text
+from treelm.view.axes import Axis, can_be_drawn, linear_axis, tick_text
 from treelm.view.chart_page import (
     FONT_SIZE,
     MARGIN,
@@ -22,8 +23,10 @@ from treelm.view.chart_page import (
 from treelm.view.svg import text_width
 
 _PLOT_HEIGHT = 180
-_SCALE_WIDTH = 34
-_BAR = 26
+#: The same where there are several rows.
+_LOW_PLOT_HEIGHT = 110
+SCALE_WIDTH = 34
+BAR = 26
 #: Values are written with one decimal place above bars of this width.
 _VALUE_HEIGHT = 14
 #: Stands after words that the model does not know.
@@ -59,6 +62,7 @@ def draw_surprisal(
     title: str,
     axis: str = "surprisal in bits",
     highest: float | None = None,
+    widest: float | None = None,
 ) -> str:
     """Return bars above the words of a sentence as SVG.
 
@@ -68,6 +72,7 @@ def draw_surprisal(
         title: Shown above the chart and read by screen readers.
         axis: What the heights mean.
         highest: Value that the axis reaches at least, the same for panels to be compared.
+        widest: Width in pixels at which the words go on in another row of bars; None for one row.
 
     Raises:
         ValueError: if the series have different numbers of words.
@@ -83,57 +88,101 @@ def draw_surprisal(
     names = [name for name, _ in series] if len(series) > 1 else []
     words = list(zip(*(bars for _, bars in series), strict=True))
     shown = [list(dict.fromkeys(bar.shown for bar in column)) for column in words]
-    widths = [
-        max(
-            len(series) * _BAR,
-            *(text_width(word) * FONT_SIZE for word in forms),
-        )
-        + _GAP
-        for forms in shown
-    ]
-    heading = min(text_width(title) * _TITLE_SIZE, _WIDEST_TITLE) + 2 * MARGIN
-    width = max(320.0, 2 * MARGIN + _SCALE_WIDTH + sum(widths), heading)
-    marks, legend_height = legend(names, width, markers=False)
-    top = TITLE_HEIGHT + legend_height + 12 + _VALUE_HEIGHT
-    bottom = top + _PLOT_HEIGHT
+    widths = [column_width(forms, len(series)) for forms in shown]
+    rows = rows_of_words(widths, widest)
+    heading = min(text_width(title) * _TITLE_SIZE, _WIDEST_TITLE, widest or _WIDEST_TITLE)
+    longest = max((sum(widths[row]) for row in rows), default=0.0)
+    width = max(320.0, 2 * MARGIN + SCALE_WIDTH + longest, heading + 2 * MARGIN)
+    has_unknown = any(bar.is_unknown for column in words for bar in column)
+    note = f"{axis}; {_UNKNOWN} word unknown to the model" if has_unknown else axis
+    width = max(width, MARGIN + SCALE_WIDTH + text_width(note) * FONT_SIZE + MARGIN)
+    body, legend_height = legend(names, width, markers=False)
     drawable = [bar.value for column in words for bar in column if can_be_drawn(bar.value)]
     if highest is not None and can_be_drawn(highest):
         drawable.append(highest)
-    scale = linear_axis(drawable or [1.0], zero=True).on(bottom, top)
-    left = MARGIN + _SCALE_WIDTH
-    body = [*marks]
+    axis_of_values = linear_axis(drawable or [1.0], zero=True)
+    plot_height = _PLOT_HEIGHT if len(rows) < 2 else _LOW_PLOT_HEIGHT
+    top = TITLE_HEIGHT + legend_height + 12.0
+    for row in rows:
+        scale = axis_of_values.on(top + _VALUE_HEIGHT + plot_height, top + _VALUE_HEIGHT)
+        body += _row_of_bars(words[row], shown[row], widths[row], scale, width)
+        lines = max(map(len, shown[row]), default=1)
+        top = scale.start + _WORD_HEIGHT + 16 * (lines - 1)
+    height = top + 18
+    body.append(text(MARGIN + SCALE_WIDTH, height - 8, note, "tick"))
+    described = "; ".join(
+        f"{name or axis}: " + ", ".join(f"{b.shown} {value_text(b.value, 2)}" for b in bars)
+        for name, bars in series
+    )
+    return page(title, described, width, height, body)
+
+
+def rows_of_words(widths: Sequence[float], widest: float | None) -> list[slice]:
+    """Return the words of each row of a chart that is not wider than so many pixels.
+
+    Examples:
+        >>> rows_of_words([100, 100, 100], 300)
+        [slice(0, 2, None), slice(2, 3, None)]
+    """
+    room = math.inf if widest is None else widest - 2 * MARGIN - SCALE_WIDTH
+    rows, first, used = [], 0, 0.0
+    for place, width in enumerate(widths):
+        if place > first and used + width > room:
+            rows.append(slice(first, place))
+            first, used = place, 0.0
+        used += width
+    return [*rows, slice(first, len(widths))]
+
+
+def column_width(forms: Sequence[str], bars: int) -> float:
+    """Return the room of a word, in all its forms, and of the bars above it."""
+    return max(bars * BAR, *(text_width(word) * FONT_SIZE for word in forms)) + _GAP
+
+
+def ticks_and_grid(scale: Axis, width: float) -> list[str]:
+    """Return the axis of a row of bars."""
+    left = MARGIN + SCALE_WIDTH
+    body = []
     for tick in scale.ticks:
         y = scale.place(tick)
         body += [
             line(left, y, width - MARGIN, y, "grid"),
             text(left - 6, y + 4, tick_text(tick), "tick", anchor="end"),
         ]
-    x = float(left)
+    return body
+
+
+def bar_of_word(bar: WordBar, place: int, x: float, scale: Axis) -> list[str]:
+    """Return the bar of a word in the series at `place`, with its value on top."""
+    bottom = scale.start
+    height = bottom - scale.place(min(bar.value, scale.high))
+    note = f"{bar.word}: {value_text(bar.value, 2)}{' (unknown word)' * bar.is_unknown}"
+    return [
+        f'<rect class="{colour_class(place)}" x="{pixels(x)}" '
+        f'y="{pixels(bottom - height)}" width="{BAR - 2}" '
+        f'height="{pixels(max(height, 0.5))}" rx="1.5">{tip(note)}</rect>',
+        text(
+            x + BAR / 2 - 1, bottom - height - 4, value_text(bar.value, 1), "value", anchor="middle"
+        ),
+    ]
+
+
+def _row_of_bars(
+    words: Sequence[tuple[WordBar, ...]],
+    shown: Sequence[Sequence[str]],
+    widths: Sequence[float],
+    scale: Axis,
+    width: float,
+) -> list[str]:
+    """Return the bars of some words, with their axis."""
+    body = ticks_and_grid(scale, width)
+    x = float(MARGIN + SCALE_WIDTH)
     for column, forms, room in zip(words, shown, widths, strict=True):
-        start = x + (room - len(column) * _BAR) / 2
+        start = x + (room - len(column) * BAR) / 2
         for place, bar in enumerate(column):
-            height = bottom - scale.place(min(bar.value, scale.high))
-            note = f"{bar.word}: {value_text(bar.value, 2)}{' (unknown word)' * bar.is_unknown}"
-            middle = start + place * _BAR + _BAR / 2 - 1
-            body.append(
-                f'<rect class="{colour_class(place)}" x="{pixels(start + place * _BAR)}" '
-                f'y="{pixels(bottom - height)}" width="{_BAR - 2}" '
-                f'height="{pixels(max(height, 0.5))}" rx="1.5">{tip(note)}</rect>'
-            )
-            shown_value = value_text(bar.value, 1)
-            body.append(text(middle, bottom - height - 4, shown_value, "value", anchor="middle"))
+            body += bar_of_word(bar, place, start + place * BAR, scale)
         for number, form in enumerate(forms):
-            y = bottom + 18 + number * 16
+            y = scale.start + 18 + number * 16
             body.append(text(x + room / 2, y, form, "label", anchor="middle"))
         x += room
-    lines = max(map(len, shown), default=1)
-    height = bottom + _WORD_HEIGHT + 16 * (lines - 1) + 18
-    has_unknown = any(bar.is_unknown for column in words for bar in column)
-    note = f"{axis}; {_UNKNOWN} word unknown to the model" if has_unknown else axis
-    width = max(width, left + text_width(note) * FONT_SIZE + MARGIN)
-    body.append(text(left, height - 8, note, "tick"))
-    described = "; ".join(
-        f"{name or axis}: " + ", ".join(f"{b.shown} {value_text(b.value, 2)}" for b in bars)
-        for name, bars in series
-    )
-    return page(title, described, width, height, body)
+    return body

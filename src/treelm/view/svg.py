@@ -45,7 +45,7 @@ width="{width}" height="{height}" viewBox="0 0 {width} {height}">
 _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 
 # Class names carry the prefix because an SVG set inside an HTML page shares its style sheet.
-_STYLE = """
+STYLE = """
 .treelm text { font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans", "Noto Sans",
   "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; text-anchor: middle; }
 .treelm .treelm-page { fill: #ffffff; }
@@ -123,7 +123,7 @@ def draw_svg(
         corner=pen.pixels(0.6),
         font_size=font_size,
         title=escape(f"Syntax tree: {' '.join(tree.words)}" if title is None else title),
-        style=_STYLE,
+        style=STYLE,
         stems="\n".join(pen.stems),
         edges="\n".join(pen.edges),
         head_edges="\n".join(pen.head_edges),

@@ -167,24 +167,16 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         }
         return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
-    def reasons(self, sentence: Words, *, limit: int = 3) -> list[tuple[str, float]]:
-        """Return the features of a sentence that add most to its margin, good or bad.
-
-        Args:
-            sentence: The words, or a string.
-            limit: Number of features.
-
-        Returns:
-            Names of features, and what each adds, the largest first; none without words.
+    def feature_weights(self, sentence: Words) -> dict[str, float]:
+        """Return the features of the parse of a sentence, as `weight_of` does.
 
         Raises:
             UnsupportedTask: ``E_NO_PARSER`` without a parser.
         """
         words = words_of(sentence)
         if not words:
-            return []
-        parse = next(best_parses(self._needed_parser(), [words], self._config))
-        return list(self.weight_of(parse).items())[:limit]
+            return {}
+        return self.weight_of(next(best_parses(self._needed_parser(), [words], self._config)))
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree of a sentence with the weight of each of its rules.

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.words import Words, sentences_of
+from treelm.corpus.words import Words, sentences_of, words_of
+from treelm.errors import UnsupportedTask, option
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Floats
@@ -140,6 +141,22 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
             self.tables,
             self.size,
         )
+
+    def feature_weights(self, sentence: Words) -> dict[str, float]:
+        """Return the n-grams of a sentence with what each adds to the margin, the largest first.
+
+        Raises:
+            UnsupportedTask: for a polynomial kernel, which weighs no n-gram by itself.
+        """
+        if self._config.kernel != "linear":
+            raise UnsupportedTask(
+                f"with a {self._config.kernel} kernel no n-gram has a weight of its own; a linear "
+                f"one ({option('kernel', 'linear')}) tells what decides."
+            )
+        vector = ngram_vectors([words_of(sentence)], self._vocabulary, self.ngrams)
+        parts = vector.data * self.tables["weights"][vector.indices]
+        order = np.argsort(-np.abs(parts), kind="stable").tolist()
+        return {self.ngram(vector.indices[place]): float(parts[place]) for place in order}
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""
