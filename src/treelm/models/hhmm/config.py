@@ -48,6 +48,8 @@ class HhmmConfig(Config):
     """The grammar conditioned on trees that fit the stack, or counts for each side and depth."""
     kappa: float = Field(default=20.0, gt=0, le=LARGEST_WEIGHT)
     """With counts: number of observations that the conditioned grammar is worth."""
+    rule_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
+    """Rules seen less often are left out, so that a grammar of much text stays small and fast."""
     observation: Observation = "signature"
     """How unknown words are represented, unless a vocabulary is given: signature (classes by
     word form: the best parses), unk (one symbol, as in plain n-gram models) or bayes (tags
@@ -62,7 +64,7 @@ class HhmmConfig(Config):
     tag_context: int = Field(default=0, ge=0, le=LONGEST_CONTEXT)
     """Number of words before that make the next tag likelier or less likely than the stacks do;
     0 for none, as in the paper."""
-    tag_power: float = Field(default=0.5, gt=0, le=1)
+    tag_power: float = Field(default=0.6, gt=0, le=1)
     """With tag_context: how much the words before count for the next tag; 1 as much as the
     stacks."""
     context_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
