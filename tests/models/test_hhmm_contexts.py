@@ -169,3 +169,14 @@ def test_hhmm_leaves_out_rare_rules() -> None:
         sample_model(rule_min_count=10**6)
     counted = sample_model(rule_min_count=3, estimation="counts", word_context=1)
     assert np.exp(counted.distribution(counted.initial())).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_hhmm_with_agreement_parses_into_plain_labels() -> None:
+    model = sample_model(annotation="agreement", word_context=1, beam_width=100)
+    assert any("NP^pl" in name for name in model.tables.rules.symbols)
+    for tree in list(treelm.sample_treebank())[:10]:
+        parsed = model.parse(tree.words)[0].tree
+        assert parsed.words == tree.words
+        assert "^" not in str(parsed)
+    with pytest.raises(UsageError, match="vertical_order"):
+        treelm.train("hhmm", treelm.sample_treebank(), annotation="agreement", vertical_order=2)

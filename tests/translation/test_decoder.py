@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Sequence
 from functools import cache
 
@@ -199,7 +200,9 @@ def hhmm_model(beam_width: int | None = None, **options: object) -> IncrementalM
 
 @cache
 def hhmm_that_remembers_words() -> IncrementalModel:
-    return hhmm_model(word_context=2, tag_context=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # too few words for discounts
+        return hhmm_model(word_context=2, tag_context=1)
 
 
 @cache

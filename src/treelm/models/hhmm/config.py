@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import Config
+from treelm.transforms.agreement import AnnotateAgreement
 from treelm.transforms.binarize import Binarize, Direction
 from treelm.transforms.markovize import AnnotateParents
 from treelm.transforms.transform import Pipeline, Transform
@@ -42,6 +43,9 @@ class HhmmConfig(Config):
     """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=2)
     """2 for labels that remember their parent."""
+    annotation: Literal["none", "agreement"] = "none"
+    """What else labels tell: agreement adds number to noun phrases and the form of the verb to verb
+    phrases and clauses (English, Penn tags)."""
     unary: Literal["join", "top"] = "join"
     """Unary chains become one node: join keeps all labels, top only the highest."""
     estimation: Literal["conditioned", "counts"] = "conditioned"
@@ -93,6 +97,12 @@ class HhmmConfig(Config):
         return value
 
     @model_validator(mode="after")
+    def _annotates_once(self) -> HhmmConfig:
+        if self.annotation != "none" and self.vertical_order > 1:
+            raise ValueError(f"annotation {self.annotation} cannot be combined with vertical_order")
+        return self
+
+    @model_validator(mode="after")
     def _remembers_known_words(self) -> HhmmConfig:
         if self.observation == "bayes" and self.remembers_words:
             name = "word_context" if self.word_context else "tag_context"
@@ -118,6 +128,8 @@ class HhmmConfig(Config):
         steps: list[Transform] = []
         if self.vertical_order > 1:
             steps.append(AnnotateParents(vertical_order=self.vertical_order))
+        if self.annotation == "agreement":
+            steps.append(AnnotateAgreement())
         steps.append(MergeUnaryChains(keep="all" if self.unary == "join" else "top"))
         steps.append(Binarize(direction=self.binarization, horizontal_order=self.horizontal_order))
         return Pipeline(tuple(steps))
