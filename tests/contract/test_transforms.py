@@ -6,6 +6,7 @@ import pytest
 
 from treelm.testing.contracts import Law, check_contract, law, laws
 from treelm.testing.laws import transform_cases
+from treelm.transforms.agreement import AnnotateAgreement
 from treelm.transforms.binarize import Binarize
 from treelm.transforms.clean import Clean
 from treelm.transforms.lexicalize import Lexicalize
@@ -32,6 +33,7 @@ SUBJECTS: list[Transform] = [
         for direction in ("left", "right", "head")
         for order in (None, 0, 2)
     ),
+    AnnotateAgreement(),
     AnnotateParents(vertical_order=1),
     AnnotateParents(vertical_order=3),
     BinarizeHeadOutward(horizontal_order=2),

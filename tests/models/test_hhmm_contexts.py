@@ -14,7 +14,7 @@ from tests.reference.hhmm_steps import ReferenceHhmm
 
 import treelm
 from treelm.corpus.corpus import TreeCorpus
-from treelm.errors import ModelFileError, UsageError
+from treelm.errors import EstimationError, ModelFileError, UsageError
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.model import HhmmModel
 from treelm.models.hhmm.train import train_hhmm
@@ -154,3 +154,29 @@ def test_hhmm_contexts_predict_words_better() -> None:
         for options in ({}, {"word_context": 1}, {"word_context": 1, "tag_context": 1})
     ]
     assert bits[0] > bits[1] > bits[2]
+
+
+def test_hhmm_leaves_out_rare_rules() -> None:
+    whole, cut = (sample_model(rule_min_count=least) for least in (1, 3))
+    assert len(cut.tables.rules.rules) < len(whole.tables.rules.rules) / 2
+    assert len(cut.tables.rules.symbols) < len(whole.tables.rules.symbols)
+    cut.tables.check()
+    state = cut.initial()
+    for word in ["The", "old", "ferry"]:
+        assert np.exp(cut.distribution(state)).sum() == pytest.approx(1, abs=1e-6)
+        state = cut.advance(state, word).state
+    with pytest.raises(EstimationError, match="rule_min_count"):
+        sample_model(rule_min_count=10**6)
+    counted = sample_model(rule_min_count=3, estimation="counts", word_context=1)
+    assert np.exp(counted.distribution(counted.initial())).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_hhmm_with_agreement_parses_into_plain_labels() -> None:
+    model = sample_model(annotation="agreement", word_context=1, beam_width=100)
+    assert any("NP^pl" in name for name in model.tables.rules.symbols)
+    for tree in list(treelm.sample_treebank())[:10]:
+        parsed = model.parse(tree.words)[0].tree
+        assert parsed.words == tree.words
+        assert "^" not in str(parsed)
+    with pytest.raises(UsageError, match="vertical_order"):
+        treelm.train("hhmm", treelm.sample_treebank(), annotation="agreement", vertical_order=2)

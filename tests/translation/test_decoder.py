@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Sequence
 from functools import cache
 
@@ -183,7 +184,7 @@ def ngram_model() -> IncrementalModel:
 
 
 @cache
-def hhmm_model(beam_width: int | None = None) -> IncrementalModel:
+def hhmm_model(beam_width: int | None = None, **options: object) -> IncrementalModel:
     model = treelm.train(
         "hhmm",
         [treelm.Tree.from_string(line) for line in TREES.strip().splitlines()],
@@ -191,9 +192,17 @@ def hhmm_model(beam_width: int | None = None) -> IncrementalModel:
         beam_width=beam_width,
         precision="exact",
         robust_epsilon=0.01,
+        **options,
     )
     assert isinstance(model, IncrementalModel)
     return model
+
+
+@cache
+def hhmm_that_remembers_words() -> IncrementalModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TreelmWarning)  # too few words for discounts
+        return hhmm_model(word_context=2, tag_context=1)
 
 
 @cache
@@ -277,6 +286,7 @@ MODELS = {
     "none": (),
     "ngram": (ngram_model,),
     "hhmm": (hhmm_model,),
+    "hhmm-of-words": (hhmm_that_remembers_words,),
     "both": (ngram_model, hhmm_model),
     "python": (toy_model,),
     "python-and-both": (toy_model, hhmm_model, ngram_model),

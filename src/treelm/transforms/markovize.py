@@ -50,10 +50,10 @@ def annotate_parents(tree: Tree, *, vertical_order: int) -> Tree:
     stack: list[tuple[Tree, tuple[str, ...]]] = [(tree, ())]
     while stack:
         node, ancestors = stack.pop()
-        labels.append(_annotated(node.label, ancestors))
+        labels.append(annotated(node.label, ancestors))
         ancestors = (str(node.label), *ancestors)[: vertical_order - 1]
         stack.extend((child, ancestors) for child in reversed(node.children))
-    return _relabelled(tree, labels)
+    return relabelled(tree, labels)
 
 
 def undo_annotate_parents(tree: Tree) -> Tree:
@@ -142,7 +142,7 @@ def undo_markovize(tree: Tree) -> Tree:
     return undo_annotate_parents(undo_merge_unary_chains(undo_binarize(tree)))
 
 
-def _annotated(label: Label, ancestors: tuple[str, ...]) -> Label:
+def annotated(label: Label, ancestors: tuple[str, ...]) -> Label:
     """Return the label with its ancestors as the parent part."""
     if label.parent is not None:
         raise CorpusFormatError(
@@ -154,7 +154,7 @@ def _annotated(label: Label, ancestors: tuple[str, ...]) -> Label:
     return Label(label.base, label.head, gap=label.gap, parent="^".join(ancestors) or None)
 
 
-def _relabelled(tree: Tree, labels: list[Label]) -> Tree:
+def relabelled(tree: Tree, labels: list[Label]) -> Tree:
     """Return the tree with other labels, given in preorder."""
     done: list[Tree] = []
     for node, label in zip(reversed(list(tree.preorder())), reversed(labels), strict=True):

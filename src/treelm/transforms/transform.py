@@ -29,6 +29,7 @@ _BUILT_IN = (
     "unary_chains",
     "binarize",
     "markovize",
+    "agreement",
     "right_corner",
     "lexicalize",
 )

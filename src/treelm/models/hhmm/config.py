@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import WordModelConfig
+from treelm.transforms.agreement import AnnotateAgreement
 from treelm.transforms.binarize import Binarize, Direction
 from treelm.transforms.markovize import AnnotateParents
 from treelm.transforms.transform import Pipeline, Transform
@@ -42,12 +43,17 @@ class HhmmConfig(WordModelConfig):
     """Number of sisters that an intermediate node remembers; in Python, None for all."""
     vertical_order: int = Field(default=1, ge=1, le=2)
     """2 for labels that remember their parent."""
+    annotation: Literal["none", "agreement"] = "none"
+    """What else labels tell: agreement adds number to noun phrases and the form of the verb to verb
+    phrases and clauses (English, Penn tags)."""
     unary: Literal["join", "top"] = "join"
     """Unary chains become one node: join keeps all labels, top only the highest."""
     estimation: Literal["conditioned", "counts"] = "conditioned"
     """The grammar conditioned on trees that fit the stack, or counts for each side and depth."""
     kappa: float = Field(default=20.0, gt=0, le=LARGEST_WEIGHT)
     """With counts: number of observations that the conditioned grammar is worth."""
+    rule_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
+    """Rules seen less often are left out, so that a grammar of much text stays small and fast."""
     observation: Observation = "signature"
     """How unknown words are represented, unless a vocabulary is given: signature (classes by
     word form: the best parses), unk (one symbol, as in plain n-gram models) or bayes (tags
@@ -62,7 +68,7 @@ class HhmmConfig(WordModelConfig):
     tag_context: int = Field(default=0, ge=0, le=LONGEST_CONTEXT)
     """Number of words before that make the next tag likelier or less likely than the stacks do;
     0 for none, as in the paper."""
-    tag_power: float = Field(default=0.5, gt=0, le=1)
+    tag_power: float = Field(default=0.6, gt=0, le=1)
     """With tag_context: how much the words before count for the next tag; 1 as much as the
     stacks."""
     context_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
@@ -89,6 +95,12 @@ class HhmmConfig(WordModelConfig):
         if value is not None and not _RECOMBINE.fullmatch(value):
             raise ValueError("recombine is one of: exact, quantised, ignore, topk:N")
         return value
+
+    @model_validator(mode="after")
+    def _annotates_once(self) -> HhmmConfig:
+        if self.annotation != "none" and self.vertical_order > 1:
+            raise ValueError(f"annotation {self.annotation} cannot be combined with vertical_order")
+        return self
 
     @model_validator(mode="after")
     def _remembers_known_words(self) -> HhmmConfig:
@@ -124,6 +136,8 @@ class HhmmConfig(WordModelConfig):
         steps: list[Transform] = []
         if self.vertical_order > 1:
             steps.append(AnnotateParents(vertical_order=self.vertical_order))
+        if self.annotation == "agreement":
+            steps.append(AnnotateAgreement())
         steps.append(MergeUnaryChains(keep="all" if self.unary == "join" else "top"))
         steps.append(Binarize(direction=self.binarization, horizontal_order=self.horizontal_order))
         return Pipeline(tuple(steps))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.corpus.corpus import TreeCorpus
-from treelm.errors import EstimationError
+from treelm.errors import EstimationError, option
 from treelm.grammar.binary_trees import NONE, BinaryTrees, build_binary_trees
 from treelm.models.hhmm.config import HhmmConfig
 from treelm.models.hhmm.rules import END, BinaryRules, Floats
@@ -71,11 +71,16 @@ class DepthCounts:
     depth_of_tree: npt.NDArray[np.int64]
 
 
-def count_rules_by_depth(trees: BinaryTrees, depth: int) -> DepthCounts:
+def count_rules_by_depth(trees: BinaryTrees, depth: int, min_count: int = 1) -> DepthCounts:
     """Return the rules of trees, counted by side and depth.
 
+    Args:
+        trees: The trees.
+        depth: Elements of the stack.
+        min_count: Rules seen less often are left out, and phrases that are then of no use.
+
     Raises:
-        EstimationError: ``E_NO_DATA`` if there are no trees.
+        EstimationError: ``E_NO_DATA`` if there are no trees, or if no rules are left.
     """
     if not len(trees):
         raise EstimationError("there are no trees to read a grammar from.", code="E_NO_DATA")
@@ -95,19 +100,81 @@ def count_rules_by_depth(trees: BinaryTrees, depth: int) -> DepthCounts:
     keys, which = np.unique((parent * size + left) * size + right, return_inverse=True)
     counts = np.bincount(which)
     rows = np.stack([keys // size // size, keys // size % size, keys % size], axis=1)
-    totals = np.bincount(rows[:, 0], counts)
-    rules = BinaryRules(symbols, trees.phrasal, rows.astype(np.int32), counts / totals[rows[:, 0]])
+    kept = np.ones(len(rows), np.bool_)
+    if min_count > 1:
+        kept = useful_rules(rows, counts >= min_count, phrasal=trees.phrasal, size=size)
+        if not kept.any():
+            raise EstimationError(
+                f"no sentence can be made of rules that were seen {min_count} times. Choose a "
+                f"smaller {option('rule_min_count')}, or train on more trees.",
+                code="E_NO_DATA",
+            )
+    rules = _as_rules(rows[kept], counts[kept], symbols, trees.phrasal)
     fits = depths <= depth
     side = np.concatenate([on_left[inner], np.zeros(len(trees), np.bool_)])
     at = np.concatenate([level[inner], np.zeros(len(trees), np.int64)])
-    counted = np.concatenate([fits[tree_of[inner]], fits])
+    counted = np.concatenate([fits[tree_of[inner]], fits]) & kept[which]
+    which = (np.cumsum(kept) - 1)[which]
 
     def by_depth(chosen: npt.NDArray[np.bool_]) -> Floats:
-        places = at[chosen] * len(rows) + which[chosen]
-        found = np.bincount(places, minlength=(depth + 1) * len(rows)).astype(np.float64)
+        places = at[chosen] * len(rules.rules) + which[chosen]
+        found = np.bincount(places, minlength=(depth + 1) * len(rules.rules)).astype(np.float64)
         return found.reshape(depth + 1, -1)
 
     return DepthCounts(rules, by_depth(counted & side), by_depth(counted & ~side), depths)
+
+
+def _as_rules(
+    rows: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    symbols: tuple[str, ...],
+    phrasal: int,
+) -> BinaryRules:
+    """Return rules with their relative frequencies; phrases without rules are left out."""
+    used = np.ones(len(symbols), np.bool_)
+    used[:phrasal] = np.bincount(rows[:, 0], minlength=phrasal) > 0
+    number = np.cumsum(used) - 1
+    rows = number[rows]
+    totals = np.bincount(rows[:, 0], counts)
+    names = tuple(name for name, is_used in zip(symbols, used.tolist(), strict=True) if is_used)
+    shares = counts / totals[rows[:, 0]]
+    return BinaryRules(names, int(used[:phrasal].sum()), rows.astype(np.int32), shares)
+
+
+def useful_rules(
+    rows: npt.NDArray[np.int64], kept: npt.NDArray[np.bool_], *, phrasal: int, size: int
+) -> npt.NDArray[np.bool_]:
+    """Return which of the rules that are kept can be part of a tree.
+
+    Args:
+        rows: Rules as parent, left and right child; the top is 0.
+        kept: Which of them are kept.
+        phrasal: Symbols below this are phrases.
+        size: Number of symbols.
+
+    Examples:
+        >>> rows = np.array([[0, 1, 4], [1, 3, 3], [1, 2, 3], [2, 2, 3]])
+        >>> useful_rules(rows, np.array([True] * 4), phrasal=3, size=5).tolist()
+        [True, True, False, False]
+    """
+    parent, left, right = rows.T
+    ends = np.arange(size) >= phrasal
+    while True:
+        made = ends.copy()
+        made[parent[kept & ends[left] & ends[right]]] = True
+        if (made == ends).all():
+            break
+        ends = made
+    kept = kept & ends[left] & ends[right]
+    reached = np.zeros(size, np.bool_)
+    reached[0] = True
+    while True:
+        used = rows[kept & reached[parent]]
+        grown = reached.copy()
+        grown[used[:, 1:].ravel()] = True
+        if (grown == reached).all():
+            return kept & reached[parent]
+        reached = grown
 
 
 def branch_sides(trees: BinaryTrees) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:

@@ -45,18 +45,20 @@ def train_hhmm(
         EstimationError: ``E_NO_DATA`` without trees, ``E_TOO_DEEP`` if none fits the stack.
     """
     trees = binary_trees(corpus, config)
-    counts = count_rules_by_depth(trees, config.depth)
+    counts = count_rules_by_depth(trees, config.depth, config.rule_min_count)
     bounded = bound(counts.rules, config.depth)
     if config.estimation == "counts":
         bounded = with_counts(bounded, counts.left, counts.right, config.kappa)
     _warn_about_depth(counts.depth_of_tree, config)
     vocabulary = vocabulary or _own_vocabulary(corpus, config)
     ids, tags = _tagged_words(trees, corpus, vocabulary)
+    phrasal = counts.rules.phrasal
+    tags -= trees.phrasal - phrasal  # phrases that were left out stood before the tags
     words = observe(
         tags,
         ids,
-        symbols=len(trees.symbols) + 1,
-        phrasal=trees.phrasal,
+        symbols=len(counts.rules.symbols),
+        phrasal=phrasal,
         vocabulary_size=len(vocabulary),
         sentences=len(trees),
         open_types=config.open_types,
@@ -66,7 +68,7 @@ def train_hhmm(
     unigrams[-1] = len(trees)
     suffixes = _suffixes(trees, tags, config) if config.observation == "bayes" else None
     starts = trees.leaf_starts.astype(np.int64)
-    contexts = learn_contexts(ids, tags, starts, words, config, phrasal=trees.phrasal, run=run)
+    contexts = learn_contexts(ids, tags, starts, words, config, phrasal=phrasal, run=run)
     tables = HhmmTables.of(bounded, words, suffixes, contexts, config.tag_power)
     return HhmmModel(tables, vocabulary, unigrams, config, [corpus_record(corpus)])
 

@@ -98,7 +98,8 @@ def restore(tree: Tree, pipeline: Pipeline) -> Tree:
     tree = undo_disambiguate_tags(undo_binarize(tree))
     if all(step.invertible for step in pipeline.steps):
         tree = undo_merge_unary_chains(tree)
-    return undo_annotate_parents(tree) if "annotate_parents" in names else tree
+    marked = names & {"annotate_parents", "annotate_agreement"}
+    return undo_annotate_parents(tree) if marked else tree
 
 
 def flat_parse(
