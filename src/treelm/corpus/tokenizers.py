@@ -1,8 +1,8 @@
 """Tokenizers by name: what turns raw text into the words that a model was trained on.
 
 `penn` is made for English. `simple` knows no language: letters, digits and the marks inside words
-stay together, every other mark is a word. `segment` is for text without spaces between words: the most
-probable sequence of the words that a model knows.
+stay together, every other mark is a word. `segment` is for text without spaces between words: the
+most probable sequence of the words that a model knows.
 """
 
 from __future__ import annotations
