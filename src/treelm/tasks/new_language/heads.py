@@ -143,7 +143,7 @@ def propose_heads(
 
     Args:
         trees: Its phrases.
-        closed: Tags of closed classes, among which coordinators are looked for.
+        closed: Tags of few words, among which coordinators are looked for.
         constants: Of the criterion.
     """
     statistics = Statistics(trees.rules)
