@@ -53,7 +53,7 @@ class Language(NamedTuple):
 LANGUAGES = {
     "spanish": Language("cess-esp", "spanish", 4),
     "japanese": Language("keyaki", "japanese", 4),
-    "icelandic": Language("icepahc", "icelandic", 4),
+    "icelandic": Language("icepahc", "icelandic", 3),
     "english": Language("gum", "english", 4),
 }
 

@@ -259,3 +259,46 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     assert "Growth with length" in tables
     again, _ = run("translation", data, report, *options, "--reranked", "val", "--method", "mira")
     assert values(again, "Translation of sentences of 1 to 20 words") == translated
+
+
+def test_languages(data: Path, tmp_path: Path) -> None:
+    options = ("--languages", "english", "--cycles", "1", "--k", "5", "--beam-width", "50")
+    models = ("--models", str(tmp_path / "models"))
+    results, tables = run("languages", data, tmp_path / "report", *options, *models)
+    parses = values(results, "Parses, english")
+    assert 0.3 < parses["PCFG-LA", "labelled f1"] < 1
+    perplexities = {
+        model: value for (model, _), value in values(results, "Perplexity, english").items()
+    }
+    assert len(perplexities) == 6
+    by_words = perplexities["5-gram + HHMM, by words"]
+    assert by_words < min(perplexities["5-gram"], perplexities["HHMM"])
+    assert "5-gram + TREELET, by sentences" in tables
+    again, _ = run(
+        "languages", data, tmp_path / "test", *options, *models, "--split", "test", "--limit", "5"
+    )
+    assert values(again, "Parses, english").keys() == parses.keys()
+
+
+def test_package_of_models_is_made_by_one_command(data: Path, tmp_path: Path) -> None:
+    package = RECIPES.parent / "packages/treelm-is"
+    recipe = (package / "models.toml").read_text(encoding="utf-8")
+    for old, new in {
+        "icepahc": "gum",
+        '"icelandic"': '"english"',
+        "cycles = 2": "cycles = 1, split_iterations = 3",
+    }.items():
+        assert old in recipe
+        recipe = recipe.replace(old, new)
+    (tmp_path / "models.toml").write_text(recipe, encoding="utf-8")
+    made = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        options = ("--data", str(data), "--recipe", str(tmp_path / "models.toml"))
+        assert run_script(package / "build_models.py", *options, "--folder", str(folder)) == ""
+        files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+        made.append({str(file.relative_to(folder)): file.read_bytes() for file in files})
+    assert {name.partition("/")[0] for name in made[0]} == {"is-parser", "is-hhmm", "is-ngram"}
+    assert made[0] == made[1]
+    assert b"F1 on dev" in made[0]["is-parser/README.md"]
+    assert b"IcePaHC" in made[0]["is-parser/README.md"]

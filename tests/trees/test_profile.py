@@ -25,13 +25,14 @@ NX = { same_as = "NP" }
 
 
 def test_packaged_profiles_load() -> None:
-    assert packaged_profiles() == ("english", "neutral")
+    assert packaged_profiles() == ("english", "neutral", "spanish", "icelandic", "japanese")
     for name in packaged_profiles():
         profile = load_profile(name)
         assert profile.name == name
         assert profile.native is profile.native
         assert load_profile(profile.to_config()) == profile
-    assert load_profile("en") is load_profile("english")
+    for short, name in {"en": "english", "es": "spanish", "is": "icelandic"}.items():
+        assert load_profile(short) is load_profile(name)
     assert load_profile(None).name == "neutral"
 
 

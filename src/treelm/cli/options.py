@@ -249,7 +249,7 @@ class TreeOptions(ThreadOptions):
     """Options of every command that reads trees."""
 
     profile: Annotated[str, Parameter(metavar="PROFILE")] = "english"
-    """Language profile: english, neutral, or the path of a .toml file."""
+    """Language profile: english, icelandic, japanese, neutral, spanish, or a .toml file."""
     on_error: OnError = "skip"
     """Malformed trees: skip leaves them out and reports them at the end, and fails if they are
     more than 1 % of the trees; raise stops at the first one."""

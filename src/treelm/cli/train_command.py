@@ -272,7 +272,9 @@ def _hashes_option(system: System) -> list[inspect.Parameter]:
 def _tokenizer_option() -> inspect.Parameter:
     text = (
         "How raw text becomes words like those of the training data: penn as `treelm tokenize` "
-        "does it. Commands and methods then take raw text for this model unless told otherwise. "
+        "does it, for English; simple for other languages with spaces between words; segment for "
+        "those without, by the words that the model knows. "
+        "Commands and methods then take raw text for this model unless told otherwise. "
         "Default: none, text is tokenized."
     )
     return _option("tokenizer", TokenizerName | None, text, default=None, group=_RUNNING)

@@ -378,8 +378,9 @@ def train(
             for mixtures a list of models or of model folders.
         reading: How files of trees are read.
         tokenizer: How raw text becomes words like those that the model is trained on: ``penn`` as
-            `treelm.tokenize` does it. The model then takes strings for raw text. By default they
-            are tokenized, and split at white space.
+            `treelm.tokenize` does it, for English, ``simple`` for other languages with spaces, or
+            ``segment`` for those without. The model then takes strings for raw text. By default
+            they are tokenized, and split at white space.
         options: Options of the system, such as ``order=3``; what it is given besides, such as
             ``vocabulary``, ``held_out`` or ``parser``, as files or objects; and how the training is
             run, such as ``threads``, ``memory="4G"`` or ``progress`` (see `Run`).

@@ -47,6 +47,8 @@ def model_card(
         head["scores"] = dict(scores)
     tasks = [str(task.value) for task in model.abilities]
     example = "The boat was late ." if model.tokenizer is None else "The boat was late."
+    if language not in (None, "en"):
+        example = "..."  # a sentence of that language
     wanted = [name for name in ("surprisal", "parse", "classify", "score") if name in tasks]
     call = f'model.{wanted[0]}("{example}")' if wanted else "model.summary()"
     lines = [

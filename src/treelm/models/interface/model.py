@@ -161,8 +161,8 @@ class LanguageModel(ModelVariants, ABC):
 
         Args:
             name: The tokenizer by which every string is tokenized, ``penn`` for that of
-                `treelm.tokenize`; None for a model that splits strings at white space. Words in a
-                list, and files, stay as they are.
+                `treelm.tokenize`, ``simple`` or ``segment`` for other languages; None for a model
+                that splits strings at white space. Words in a list, and files, stay as they are.
 
         Raises:
             UsageError: if there is no such tokenizer.

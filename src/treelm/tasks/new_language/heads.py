@@ -34,14 +34,14 @@ class Constants:
     """What the criterion weighs, and how."""
 
     independence: float = 0.5
-    projection: float = 1.0
+    projection: float = 0.5
     coverage: float = 0.3
-    phrase: float = 0.3
-    same: float = 0.6
+    phrase: float = 0.05
+    same: float = 1.0
     #: Number of phrases that the mean independence is worth.
-    prior: float = 5.0
+    prior: float = 50.0
     #: Labels whose score is at least this share of the best one of their tier belong to it.
-    tier: float = 0.35
+    tier: float = 0.7
     #: Phrases with a choice whose two best children are closer than this are close calls.
     close: float = 1.5
 
@@ -143,7 +143,7 @@ def propose_heads(
 
     Args:
         trees: Its phrases.
-        closed: Tags of closed classes, among which coordinators are looked for.
+        closed: Tags of few words, among which coordinators are looked for.
         constants: Of the criterion.
     """
     statistics = Statistics(trees.rules)

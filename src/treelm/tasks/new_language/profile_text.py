@@ -76,6 +76,8 @@ def _value(value: object, indent: str = "") -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return _string(value)
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, dict):
         kept = {key: each for key, each in value.items() if each is not None}
         if isinstance(kept.get("steps"), list) and len(kept["steps"]) > 1:

@@ -15,6 +15,8 @@ from treelm.tasks.new_language.survey import LocalTrees, Survey, local_trees, su
 from treelm.tasks.new_language.words import WordProposal, propose_words
 from treelm.trees.profile import Profile, Side, load_profile
 
+#: A tag with no more words than this may be one of coordinators, whatever their number.
+FEW_WORDS = 15
 _BRACKETS = ["-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-"]
 
 
@@ -66,7 +68,8 @@ def propose_profile(
         }
     )
     trees = local_trees(files, marked, on_error)
-    heads = propose_heads(trees, words.closed)
+    few = (tag for tag, counts in trees.words.items() if len(counts) <= FEW_WORDS)
+    heads = propose_heads(trees, {*words.closed, *few})
     notes = [*labels.notes, *words.notes, *heads.notes]
     phrases = _noun_phrases(trees, words, notes)
     _functions(survey, labels, notes)
@@ -81,6 +84,7 @@ def propose_profile(
         "unknown_words": {
             "suffixes": list(words.endings),
             "last_character": not words.endings,
+            "shortest": 5 if words.spaced else 2,
         },
         "evaluation": {
             "delete_tags": list(words.punctuation),

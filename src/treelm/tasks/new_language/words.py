@@ -37,8 +37,11 @@ class WordProposal:
 
 
 def is_mark(word: str) -> bool:
-    """Return whether a word has no letter and no digit, or stands for a bracket."""
-    return word in _BRACKET_WORDS or not any(map(str.isalnum, word))
+    """Return whether a word has no letter, digit or currency, or stands for a bracket."""
+    if word in _BRACKET_WORDS:
+        return True
+    kinds = {"L" if each.isalnum() else unicodedata.category(each) for each in word}
+    return not kinds & {"L", "Sc"}  # a currency is read aloud
 
 
 def propose_words(words: Mapping[str, Counter[str]]) -> WordProposal:
@@ -113,7 +116,7 @@ def _closed(
         if tag in numbers or total < FEWEST_WORDS:
             continue
         once = sum(count == 1 for count in lower.values())
-        if once < CLOSED_CHANCE * total:
+        if once <= max(1.0, CLOSED_CHANCE * total):
             found.append(tag)
         elif once < 3 * CLOSED_CHANCE * total:
             doubtful.append(f"{tag} ({len(lower)} words, {once} of them once in {total})")
