@@ -22,6 +22,7 @@ from treelm.tasks.evaluate.reading_power import Power, draw_power, power
 from treelm.tasks.evaluate.reading_script import column_name
 from treelm.tasks.evaluate.reading_times import (
     ReadingTable,
+    ZoneScores,
     alignment_likelihood,
     reading_table,
     unigram_surprisal,
@@ -180,6 +181,7 @@ def reading_study(
     mixed: bool = False,
     seed: int = 0,
     threads: int = 1,
+    scores: Mapping[str, ZoneScores] | None = None,
 ) -> ReadingStudy:
     """Return what the surprisal of models adds to the prediction of reading times.
 
@@ -196,6 +198,7 @@ def reading_study(
         mixed: Fit mixed models too.
         seed: Seed of division and intervals.
         threads: Number of threads.
+        scores: What the models say about the sentences, by name, if that is known already.
 
     Raises:
         UsageError: if two models have the same name in tables, or nothing is left to be added.
@@ -209,9 +212,11 @@ def reading_study(
             f"columns of two models would have the same name: {', '.join(columns.values())}. "
             "Rename one of the folders."
         )
-    scores = {
-        name: zone_scores(model, words.sentences, threads=threads) for name, model in models.items()
-    }
+    if scores is None:
+        scores = {
+            name: zone_scores(model, words.sentences, threads=threads)
+            for name, model in models.items()
+        }
     frequencies = unigram_surprisal(_with_counts(models, baseline), words.sentences)
     surprisals = {columns[name]: each.surprisal for name, each in scores.items()}
     table = reading_table(
