@@ -14,7 +14,7 @@ from treelm.corpus.reading_times import (
     same_words,
     sentences_of_times,
 )
-from treelm.errors import UsageError
+from treelm.errors import EstimationError, UsageError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.signature import signature
 from treelm.tasks.evaluate.mixed_models import MixedGain, mixed_gain
@@ -88,6 +88,7 @@ class ReadingStudy:
         shift: Number of words by which times were shifted.
         folds: Number of parts of the cross-validation.
         seed: Seed of division and intervals.
+        note: Why there are no results for known words, where there are none.
     """
 
     table: ReadingTable
@@ -99,6 +100,7 @@ class ReadingStudy:
     shift: int = 0
     folds: int = FOLDS
     seed: int = 0
+    note: str | None = None
 
     def result(self, model: str, over: Sequence[str] = (), words: str = "all") -> Power:
         """Return what a model adds to others.
@@ -154,6 +156,8 @@ class ReadingStudy:
             }
         record["perplexity"] = dict(self.perplexities)
         record["results"] = [each.to_record() for each in self.results]
+        if self.note is not None:
+            record["note"] = self.note
         if self.mixed:
             record["mixed"] = {name: each.to_record() for name, each in self.mixed.items()}
         record["signature"] = signature(
@@ -250,9 +254,12 @@ def reading_study(
             for name, over in asked
         ]
 
-    results = found(table, "all")
-    if table.unknown.any() and not table.unknown.all():
-        results += found(table.known(), "known")
+    results, note = found(table, "all"), None
+    if table.unknown.any():
+        try:
+            results += found(table.known(), "known")
+        except (EstimationError, UsageError) as error:
+            note = f"known words alone: {error}"
     over = [] if baseline is None else [columns[baseline]]
     mixes = (
         {name: mixed_gain(table, columns[name], over) for name in names if name != baseline}
@@ -269,6 +276,7 @@ def reading_study(
         shift,
         parts,
         seed,
+        note,
     )
 
 
