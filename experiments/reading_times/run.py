@@ -2,30 +2,38 @@
 
     python experiments/reading_times/run.py --output FOLDER --work FOLDER [--data FOLDER]
 
-Writes a report folder; models are kept in the work folder. See README.md beside this file.
+Writes a report folder; models and scores are kept in the work folder, so that an interrupted run
+resumes. See README.md beside this file.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from recipe import print_report, recipe_options
 from study_models import BASELINE, TREEBANKS, StudyModels
 
+from treelm.corpus.files import write_atomically
+from treelm.corpus.reading_times import ZonedSentence
 from treelm.models.interface.incremental import IncrementalModel
-from treelm.tasks.evaluate.designs import Factor, Region, draw_design, evaluate_design
+from treelm.tasks.evaluate.designs import Factor, Region, evaluate_design
 from treelm.tasks.evaluate.reading_power import Power
 from treelm.tasks.evaluate.reading_study import ReadingStudy, read_study_words, reading_study
-from treelm.tasks.evaluate.suites import evaluate_suites, read_suite
+from treelm.tasks.evaluate.reading_times import ZoneScores, zone_scores
+from treelm.tasks.evaluate.suites import Suite, evaluate_suites, read_suite
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.tasks.surprisal.stimuli import read_stimuli
+from treelm.view.bar_charts import draw_grouped_bars
+from treelm.view.chart_data import Bar
 
 SUITES = Path(__file__).resolve().parents[2] / "examples/suites"
 #: Number of words after a word that its predictors may slow down.
@@ -59,6 +67,7 @@ class Study:
         words = read_study_words(
             folder / "words.tsv", folder / "trees.mrg", drop_different_words=True
         )
+        scores = {name: self._zone_scores(name, words.sentences) for name in self._models}
         for previous in (False, True):
             study = reading_study(
                 words,
@@ -68,11 +77,37 @@ class Study:
                 previous_time=previous,
                 folds=self._folds,
                 seed=self._seed,
-                threads=self._threads,
+                scores=scores,
             )
             self._add_gains(study, ", previous time known" if previous else "")
             if not previous:
                 self._report.add_figure(study.picture(), "Power against perplexity")
+
+    def _zone_scores(self, name: str, sentences: Sequence[ZonedSentence]) -> ZoneScores:
+        """Return what a model says about the stories, kept in the work folder."""
+
+        def score() -> dict[str, Any]:
+            found = zone_scores(self._models[name], sentences, threads=self._threads)
+            return {
+                "surprisal": [[*zone, bits] for zone, bits in found.surprisal.items()],
+                "unknown": sorted(map(list, found.unknown)),
+                "perplexity": found.perplexity,
+            }
+
+        kept = self._kept(f"reading {name}", score)
+        surprisal = {(item, zone): bits for item, zone, bits in kept["surprisal"]}
+        unknown = frozenset((item, zone) for item, zone in kept["unknown"])
+        return ZoneScores(surprisal, unknown, kept["perplexity"])
+
+    def _kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what was made before, or make it and keep it."""
+        path = self._work / "kept" / f"{name.replace('/', '+')}.json"
+        if not path.exists():
+            made = json.dumps(make())
+            path.parent.mkdir(exist_ok=True)
+            with write_atomically(path) as out:
+                out.write(made.encode())
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def _add_gains(self, study: ReadingStudy, suffix: str) -> None:
         titles = {
@@ -121,57 +156,69 @@ class Study:
         """The stimuli of the SAP benchmark: surprisal where the sentence is disambiguated."""
         source = self._data / "grammaticality/sap-items/items_ClassicGP.csv"
         self._report.add_input("SAP, garden paths", source, role="test")
-        table = read_stimuli(self._rewritten(source), tokenizing=True)
-        factors = [Factor("ambiguity", ("unambiguous", "ambiguous"))]
-        rows, pictures = [], {}
-        for kind, title in KINDS.items():
-            own = read_stimuli(self._rewritten(source, kind), tokenizing=True)
-            for name, model in self._models.items():
-                found = evaluate_design(
-                    model, own, factors, Region(None, "critical"), seed=self._seed
-                )
-                (effect,) = found.effects.values()
-                plain, garden = (each.mean for each in found.conditions.values())
-                low, high = effect.interval
+        rows = []
+        groups: dict[str, list[Bar]] = {}
+        for name in self._models:
+            found = self._kept(f"garden {name}", lambda name=name: self._effects(source, name))
+            for kind, title in KINDS.items():
+                each = found[kind]
+                low, high = each["interval"]
                 rows.append(
                     (
                         title,
                         name,
-                        effect.n,
-                        f"{plain:.2f}",
-                        f"{garden:.2f}",
-                        f"{effect.mean:+.2f}",
+                        each["n"],
+                        f"{each['unambiguous']:.2f}",
+                        f"{each['ambiguous']:.2f}",
+                        f"{each['mean']:+.2f}",
                         f"{low:+.2f} to {high:+.2f}",
-                        int(found.unknown.any(axis=1).sum()),
+                        each["unknown"],
                     )
                 )
-        self._report.add_table(
-            "Garden paths of the SAP benchmark: surprisal of the disambiguating word, in bits",
-            ("kind", "model", "items", "unambiguous", "ambiguous", "effect", "interval", "unknown"),
-            rows,
-        )
-        for name, model in self._models.items():
-            both = [Factor("kind", ("NPS", "NPZ")), *factors]
-            found = evaluate_design(model, table, both, Region(None, "critical"), seed=self._seed)
-            effect = found.effects["interaction"]
-            pictures[name] = found
+                groups.setdefault(title, []).append(Bar(name, each["mean"], low, high))
+            both = found["interaction"]
             self._report.add_result(
                 Result(
                     table="Interaction: the effect in NP/Z minus that in NP/S, in bits",
                     model=name,
                     metric="interaction",
                     data="SAP, garden paths",
-                    value=effect.mean,
-                    n=effect.n,
-                    interval=effect.interval,
+                    value=both["mean"],
+                    n=both["n"],
+                    interval=tuple(both["interval"]),
                 )
             )
-        first = {name: pictures[name] for name in list(pictures)[:3]}
-        self._report.add_figure(draw_design(first, "Garden paths"), "NP/S and NP/Z")
+        self._report.add_table(
+            "Garden paths of the SAP benchmark: surprisal of the disambiguating word, in bits",
+            ("kind", "model", "items", "unambiguous", "ambiguous", "effect", "interval", "unknown"),
+            sorted(rows, key=lambda row: list(KINDS.values()).index(row[0])),
+        )
+        picture = draw_grouped_bars(groups, title="Garden paths", axis="effect in bits")
+        self._report.add_figure(picture, "Effect of ambiguity at the disambiguating word")
 
-    def _rewritten(self, source: Path, only: str | None = None) -> Path:
-        """Write the stimuli with a row for each sentence, of one kind or of all."""
-        path = self._work / f"sap-{only or 'all'}.csv"
+    def _effects(self, source: Path, name: str) -> dict[str, Any]:
+        """Return the effect of ambiguity in each kind of garden path, and the interaction."""
+        factor = Factor("ambiguity", ("unambiguous", "ambiguous"))
+        region, model = Region(None, "critical"), self._models[name]
+        found: dict[str, Any] = {}
+        for kind in KINDS:
+            own = read_stimuli(self._rewritten(source, (kind,)), tokenizing=True)
+            result = evaluate_design(model, own, [factor], region, seed=self._seed)
+            (effect,) = result.effects.values()
+            found[kind] = {
+                **effect.to_record(),
+                **{key: each.mean for (key,), each in result.conditions.items()},
+                "unknown": int(result.unknown.any(axis=1).sum()),
+            }
+        two = read_stimuli(self._rewritten(source, ("NPS", "NPZ")), tokenizing=True)
+        both = [Factor("kind", ("NPS", "NPZ")), factor]
+        result = evaluate_design(model, two, both, region, seed=self._seed)
+        found["interaction"] = result.effects["interaction"].to_record()
+        return found
+
+    def _rewritten(self, source: Path, kinds: tuple[str, ...]) -> Path:
+        """Write the stimuli of some kinds with a row for each sentence."""
+        path = self._work / f"sap-{'-'.join(kinds)}.csv"
         with (
             source.open(encoding="utf-8-sig", newline="") as given,
             path.open("w", encoding="utf-8", newline="") as made,
@@ -180,7 +227,7 @@ class Study:
             out.writerow(("item", "kind", "ambiguity", "critical", "sentence"))
             for row in csv.DictReader(given):
                 kind = row["condition"].partition("_")[0]
-                if only not in (None, kind):
+                if kind not in kinds:
                     continue
                 for level, place in (
                     ("unambiguous", row["disambPositionUnamb"]),
@@ -192,20 +239,29 @@ class Study:
     def suites(self) -> None:
         """Our six suites in SyntaxGym's format."""
         given = [read_suite(path, tokenizing=True) for path in sorted(SUITES.glob("*.json"))]
-        for name, model in self._models.items():
-            found = evaluate_suites(model, given, seed=self._seed, threads=self._threads)
-            for suite, each in found.suites.items():
+        for name in self._models:
+            found = self._kept(f"suites {name}", lambda name=name: self._accuracies(given, name))
+            for suite, (accuracy, n, interval) in found.items():
                 self._report.add_result(
                     Result(
                         table="Test suites: share of items for which all predictions hold",
                         model=name,
                         metric=suite,
                         data="examples/suites",
-                        value=each.accuracy,
-                        n=each.n,
-                        interval=each.interval,
+                        value=accuracy,
+                        n=n,
+                        interval=tuple(interval),
                     )
                 )
+
+    def _accuracies(self, suites: Sequence[Suite], name: str) -> dict[str, Any]:
+        """Return accuracy, number of items and interval of each suite."""
+        found = evaluate_suites(
+            self._models[name], suites, seed=self._seed, threads=self._threads
+        ).suites
+        return {
+            suite: [each.accuracy, each.n, list(each.interval)] for suite, each in found.items()
+        }
 
 
 def _thousandfold(found: Power) -> tuple[float, float]:
@@ -248,10 +304,13 @@ def run(arguments: argparse.Namespace) -> Path:
             "vocabulary": "min-count 2",
             "spill_over": SPILL_OVER,
             "folds": arguments.folds,
+            "beam_width": arguments.beam_width,
         },
         recipe="reading_times",
     )
-    trained = StudyModels(arguments.data, arguments.work, arguments.threads)
+    trained = StudyModels(
+        arguments.data, arguments.work, beam_width=arguments.beam_width, threads=arguments.threads
+    )
     report.add_input(f"{' and '.join(TREEBANKS)} train", trained.trees("train"), role="train")
     report.add_input(f"{' and '.join(TREEBANKS)} dev", trained.trees("dev"), role="tune")
     models = trained.all()
@@ -268,6 +327,7 @@ def main() -> None:
     parser = recipe_options(__doc__, threads=1, seed="seed of the folds and of the intervals")
     parser.add_argument("--work", type=Path, required=True, help="folder that keeps the models")
     parser.add_argument("--folds", type=int, default=10, help="parts of the cross-validation")
+    parser.add_argument("--beam-width", type=int, default=2000, help="of the HHMM")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     print_report(run, parser.parse_args())
 

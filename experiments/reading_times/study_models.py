@@ -26,15 +26,12 @@ SINGLE: dict[str, tuple[str, dict[str, Any]]] = {
     "PLSA": ("plsa", {"topics": 50}),
     "3-gram/PLSA": ("plsa", {"order": 3, "topics": 50}),
     "2-SLM": ("slm", {}),
-    "3-gram/2-SLM/PLSA": (
-        "composite",
-        {"order": 3, "heads": 2, "topics": 50, "iterations": 0, "follow_up": 0},
-    ),
+    "3-gram/2-SLM": ("composite", {"order": 3, "heads": 2, "iterations": 0, "follow_up": 0}),
 }
 #: Those whose weights are found on held-out trees, or on held-out text.
 _ON_TREES, _ON_TEXT = ("slm", "composite"), ("plsa",)
 #: Word-level mixtures; EM finds the weights on the dev sets.
-MIXTURES = tuple((BASELINE, name) for name in ("HHMM", "PCFG", "2-SLM", "3-gram/2-SLM/PLSA"))
+MIXTURES = tuple((BASELINE, name) for name in ("HHMM", "PCFG", "2-SLM", "3-gram/PLSA"))
 
 
 def mixture_name(parts: tuple[str, ...]) -> str:
@@ -48,12 +45,18 @@ class StudyModels:
     Args:
         data: Folder of the data.
         folder: Where models are kept.
+        beam_width: Stacks that the HHMM keeps.
         threads: Number of threads.
     """
 
-    def __init__(self, data: Path, folder: Path, threads: int) -> None:
+    def __init__(self, data: Path, folder: Path, *, beam_width: int, threads: int) -> None:
         self.data, self.folder, self.threads = data, folder, threads
-        kept = {"training_trees": self.trees("train").fingerprint.sha256, "models": repr(SINGLE)}
+        self._beam = beam_width
+        kept = {
+            "training_trees": self.trees("train").fingerprint.sha256,
+            "models": repr(SINGLE),
+            "beam_width": beam_width,
+        }
         check_kept_options(folder, kept)
 
     def trees(self, part: str) -> TreeCorpus:
@@ -86,6 +89,8 @@ class StudyModels:
             given["held_out"] = self.trees("dev")
         elif system in _ON_TEXT:
             given["held_out"] = self.dev_text
+        if system == "hhmm":
+            given["beam_width"] = self._beam
         folder = self.folder / "models" / name.replace("/", "+")
         if not folder.exists():
             folder.parent.mkdir(exist_ok=True)

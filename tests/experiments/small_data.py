@@ -54,6 +54,20 @@ def write_data(folder: Path) -> None:
     write_reading_data(folder / "reading/naturalstories", small_ngram(order=2), shift=0)
 
 
+def write_garden_paths(data: Path) -> None:
+    """Write stimuli in the layout of the SAP benchmark."""
+    (data / "grammaticality/sap-items").mkdir(parents=True, exist_ok=True)
+    rows = ["item,condition,disambPositionUnamb,unambiguous,disambPositionAmb,ambiguous"]
+    for item, noun in enumerate(("ferry", "boat", "house"), 1):
+        rows += [
+            f"{item},NPS_UAMB,6,They said that the {noun} left .,5,They said the {noun} left .",
+            f'{item},NPZ_UAMB,5,"When we came, the {noun} left .",5,When we came the {noun} left .',
+            f"{item},MVRR_UAMB,6,The {noun} that was seen left .,4,The {noun} seen left .",
+        ]
+    path = data / "grammaticality/sap-items/items_ClassicGP.csv"
+    path.write_text("\n".join(rows) + "\n")
+
+
 def train_parser(data: Path, folder: Path) -> Path:
     """Train the grammar that recipes parse with, and return its folder."""
     trees = TreeCorpus(tuple(sorted((data / "treebanks").glob("*/train.mrg"))))

@@ -18,6 +18,7 @@ from tests.experiments.small_data import (
     lsvm_options,
     treelet_options,
     write_data,
+    write_garden_paths,
     write_parallel_data,
 )
 
@@ -302,3 +303,23 @@ def test_package_of_models_is_made_by_one_command(data: Path, tmp_path: Path) ->
     assert made[0] == made[1]
     assert b"F1 on dev" in made[0]["is-parser/README.md"]
     assert b"IcePaHC" in made[0]["is-parser/README.md"]
+
+
+def test_reading_times(data: Path, tmp_path: Path) -> None:
+    write_garden_paths(data)
+    options = ("--work", str(tmp_path / "work"), "--folds", "5")
+    results, tables = run("reading_times", data, tmp_path / "report", *options)
+    gains = values(results, "What a model adds to length, frequency and position")
+    models = {model for model, _ in gains}
+    assert {"5-gram", "HHMM", "PCFG", "PLSA", "2-SLM", "5-gram + HHMM"} <= models
+    added = values(results, "What a model adds to the 5-gram")
+    assert {model for model, _ in added} == models - {"5-gram"}
+    assert "The same without unknown words" in tables
+    paths = values(results, "Interaction: the effect in NP/Z minus that in NP/S, in bits")
+    assert {model for model, _ in paths} == models
+    suites = values(results, "Test suites: share of items for which all predictions hold")
+    assert len(suites) == 6 * len(models)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work/models").glob("*/*")}
+    again, _ = run("reading_times", data, tmp_path / "again", *options, "--parts", "reading")
+    assert values(again, "What a model adds to the 5-gram") == added
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}

@@ -302,6 +302,16 @@ def test_study_of_several_models(tmp_path: Path) -> None:
         reading_study(read_study_words(times, trees), {"a b": model, "a-b": model})
 
 
+def test_study_without_known_words_says_so(tmp_path: Path) -> None:
+    model = small_ngram(order=2)
+    times, trees = write_reading_data(tmp_path, model, shift=0)
+    models = {"true": model, "tiny": small_ngram(["The boat left ."], order=2)}
+    study = reading_study(read_study_words(times, trees), models)
+    assert study.note is not None
+    assert {each.words for each in study.results} == {"all"}
+    assert str(study.to_record()["note"]).startswith("known words alone: ")
+
+
 def test_joined_table_has_all_keys_and_predictors() -> None:
     table = simulated_table()
     header, first, *rest = joined_table(table).splitlines()

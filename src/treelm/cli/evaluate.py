@@ -40,7 +40,6 @@ from treelm.cli.parse_scores import write_evalb, write_parse_accuracy
 from treelm.cli.ranges import at_least
 from treelm.cli.terminal import write_record
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.corpus.score_files import read_scores, write_outcomes
 from treelm.errors import UsageError
@@ -59,6 +58,7 @@ from treelm.tasks.evaluate.pair_accuracy import (
     PairResults,
     evaluate_pairs,
     evaluate_scored_pairs,
+    write_pairs,
 )
 from treelm.tasks.evaluate.pair_files import (
     read_json_pairs,
@@ -363,11 +363,7 @@ def pairs(
             threads=measuring.thread_count,
         )
     if output is not None:
-        if output.endswith(".tsv") and found.items is not None:
-            with write_atomically(output) as out:
-                out.write(found.items.to_table().encode())
-        else:
-            write_outcomes(output, found.right.tolist())
+        write_pairs(output, found)
     write_record(found.to_record() if json else _pair_lines(found), as_json=json)
 
 

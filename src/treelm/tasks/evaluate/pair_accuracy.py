@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from treelm.corpus.score_files import ScoreTable, align_pairs
+from treelm.corpus.files import Source, source_name, write_atomically
+from treelm.corpus.score_files import ScoreTable, align_pairs, write_outcomes
 from treelm.errors import CorpusFormatError
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.perplexity import model_signature
@@ -310,3 +311,12 @@ def evaluate_scored_pairs(
             n=len(first),
         ),
     )
+
+
+def write_pairs(target: Source, found: PairResults) -> None:
+    """Write which pairs are right: 1 or 0 per line, or named ``.tsv`` a table with their scores."""
+    if found.items is None or not source_name(target).endswith(".tsv"):
+        write_outcomes(target, found.right.tolist())
+        return
+    with write_atomically(target) as out:
+        out.write(found.items.to_table().encode())

@@ -7,6 +7,7 @@ al. 2020). Sentences are left out as wholes, because neighbouring words are read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -98,14 +99,19 @@ class Power:
             "n": self.ratio.n,
             "coefficients": dict(self.coefficients),
             "t": self.t,
-            "robust_t": self.robust_t,
-            "autocorrelation": self.autocorrelation,
+            "robust_t": _or_none(self.robust_t),
+            "autocorrelation": _or_none(self.autocorrelation),
             "delta_log_likelihood": self.ratio.delta_log_likelihood,
             "per_observation": self.ratio.per_observation,
             "predictors_added": self.ratio.predictors,
             "p_value": self.ratio.p_value,
             "cross_validated": self.held_out.to_record(),
         }
+
+
+def _or_none(value: float) -> float | None:
+    """JSON has no NaN."""
+    return value if math.isfinite(value) else None
 
 
 def power(

@@ -14,7 +14,7 @@ from treelm.corpus.reading_times import (
     same_words,
     sentences_of_times,
 )
-from treelm.errors import UsageError
+from treelm.errors import EstimationError, UsageError
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.signature import signature
 from treelm.tasks.evaluate.mixed_models import MixedGain, mixed_gain
@@ -22,6 +22,7 @@ from treelm.tasks.evaluate.reading_power import Power, draw_power, power
 from treelm.tasks.evaluate.reading_script import column_name
 from treelm.tasks.evaluate.reading_times import (
     ReadingTable,
+    ZoneScores,
     alignment_likelihood,
     reading_table,
     unigram_surprisal,
@@ -87,6 +88,7 @@ class ReadingStudy:
         shift: Number of words by which times were shifted.
         folds: Number of parts of the cross-validation.
         seed: Seed of division and intervals.
+        note: Why there are no results for known words, where there are none.
     """
 
     table: ReadingTable
@@ -98,6 +100,7 @@ class ReadingStudy:
     shift: int = 0
     folds: int = FOLDS
     seed: int = 0
+    note: str | None = None
 
     def result(self, model: str, over: Sequence[str] = (), words: str = "all") -> Power:
         """Return what a model adds to others.
@@ -153,6 +156,8 @@ class ReadingStudy:
             }
         record["perplexity"] = dict(self.perplexities)
         record["results"] = [each.to_record() for each in self.results]
+        if self.note is not None:
+            record["note"] = self.note
         if self.mixed:
             record["mixed"] = {name: each.to_record() for name, each in self.mixed.items()}
         record["signature"] = signature(
@@ -180,6 +185,7 @@ def reading_study(
     mixed: bool = False,
     seed: int = 0,
     threads: int = 1,
+    scores: Mapping[str, ZoneScores] | None = None,
 ) -> ReadingStudy:
     """Return what the surprisal of models adds to the prediction of reading times.
 
@@ -196,6 +202,7 @@ def reading_study(
         mixed: Fit mixed models too.
         seed: Seed of division and intervals.
         threads: Number of threads.
+        scores: What the models say about the sentences, by name, if that is known already.
 
     Raises:
         UsageError: if two models have the same name in tables, or nothing is left to be added.
@@ -209,9 +216,11 @@ def reading_study(
             f"columns of two models would have the same name: {', '.join(columns.values())}. "
             "Rename one of the folders."
         )
-    scores = {
-        name: zone_scores(model, words.sentences, threads=threads) for name, model in models.items()
-    }
+    if scores is None:
+        scores = {
+            name: zone_scores(model, words.sentences, threads=threads)
+            for name, model in models.items()
+        }
     frequencies = unigram_surprisal(_with_counts(models, baseline), words.sentences)
     surprisals = {columns[name]: each.surprisal for name, each in scores.items()}
     table = reading_table(
@@ -245,9 +254,12 @@ def reading_study(
             for name, over in asked
         ]
 
-    results = found(table, "all")
-    if table.unknown.any() and not table.unknown.all():
-        results += found(table.known(), "known")
+    results, note = found(table, "all"), None
+    if table.unknown.any():
+        try:
+            results += found(table.known(), "known")
+        except (EstimationError, UsageError) as error:
+            note = f"known words alone: {error}"
     over = [] if baseline is None else [columns[baseline]]
     mixes = (
         {name: mixed_gain(table, columns[name], over) for name in names if name != baseline}
@@ -264,6 +276,7 @@ def reading_study(
         shift,
         parts,
         seed,
+        note,
     )
 
 
