@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treelm.models.interface.classifier import Explanation
     from treelm.models.interface.model import LanguageModel, Task
     from treelm.models.interface.partial_parses import PartialParses
+    from treelm.models.interface.score_explanation import ScoreExplanation
     from treelm.models.interface.scores import BatchScores
     from treelm.models.interface.states import Context, State, Step
     from treelm.models.treelet.explain import Factor
@@ -121,6 +122,14 @@ class ExplainsDecisions(Protocol):
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree behind a decision with the weight of each of its productions."""
+
+
+@runtime_checkable
+class ExplainsScores(Protocol):
+    """Shows the arithmetic of its scores."""
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the steps that add up to the score of a sentence."""
 
 
 @runtime_checkable
