@@ -171,6 +171,15 @@ class TopicTable(NamedTuple):
     counts: Floats
     """Expected counts of words and the sentence end (rows) in topics (columns)."""
 
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import ranked_html
+
+        order = np.argsort(-self.shares, kind="stable").tolist()
+        rows = [(topic, float(self.shares[topic]), float(self.counts[:, topic].sum()))
+                for topic in order]  # fmt: skip
+        header = ["topic", "share", "expected words"]
+        return ranked_html("Topics by their share", header, rows, "topics")
+
 
 @runtime_checkable
 class HasTopics(Protocol):

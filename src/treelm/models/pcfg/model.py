@@ -127,10 +127,10 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         else:
             word_id = self.word_ids.word(word, first=not words)
             after = self._charts.chart((*words, word_id)).log_prefix
-            named = f"P(a sentence begins with {len(words) + 1} words, up to {word})"
+            named = f"P(sentences that begin so, up to word {len(words) + 1}, {word})"
         terms = [ScoreTerm(named, after)]
         if words:
-            terms.append(ScoreTerm(f"1 / P(a sentence begins with {len(words)} words)", -before))
+            terms.append(ScoreTerm(f"1 / P(the same, up to word {len(words)})", -before))
         return Arithmetic("product", tuple(terms))
 
     def distribution(self, state: State, words: Sequence[Word] | None = None) -> FloatArray:
