@@ -27,6 +27,13 @@ from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
+from treelm.models.interface.score_explanation import (
+    Arithmetic,
+    ScoreExplanation,
+    ScoreStep,
+    ScoreTerm,
+    log_of,
+)
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores
 from treelm.models.interface.spelling import Spelling
@@ -269,6 +276,19 @@ class _Mixture(LanguageModel):
             parts.append(part.with_search(**own) if own else part)
         return type(self)(parts, InterpolatedConfig(weights=self._weights))
 
+    def _weighted_sum(self, log_probs: Sequence[float]) -> Arithmetic:
+        """Return the arithmetic of a mixture, given what the parts say."""
+        return Arithmetic(
+            "sum",
+            tuple(
+                ScoreTerm(f"{weight:.6g} · P by {part.system}", log_of(weight) + log_prob)
+                for part, weight, log_prob in zip(
+                    self._mixed, self._weights, log_probs, strict=True
+                )
+                if weight
+            ),
+        )
+
     def _mix(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the log of the weighted sum over the last axis, one column a part."""
         weighted = columns + self._log_weights
@@ -336,44 +356,21 @@ class InterpolatedModel(_Mixture, IncrementalModel):
         """Return the natural log probability that the sentence ends in this state."""
         return float(self._mix(np.array([part.finish(own) for part, own in self._pairs(state)])))
 
-    def is_at_start(self, state: State) -> bool:
-        """Return whether the parts have read no word of the sentence."""
-        part, own = next(iter(self._pairs(state)))
-        return part.is_at_start(own)
+    score_story: ClassVar[str] = "Each word is predicted by all parts; their weights mix them."
+    score_reference: ClassVar[str] = (
+        "Jelinek and Mercer (1980): linear interpolation (docs/systems/interpolated.md)"
+    )
 
-    def sample(
-        self,
-        count: int,
-        *,
-        seed: int | None = None,
-        first: int = 0,
-        max_words: int = LONGEST_SAMPLE,
-    ) -> list[Sample]:
-        """Return sentences drawn from the mixture; a part that has a share in it spells a word."""
-        found = super().sample(count, seed=seed, first=first, max_words=max_words)
-        if self.spelling is None:
-            return found
-        return [self._spelled(each, first + number) for number, each in enumerate(found)]
-
-    def _spelled(self, sample: Sample, number: int) -> Sample:
-        """Return a sample with unknown words spelled by parts, by their shares in each."""
-        from treelm.models.interface.spelled import spell_sample
-
-        chosen: list[Spelling] = []
-        state: State = self.initial()
-        for place, id_ in enumerate(self.vocabulary.ids_of(sample.words).tolist()):
-            steps = [part.advance(own, id_) for part, own in self._pairs(state)]
-            reach = np.cumsum(np.exp(self._log_weights + [step.log_prob for step in steps]))
-            point = random_uniform(~(sample.seed or 0), number, place) * reach[-1]
-            part = self._parts[min(int(np.searchsorted(reach, point, "right")), len(steps) - 1)]
-            chosen.append(cast("Spelling", part.spelling or self.spelling))
-            state = self._state(step.state for step in steps)
-        return spell_sample(
-            sample,
-            number,
-            chosen.__getitem__,
-            lambda made: self.score(made.words, eos=made.complete).log_prob,
-        )
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the weighted sum of what the parts say about a word."""
+        del before
+        found = [
+            part.finish(own) if word is None else part.advance(own, word).log_prob
+            for part, own in self._pairs(state)
+        ]
+        return self._weighted_sum(found)
 
     def end_sentence(self, state: State) -> Context:
         """Return the contexts of the parts."""
@@ -494,6 +491,22 @@ class InterpolatedSentences(_Mixture):
 
     system: ClassVar[str] = "interpolated_sentences"
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the log probability of a sentence: one weighted sum."""
+        words = tuple(words_of(sentence))
+        found = [part.score(words).log_prob for part in self._mixed]
+        arithmetic = self._weighted_sum(found)
+        step = ScoreStep("P(sentence)", arithmetic.log_value, arithmetic)
+        return ScoreExplanation(
+            self.system,
+            words,
+            "log probability",
+            self.score(words).log_prob,
+            (step,),
+            "The weights mix the probabilities that the parts give to the whole sentence.",
+            "docs/systems/interpolated-sentences.md",
+        )
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the weighted sum of the probabilities of a sentence."""

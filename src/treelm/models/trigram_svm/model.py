@@ -15,8 +15,9 @@ from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.errors import UnsupportedTask, option
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
-from treelm.models.interface.classifier import Classifier, Floats
+from treelm.models.interface.classifier import Classifier, Floats, weighed
 from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.score_explanation import ScoreStep
 from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
@@ -157,6 +158,20 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         parts = vector.data * self.tables["weights"][vector.indices]
         order = np.argsort(-np.abs(parts), kind="stable").tolist()
         return {self.ngram(vector.indices[place]): float(parts[place]) for place in order}
+
+    score_story: ClassVar[str] = (
+        "The n-grams of a sentence are a vector of length one; the margin is the sum of its "
+        "entries times their weights, and an offset."
+    )
+    score_reference: ClassVar[str] = (
+        "Cherry and Quirk (2008), section 4, the n-gram baseline (docs/systems/trigram-svm.md)"
+    )
+
+    def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
+        """Return the n-grams of a sentence with what each adds; one step for a polynomial."""
+        if self._config.kernel != "linear":
+            return super().margin_steps(words)
+        return weighed(self.feature_weights(words), offset=float(self.tables["offset"][0]))
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""
