@@ -65,6 +65,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("treelm.translation",),
     ),
     "view": ("Pictures", "Trees and charts as text, SVG and LaTeX.", ("treelm.view",)),
+    "web": ("Playground", "The server of the playground and its JSON API.", ("treelm.web",)),
     "interop": ("Other packages", "Trees and parsers of other packages.", ("treelm.interop",)),
     "store": (
         "Model folders",

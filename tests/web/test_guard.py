@@ -40,11 +40,17 @@ def test_every_answer_has_safe_headers(client: Client) -> None:
 
 def test_large_bodies_are_refused(client: Client) -> None:
     body = json.dumps({"text": "a " * (5 << 20)}).encode()
-    # The server need not take what it refuses.
+    # Whoever waits for leave to send it is told at once.
     head = f"POST /api/surprisal HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection((client.host, client.port), timeout=30) as connection:
-        connection.sendall(head.encode())
+        connection.sendall(head.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n").encode())
         assert b" 413 " in connection.recv(4096).splitlines()[0]
+
+
+def test_whoever_sends_too_much_hears_so(client: Client) -> None:
+    body = json.dumps({"text": "a " * (5 << 20)}).encode()
+    answer = client.send("POST", "/api/surprisal", body, JSON)
+    assert (answer.status, answer.json["code"]) == (413, "E_BODY_SIZE")
 
 
 def test_bodies_without_a_length_are_counted(client: Client) -> None:
@@ -149,6 +155,30 @@ def test_a_client_that_leaves_costs_nothing(client: Client) -> None:
         with socket.create_connection((client.host, client.port)) as connection:
             connection.sendall(head.encode() + body)
     assert eventually(lambda: client.get("/api/health").json["requests"] == 0)
+
+
+def test_work_for_a_client_that_left_is_given_up(
+    small_models: dict[str, LanguageModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going, calls = threading.Event(), []
+    real = type(small_models["ngram"]).surprisal
+
+    def wait(self: LanguageModel, *given: object, **named: object) -> object:
+        calls.append(given)
+        going.wait(60)
+        return real(self, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(small_models["ngram"]), "surprisal", wait)
+    with running({"ngram": small_models["ngram"]}, LIMITS) as client:
+        body = json.dumps({"text": "rain\n" * 100}).encode()
+        head = f"POST /api/surprisal HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection((client.host, client.port)) as connection:
+            connection.sendall(head.encode() + body)
+            assert eventually(lambda: len(calls) == 1)
+        time.sleep(0.5)  # the server hears that the client has left
+        going.set()
+        assert eventually(lambda: client.get("/api/health").json["requests"] == 0)
+        assert len(calls) < 100
 
 
 def test_no_answer_names_a_path_of_the_machine(

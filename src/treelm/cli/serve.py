@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from treelm.cli.options import CommonOptions
 from treelm.cli.process import Terminated
 from treelm.cli.ranges import at_least, between
+from treelm.corpus.brackets import MAX_THREADS
 from treelm.extras import import_extra
 
 
@@ -31,7 +32,9 @@ def serve(
         list[str] | None,
         Parameter(metavar="NAME", consume_multiple=False, show_default="this machine's own"),
     ] = None,
-    threads: Annotated[int | None, at_least(1), Parameter(show_default="all cores")] = None,
+    threads: Annotated[
+        int | None, between(1, MAX_THREADS), Parameter(show_default="the cores available")
+    ] = None,
     queue: Annotated[int, at_least(0)] = 64,
     seconds: Annotated[float, at_least(1)] = 10.0,
     max_words: Annotated[int, at_least(1)] = 1000,

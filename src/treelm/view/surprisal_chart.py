@@ -94,8 +94,11 @@ def draw_surprisal(
     longest = max((sum(widths[row]) for row in rows), default=0.0)
     width = max(320.0, 2 * MARGIN + SCALE_WIDTH + longest, heading + 2 * MARGIN)
     has_unknown = any(bar.is_unknown for column in words for bar in column)
-    note = f"{axis}; {_UNKNOWN} word unknown to the model" if has_unknown else axis
-    width = max(width, MARGIN + SCALE_WIDTH + text_width(note) * FONT_SIZE + MARGIN)
+    notes = [f"{axis}; {_UNKNOWN} word unknown to the model" if has_unknown else axis]
+    if widest is not None and has_unknown:
+        notes = notes[0].split("; ")
+    told = max(text_width(note) for note in notes) * FONT_SIZE
+    width = max(width, MARGIN + SCALE_WIDTH + told + MARGIN)
     body, legend_height = legend(names, width, markers=False)
     drawable = [bar.value for column in words for bar in column if can_be_drawn(bar.value)]
     if highest is not None and can_be_drawn(highest):
@@ -108,8 +111,10 @@ def draw_surprisal(
         body += _row_of_bars(words[row], shown[row], widths[row], scale, width)
         lines = max(map(len, shown[row]), default=1)
         top = scale.start + _WORD_HEIGHT + 16 * (lines - 1)
-    height = top + 18
-    body.append(text(MARGIN + SCALE_WIDTH, height - 8, note, "tick"))
+    for note in notes:
+        body.append(text(MARGIN + SCALE_WIDTH, top + 10, note, "tick"))
+        top += 16
+    height = top + 2
     described = "; ".join(
         f"{name or axis}: " + ", ".join(f"{b.shown} {value_text(b.value, 2)}" for b in bars)
         for name, bars in series

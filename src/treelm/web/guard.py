@@ -24,6 +24,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+#: Bytes of a body that are thrown away so that its sender hears why it is refused.
+_MOST_DISCARDED = 16 << 20
 _HEADERS = {
     b"content-security-policy": POLICY.encode(),
     b"x-content-type-options": b"nosniff",
@@ -64,13 +66,15 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
+        begun = ended = False
 
         async def guarded(message: Message) -> None:
-            nonlocal begun
+            nonlocal begun, ended
             if message["type"] == "http.response.start":
                 begun = True
                 message["headers"] = _with_safe_headers(message.get("headers", ()))
+            elif not message.get("more_body", False):
+                ended = True
             # A client that takes nothing is cut off: the error closes its connection.
             await asyncio.wait_for(send(message), self._limits.send_seconds)
 
@@ -78,7 +82,16 @@ class Guard:
             headers = dict(scope["headers"])
             self._check(scope["method"], headers)
             body = await self._body(headers, receive)
-            await self._app(scope, _once(body, receive), guarded)
+            client = _Client(body, receive)
+            answering = asyncio.ensure_future(self._app(scope, client.receive, guarded))
+            leaving = asyncio.ensure_future(client.leaves())
+            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+            if not ended and not answering.done():
+                answering.cancel()  # nobody waits for it
+                await asyncio.wait((answering,))
+                return
+            await answering
         except _Refused as refused:
             await guarded(_start(refused.status))
             await guarded(_json_body({"code": refused.code, "message": str(refused)}))
@@ -110,23 +123,31 @@ class Guard:
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or len(declared) > 18:
             raise _Refused(400, "E_BODY_SIZE", "Content-Length is no number.")
-        if int(declared) > most:
+        # One that waits for leave to send is told at once.
+        if int(declared) > most and b"expect" in headers:
             raise too_large
         loop = asyncio.get_running_loop()
         end = loop.time() + self._limits.send_seconds
-        found = bytearray()
-        while True:
+        found, size, more = bytearray(), 0, True
+        while more:
             try:
                 message = await asyncio.wait_for(receive(), max(0.01, end - loop.time()))
             except TimeoutError:
+                if max(size, int(declared)) > most:
+                    raise too_large from None
                 raise _Refused(408, "E_SLOW", "the request was sent too slowly.") from None
             if message["type"] == "http.disconnect":
                 raise ConnectionResetError("the client left")
-            found += message.get("body", b"")
-            if len(found) > most:
+            piece, more = message.get("body", b""), message.get("more_body", False)
+            size += len(piece)
+            # Whoever still sends does not listen: too much is thrown away before the answer.
+            if size <= most:
+                found += piece
+            elif size > _MOST_DISCARDED:
                 raise too_large
-            if not message.get("more_body", False):
-                return bytes(found)
+        if size > most:
+            raise too_large
+        return bytes(found)
 
 
 def _without_port(host: str) -> str:
@@ -134,14 +155,25 @@ def _without_port(host: str) -> str:
     return name.lower() if colon and port.isdigit() else host.lower()
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
-    """Return what gives the whole body, and then waits for the client to leave."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+class _Client:
+    """Whoever sent a request: its whole body, and whether it is still there."""
 
-    async def given() -> Message:
-        return pending.pop() if pending else await receive()
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        self._receive, self._left = receive, asyncio.Event()
 
-    return given
+    async def receive(self) -> Message:
+        """Return the body, and after it nothing until the client leaves."""
+        if self._pending:
+            return self._pending.pop()
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def leaves(self) -> None:
+        """Wait until the client leaves."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._left.set()
 
 
 def _with_safe_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

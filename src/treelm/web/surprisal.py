@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 
+from treelm.characters import visible
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.scores import WordScore
-from treelm.tasks.text_check import TextCheck
+from treelm.tasks.text_check import NO_SENTENCE, TextCheck
 from treelm.view.difference_chart import Pair, draw_difference
 from treelm.view.latex import escape_latex
 from treelm.view.surprisal_chart import WordBar, draw_surprisal
@@ -28,6 +30,8 @@ from treelm.web.work_queue import Ticket
 
 #: Sentences that are drawn; of longer texts the figures are there alone.
 MOST_DRAWN = 20
+#: Unknown words that are named.
+_MOST_NAMED = 12
 
 Named = Sequence[tuple[str, LanguageModel]]
 
@@ -83,11 +87,16 @@ def unknown_notes(text: Iterable[Sentence], chosen: Named, question: Question) -
     notes: list[str] = []
     sentences = list(text)
     for name, model in chosen:
-        check = TextCheck(
-            model.vocabulary, tokenized=not question.tokenized, has_option=False, model=name
-        )
-        check.add_sentences(sentences)
-        notes += check.messages()
+        known = model.vocabulary
+        words = dict.fromkeys(word for words in sentences for word in words if word not in known)
+        if words:
+            shown = ", ".join(visible(word[:40]) for word in islice(words, _MOST_NAMED))
+            rest = len(words) - _MOST_NAMED
+            notes.append(f"Unknown to {name}: {shown}{f' and {rest} more' if rest > 0 else ''}.")
+        check = TextCheck(known, tokenized=not question.tokenized, has_option=False, model=name)
+        for sentence in sentences:
+            check.look(sentence)
+        notes += (said for said in check.messages() if said != NO_SENTENCE)
     return notes
 
 

@@ -41,7 +41,7 @@ export function trees(answer) {
   const shown = answer.trees.map((tree, place) => {
     const span = (bracket) => answer.words.slice(bracket.start, bracket.end).join(" ");
     const rows = tree.brackets.map((bracket) => [bracket.label, cut(span(bracket)), percent(bracket.probability)]);
-    const chance = tree.posterior === null ? "" : `${percent(tree.posterior)} of all trees`;
+    const chance = tree.posterior === null ? "" : `Probability ${percent(tree.posterior)}, given the words`;
     const tsv = [["label", "start", "end", "probability", "words"],
       ...tree.brackets.map((b) => [b.label, b.start, b.end, b.probability, span(b)])];
     return el("article", {},
