@@ -33,7 +33,6 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.errors import UsageError
-from treelm.tasks.raw_text import RawText
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
 from treelm.tasks.text_check import TextCheck
 
@@ -239,7 +238,11 @@ def surprisal(
     if stimuli.sentence is not None:
         raise UsageError("--sentence goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
-    raw = RawText() if text.is_raw else None
+    raw = None
+    if text.is_raw:
+        from treelm.tasks.raw_text import RawText
+
+        raw = RawText()
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,

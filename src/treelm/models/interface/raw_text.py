@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from treelm.corpus.corpus import TextCorpus
-from treelm.corpus.tokenize import tokenize
 from treelm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +91,12 @@ def _tokenizing(method: Callable[..., Any], wanted: Sequence[str]) -> Callable[.
 
 
 def _one(sentence: Any) -> Any:
-    return tuple(tokenize(sentence)) if isinstance(sentence, str) else sentence
+    if not isinstance(sentence, str):
+        return sentence
+    # The patterns of the tokenizer take a tenth of the start of `treelm score`, which has no use for them.
+    from treelm.corpus.tokenize import tokenize
+
+    return tuple(tokenize(sentence))
 
 
 def _several(sentences: Any) -> Any:
