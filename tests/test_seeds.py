@@ -21,7 +21,7 @@ SAME_UNICODE = unicodedata.unidata_version == "14.0.0"
 # -- random numbers -------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(NUMBERS, NUMBERS, NUMBERS)
 def test_seeds_follow_the_recipe(seed: int, stream: int, counter: int) -> None:
     uniform = seeds.random_uniform(seed, stream, counter)
@@ -126,7 +126,7 @@ ANY_CHARACTER = st.characters(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(st.text(LETTERS) | st.text(ANY_CHARACTER, max_size=20))
 @example("ΑΣ' Σ ΣΑ'Σ. 'Σ'")
 def test_seeds_lower_case_of_strings(text: str) -> None:

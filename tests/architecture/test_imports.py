@@ -183,6 +183,7 @@ NOT_FOR_NGRAMS = (
     "treelm.corpus.nbest",
     "treelm.corpus.score_files",
     "treelm.corpus.temporary",
+    "treelm.corpus.tokenize",
     "treelm.grammar",
     "treelm.interop",
     "treelm.models.interface.parser",

@@ -147,7 +147,7 @@ def test_brackets_oracle_max_depth(text: str, max_depth: int) -> None:
     assert (again.trees, again.problems) == (reading.trees, [])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     st.binary(max_size=60) | st.lists(st.sampled_from(b"()NX \n\t\xc3\xa9\xe2\x80*x")).map(bytes)
 )

@@ -54,7 +54,7 @@ def check_counts(
 
 
 @given(any_data(), st.sampled_from(["types", "tokens"]))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_levels(data: Data, kind: str) -> None:
     check_counts(data.rows, data.chain, kind)
 

@@ -94,8 +94,7 @@ def test_streamed_tables_are_the_same(  # noqa: PLR0917 (drawn by hypothesis)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize(("words", "threads"), [(True, 2), (False, 1)])
 def test_streamed_larger_than_any_run(tmp_path: Path, words: bool, threads: int) -> None:
     """Enough rows for many runs, so that runs of runs are merged."""
     ids = np.minimum(np.random.default_rng(5).zipf(1.3, (60_000, 3)), 3000).astype(np.uint32)

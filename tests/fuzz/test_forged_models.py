@@ -32,8 +32,8 @@ from treelm.testing.model_folders import different_files
 
 pytestmark = pytest.mark.slow
 
-#: Of every system; a build with sanitizers is many times slower.
-MUTANTS = 40 if SANITIZED else 200
+#: Of every system; `make forge` takes more, and a build with sanitizers is many times slower.
+MUTANTS = 25 if SANITIZED else 80
 SEED = 1
 
 

@@ -68,7 +68,7 @@ def bracketed(grammar: Grammar, derivation: Derivation, words: list[str]) -> str
     return f"({grammar.symbols[symbol]} {' '.join(inner)})"
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(grammars(), sentences)
 def test_every_tree_is_the_sum_over_its_derivations(
     pair: tuple[Grammar, Lexicon], words: list[str]

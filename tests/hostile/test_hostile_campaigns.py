@@ -11,7 +11,7 @@ from tests.fuzz import environment_campaign, kill_campaign
 from tests.fuzz.forked_program import Campaign, Ended, run_program
 
 #: Of each kind; the campaigns themselves are run by `make attack`.
-TRIES = 4 if SANITIZED else 12
+TRIES = 3 if SANITIZED else 6
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ WORKS = {
     "mixture": ("interpolated", "model.score_batch([words(10**5)] * 60, threads=threads)"),
 }
 #: Processor time after which nothing is prepared any more.
-_BEFORE = 2.0 if SANITIZED else 0.6
+_BEFORE = 1.0 if SANITIZED else 0.3
 #: A sanitizer has nothing to find in one thread that is not in two.
 _THREADS = [2] if SANITIZED else [1, 2]
 

@@ -117,7 +117,7 @@ def test_spacy_component_is_the_same_in_batches(models: dict[str, Path]) -> None
         max_size=12,
     ).map("".join)
 )
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_spacy_component_takes_any_text(models: dict[str, Path], text: str) -> None:
     nlp = _cached(models["ngram"])
     doc = nlp(text)

@@ -313,7 +313,7 @@ def test_words_that_are_no_text_are_refused(tmp_path: Path) -> None:
         read_arpa(path)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_damaged_files_are_refused_or_read_and_nothing_else(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

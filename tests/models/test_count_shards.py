@@ -121,8 +121,9 @@ def test_counts_of_the_worked_example_are_exact_on_every_engine(
     }
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5, 9])
-@pytest.mark.parametrize("size", [200, 3000])
+@pytest.mark.parametrize(
+    ("order", "size"), [(1, 3000), (2, 200), (3, 3000), (5, 3000), (9, 200), (9, 3000)]
+)
 def test_counts_do_not_depend_on_ranges_that_are_merged(
     order: int, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

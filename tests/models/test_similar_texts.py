@@ -55,7 +55,7 @@ def models() -> list[NgramModel]:
     ),
     st.sampled_from([" ", "  ", "\t", " \n "]),
 )
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_similar_texts_have_the_scores_of_sentences(
     models: list[NgramModel], lists: list[list[list[str]]], space: str
 ) -> None:

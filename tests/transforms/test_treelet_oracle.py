@@ -48,7 +48,7 @@ def check(
     assert parts_of_tree(found) == parts_of_node(expected)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(english_trees(annotated=False), subsets, lexicons, verb_labels)
 def test_treelet_oracle_english_trees(
     tree: Tree, numbers: set[int], temporal: frozenset[str], vp_label: VerbLabel

@@ -75,7 +75,7 @@ def test_heads_oracle_every_coordination(parent: str) -> None:
     check_flat(parent, product(ends, between, ["CC", "CONJP"], ends))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.sampled_from(sorted(oracle.TABLE)), st.lists(st.sampled_from(CATEGORIES), min_size=1))
 def test_heads_oracle_one_phrase(parent: str, categories: list[str]) -> None:
     check_flat(parent, [categories])

@@ -34,7 +34,6 @@ from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
 from treelm.errors import UsageError
-from treelm.tasks.raw_text import RawText
 from treelm.tasks.surprisal.tables import TableFormat, table_lines
 from treelm.tasks.text_check import TextCheck
 
@@ -262,7 +261,15 @@ def surprisal(
         if given is not None:
             raise UsageError(f"{name} goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
+<<<<<<< HEAD
     raw = RawText(text.tokenizing) if text.is_raw else None
+=======
+    raw = None
+    if text.is_raw:
+        from treelm.tasks.raw_text import RawText
+
+        raw = RawText()
+>>>>>>> shrink
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,

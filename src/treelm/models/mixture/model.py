@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from treelm.estimation.quantize import CodeBits
 from treelm.grammar.coded_weights import WeightChange
 from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, ModelInfo, Task
+from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
 from treelm.models.interface.score_explanation import (
     Arithmetic,
@@ -34,7 +34,7 @@ from treelm.models.interface.score_explanation import (
     ScoreTerm,
     log_of,
 )
-from treelm.models.interface.scores import BatchScores, Sample, SentenceScore
+from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores
 from treelm.models.interface.spelling import Spelling
 from treelm.models.interface.states import (
@@ -56,7 +56,6 @@ from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import from_folder
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
-from treelm.seeds import random_uniform
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
