@@ -261,15 +261,11 @@ def surprisal(
         if given is not None:
             raise UsageError(f"{name} goes with --stimuli.")
     flush = at_once(output, line_buffered=line_buffered)
-<<<<<<< HEAD
-    raw = RawText(text.tokenizing) if text.is_raw else None
-=======
     raw = None
     if text.is_raw:
         from treelm.tasks.raw_text import RawText
 
-        raw = RawText()
->>>>>>> shrink
+        raw = RawText(text.tokenizing)
     corpus = TextCorpus(tuple(files or ["-"]))
     rows = surprisal_rows(
         loaded,

@@ -15,11 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from treelm.corpus.corpus import TextCorpus
-<<<<<<< HEAD
 from treelm.corpus.tokenizers import Segmenter, TokenizerName, Tokenizing, plain_tokenizer
 from treelm.corpus.unknown_words import UNKNOWN
-=======
->>>>>>> shrink
 from treelm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,18 +116,8 @@ def _tokenizing(method: Callable[..., Any], wanted: Sequence[str]) -> Callable[.
     return called
 
 
-<<<<<<< HEAD
 def _one(sentence: Any, tokenize: Tokenizing) -> Any:
     return tokenize(sentence).tokens if isinstance(sentence, str) else sentence
-=======
-def _one(sentence: Any) -> Any:
-    if not isinstance(sentence, str):
-        return sentence
-    # The patterns of the tokenizer take a tenth of the start of `treelm score`, which has no use for them.
-    from treelm.corpus.tokenize import tokenize
-
-    return tuple(tokenize(sentence))
->>>>>>> shrink
 
 
 def _several(sentences: Any, tokenize: Tokenizing) -> Any:
