@@ -5,8 +5,8 @@ resumed by the same command. The same data give the same bytes: seeds and dates 
 nothing depends on the number of threads.
 
 Documents are counted within each source. Every hundredth is held out: it finds weights of mixtures
-and measures perplexity, and no model is trained on it. Six of twenty are parsed; all but those held
-out train the n-gram model.
+and measures perplexity, and no model is trained on it. One of twenty is parsed, by a first grammar
+of the same treebanks; all but those held out train the n-gram model.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ DATA = HERE.parents[2] / "shared/data"
 GUM_GENRES = ("academic", "bio", "court", "interview", "news", "voyage")
 #: Of every hundred documents this one is held out.
 HELD_OUT = 99
-#: Of every twenty documents these are parsed.
-PARSED = (0, 3, 7, 10, 13, 17)
+#: Of every twenty documents this one is parsed.
+PARSED = 0
 #: Sentences of other lengths are not parsed: headings and lists, or more than a parser does well.
 LENGTHS = range(3, 51)
 #: Saved models carry this date, 2026-11-18, so that training again gives the same bytes.
@@ -109,14 +109,13 @@ class Recipe:
         return [*found, self.data / "text/eltec.txt.xz"]
 
     def text(self, name: str) -> Path:
-        """Return the text named train, held-out, or parsed-N for one of `PARSED`."""
+        """Return the text named train, held-out or parsed."""
         path = self.work / f"{name}.txt"
         if path.exists():
             return path
         sources = self.tokenized()
-        if name.startswith("parsed-"):
-            number = int(name.removeprefix("parsed-"))
-            lines = _chosen(sources[:-1], lambda i: i % 20 == number, LENGTHS)
+        if name == "parsed":
+            lines = _chosen(sources[:-1], lambda i: i % 20 == PARSED, LENGTHS)
         else:
             held_out = name == "held-out"
             lines = _chosen(sources, lambda i: (i % 100 == HELD_OUT) == held_out)
@@ -140,40 +139,40 @@ class Recipe:
         small = MODELS / "en-parser"
         return self.treelm(small, "convert", full, small, "--bits", 8, "-q")
 
-    def parses(self) -> list[Path]:
-        """Parse text; a parse file that was interrupted is resumed."""
-        parser = self.work / "en-parser"
-        self.parser()
-        found = []
-        for number in PARSED:
-            text = self.text(f"parsed-{number}")
-            forest = self.work / f"parsed-{number}.forest"
-            done = self.work / f"parsed-{number}.mrg"
-            if not done.exists():
-                running = ("--fast", "--tokenized", "--threads", self.threads, "-q")
-                self.treelm(done, "parse", "-m", parser, text, "-o", forest, *running)
-                self.treelm(done, "convert", forest, done)
-            found.append(done)
-        return found
+    def parses(self) -> Path:
+        """Parse text by a first grammar; a parse file that was interrupted is resumed."""
+        first = self.work / "first-parser"
+        options = ("--seed", 1, "--cycles", 5)
+        self.train(first, "pcfg-la", "--trees", *self.trees(), *options)
+        text, forest = self.text("parsed"), self.work / "parsed.forest"
+        done = self.work / "parsed.mrg"
+        running = ("--fast", "--tokenized", "--threads", self.threads, "-q")
+        self.treelm(done, "parse", "-m", first, text, "-o", forest, *running)
+        return self.treelm(done, "convert", forest, done)
 
     def ngram(self) -> Path:
         """Train the n-gram model of all text."""
-        sizes = ("--order", 4, "--min-count", 1, 2, 4, 8, "--no-measure")
-        small = ("--bits", 6, "--layout", "compact", "--no-sentence-hashes")
+        sizes = ("--order", 4, "--min-count", 1, 5, 14, 28, "--no-measure")
+        small = (*SMALL, "--no-sentence-hashes")
         text = ("--text", self.text("train"), "--vocabulary", self.vocabulary())
         return self.train(MODELS / "en-ngram", "ngram", *text, *sizes, *small)
 
     def hhmm(self) -> Path:
-        """Train the incremental parser."""
-        trees = ("--trees", *self.trees(), *self.parses(), "--vocabulary", self.vocabulary())
-        return self.train(MODELS / "en-hhmm", "hhmm", *trees, *HHMM_OPTIONS)
+        """Train the incremental parser, and make its tables compact."""
+        trees = ("--trees", *self.trees(), self.parses(), "--vocabulary", self.vocabulary())
+        full = self.train(self.work / "en-hhmm", "hhmm", *trees, *HHMM_OPTIONS)
+        small = MODELS / "en-hhmm"
+        return self.treelm(small, "convert", full, small, *SMALL, "-q")
 
     def treelet(self) -> Path:
-        """Train the treelet model, which shares the parser."""
-        trees = ("--trees", *self.trees(), *self.parses(), "--vocabulary", self.vocabulary())
+        """Train the treelet model on the treebanks and half of the text; it shares the parser."""
+        half = self.work / "half.mrg"
+        if not half.exists():
+            _write(half, _lines(self.parses())[::2])
+        trees = ("--trees", *self.trees(), half, "--vocabulary", self.vocabulary())
         stored = self.work / "en-treelet"
         parser = ("--parser", self.parser())
-        self.train(stored, "treelet", *trees, *parser, *TREELET_OPTIONS)
+        self.train(stored, "treelet", *trees, *parser, *TREELET_OPTIONS, *SMALL)
         return self.shared(stored, MODELS / "en-treelet")
 
     def mixture(self) -> Path:
@@ -187,19 +186,24 @@ class Recipe:
 
     def judge(self) -> Path:
         """Train the classifier on sentences and on the same with one error each."""
-        trees = self.parses()[0]
-        noisy = self.work / "noisy.tsv"
-        options = ("--lexicon", *self.trees(), "--count", 60_000, "--seed", 1, "--weights", "equal")
-        self.treelm(noisy, "corrupt", "noisy", "--trees", trees, *options, "-o", noisy)
         good, bad = self.work / "good.txt", self.work / "bad.txt"
         if not bad.exists():
-            rows = [line.rstrip("\n").split("\t") for line in _lines(noisy)]
+            rows = [row for kind, count in ERRORS.items() for row in self._noisy(kind, count)]
             _write(good, (f"{row[3]}\n" for row in rows))
             _write(bad, (f"{row[0]}\n" for row in rows))
         stored = self.work / "en-judge"
         sentences = ("--good", good, "--bad", bad, "--parser", self.parser())
         self.train(stored, "tree-features", *sentences, *JUDGE_OPTIONS)
         return self.shared(stored, MODELS / "en-judge")
+
+    def _noisy(self, kind: str, count: int) -> list[list[str]]:
+        """Return sentences with an error of one kind: noisy sentence, kind, place, original."""
+        path = self.work / f"noisy.{kind}.tsv"
+        seed = 2 + list(ERRORS).index(kind)
+        options = ("--only", kind, "--count", count, "--seed", seed, "-o", path, "-q")
+        lexicon = ("--lexicon", *self.trees())
+        self.treelm(path, "corrupt", "noisy", "--trees", self.parses(), *lexicon, *options)
+        return [line.rstrip("\n").split("\t") for line in _lines(path)]
 
     def shared(self, stored: Path, target: Path) -> Path:
         """Put a model beside those that are its parts, without a second copy of these."""
@@ -214,13 +218,20 @@ class Recipe:
         return path
 
 
-PARSER_OPTIONS: tuple[object, ...] = ()
-HHMM_OPTIONS: tuple[object, ...] = ("--no-sentence-hashes",)
-TREELET_OPTIONS: tuple[object, ...] = (
-    *("--smoothing", "kn", "--base-counts", "types", "--min-count", 3),
-    *("--bits", 6, "--layout", "compact", "-k", 100, "--no-sentence-hashes"),
+#: Copies of trees without full stops and capitals, for chat, headlines and commands.
+PARSER_OPTIONS = ("--copies", "unpunctuated", "lowercase", "--copy-share", 0.1)
+#: Compact tables with codes of six bits.
+SMALL = ("--bits", 6, "--layout", "compact")
+HHMM_OPTIONS = (
+    *("--word-context", 2, "--tag-context", 1, "--rule-min-count", 10, "--context-min-count", 3),
+    *("--beam-width", 500, "--no-sentence-hashes"),
 )
-JUDGE_OPTIONS: tuple[object, ...] = ("--min-sentences", 20, "--no-sentence-hashes")
+TREELET_OPTIONS = (
+    *("--base-counts", "types", "--min-count", 4, "-k", 100, "--no-sentence-hashes"),
+)
+JUDGE_OPTIONS = ("--min-sentences", 12, "--no-sentence-hashes")
+#: Errors that the judge learns, and sentences with each.
+ERRORS = {"agreement": 20_000, "verb-form": 12_000, "missing": 12_000, "extra": 8_000}
 
 
 def _lines(path: Path) -> list[str]:

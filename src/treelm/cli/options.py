@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -287,7 +287,7 @@ class TextOptions(ThreadOptions):
     """Take raw text, one sentence per line, and tokenize it first, or tokenized text as it is.
     Figures of raw text are those of the words between white space: sums over their tokens."""
 
-    _tokenizing: ClassVar[Tokenizing | None] = None
+    _tokenizing: ClassVar[Callable[[str], Any] | None] = None
 
     def for_model(self, model: LanguageModel) -> Self:
         """Return the options with text taken as a model wants it, by its own tokenizer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,18 @@ class WordContexts:
         """How many words before each of the tables remembers."""
         words = self.words.context_columns - 1 if self.words else 0
         return words, self.tags.context_columns if self.tags else 0
+
+    def changed(self, change: Callable[[BackoffTable], BackoffTable]) -> WordContexts:
+        """Return the tables after each was changed, such as to a smaller one."""
+        words, tags = (
+            None if table is None else change(table) for table in (self.words, self.tags)
+        )
+        return WordContexts(words, tags, self.tag_shares)
+
+    @property
+    def table(self) -> BackoffTable | None:
+        """One of the tables; both are stored alike."""
+        return self.words or self.tags
 
     def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a model folder stores."""

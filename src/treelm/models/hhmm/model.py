@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,10 @@ from treelm.corpus.encoder import Ids, Places, encode_sentences
 from treelm.corpus.lengths import check_starts
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Word, Words, sentences_of, words_of
-from treelm.errors import UnsupportedTask, UsageError
+from treelm.errors import UnsupportedTask, UsageError, option
+from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.layout import Layout, make_compact
+from treelm.estimation.quantize import SMALL_CODES, CodeBits, quantize
 from treelm.grammar.chart import joined_trees
 from treelm.grammar.long_sentences import parse_with_long
 from treelm.grammar.parser_options import ParserOptions
@@ -49,6 +53,8 @@ from treelm.models.interface.states import (
     state_payload,
 )
 from treelm.models.interface.trained_model import TrainedModel
+from treelm.parallel.memory import MemoryLimit
+from treelm.parallel.progress import SILENT, Progress
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -139,7 +145,51 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
             normalized=self._config.observation != "bayes",
             exact_key=self._config.recombination[0] == "exact",
             beam=self._config.beam_width,
+            bits=self.tables.code_bits,
             vocabulary=self._vocabulary.fingerprint,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """How the tables of words before lie in memory."""
+        return "compact" if self.tables.is_compact else "hashed"
+
+    def quantized(self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT) -> Self:
+        """Return the model with codes instead of floats in its tables of words before.
+
+        Codes of fewer than 8 bits make them compact.
+
+        Raises:
+            UnsupportedTask: if it remembers no words.
+        """
+        if self.tables.contexts is None:
+            raise self._has_no_tables()
+
+        def smaller(table: BackoffTable) -> BackoffTable:
+            coded = quantize(table, bits, threads=threads, progress=progress).table
+            return make_compact(coded, bits, progress=progress) if bits in SMALL_CODES else coded
+
+        contexts = self.tables.contexts.changed(smaller)
+        return self._changed(tables=replace(self.tables, contexts=contexts))
+
+    def compacted(self, *, memory: MemoryLimit | None = None, progress: Progress = SILENT) -> Self:
+        """Return the model with compact tables of words before: smaller, with the same numbers.
+
+        Raises:
+            UnsupportedTask: if it remembers no words.
+        """
+        if self.tables.contexts is None:
+            raise self._has_no_tables()
+        bits = self.tables.code_bits
+        small = self.tables.contexts.changed(
+            lambda table: make_compact(table, bits, memory=memory, progress=progress)
+        )
+        return self._changed(tables=replace(self.tables, contexts=small))
+
+    def _has_no_tables(self) -> UnsupportedTask:
+        return UnsupportedTask(
+            "this HHMM remembers no words, and has no large tables that can be made smaller; one "
+            f"trained with {option('word_context')} has."
         )
 
     @cached_property

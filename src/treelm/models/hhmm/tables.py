@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm import _native
 from treelm.errors import EstimationError
+from treelm.estimation.quantize import CodeBits
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.bounded import BoundedGrammar
 from treelm.models.hhmm.config import HhmmConfig
@@ -31,6 +32,8 @@ from treelm.store.schema import (
     read_tensors,
 )
 
+#: Values of so many bits are floats, not codes.
+_FLOAT_BITS = 32
 _PHRASAL = Tensor("phrasal", np.int32, (1,))
 _SCHEMA = (
     _PHRASAL,
@@ -101,6 +104,19 @@ class HhmmTables(PickledFields):
     def depth(self) -> int:
         """Elements of the stack."""
         return len(self.left) - 1
+
+    @property
+    def code_bits(self) -> CodeBits | None:
+        """Bits of the codes in the tables of words before; None for floats."""
+        table = self.contexts.table if self.contexts else None
+        bits = table.shape.value_bits if table else _FLOAT_BITS
+        return cast("CodeBits", bits) if bits < _FLOAT_BITS else None
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether the tables of words before are compact."""
+        table = self.contexts.table if self.contexts else None
+        return table is not None and table.shape.compact
 
     def are_of(self, config: HhmmConfig) -> bool:
         """Return whether these can be the tables of a model with these options."""
