@@ -386,6 +386,13 @@ void bind_search(nb::module_& module) {
           },
           nb::arg("state"))
       .def(
+          "emissions",
+          [](Searcher& self, const StateHandle& state, std::uint32_t word) {
+            auto borrowed = self.borrow();
+            return give(self.search().emissions(*self.checked(state), word, borrowed.work()));
+          },
+          nb::arg("state"), nb::arg("word"))
+      .def(
           "next_words",
           [](Searcher& self, const StateHandle& state) {
             const SharedBeam& beam = self.checked(state);

@@ -128,6 +128,14 @@ std::vector<double> HhmmSearch::next_words(const HhmmBeam& beam, Workspace& work
   return found;
 }
 
+std::vector<double> HhmmSearch::emissions(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const {
+  if (word >= grammar_->words()) throw Error(ErrorCode::argument, "a word does not exist");
+  work.context().show(beam.before);
+  std::vector<double> found;
+  for (const Emission& each : grammar_->emissions(word)) found.push_back(work.context().word_probability(word, each));
+  return found;
+}
+
 // The tags of each stack have factors, and are divided by their sum.
 std::vector<double> HhmmSearch::weighed_tags(const HhmmBeam& beam, ContextView& context) const {
   const std::uint32_t phrasal = grammar_->phrasal();

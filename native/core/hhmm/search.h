@@ -44,6 +44,8 @@ class HhmmSearch {
   std::vector<double> next_tags(const HhmmBeam& beam, Workspace& work) const;
   // The probability of every word to come next, without the unigram model.
   std::vector<double> next_words(const HhmmBeam& beam, Workspace& work) const;
+  // P(word | tag, words before) for each tag of a word. Throws Error(argument) for a word that does not exist.
+  std::vector<double> emissions(const HhmmBeam& beam, std::uint32_t word, Workspace& work) const;
   // The probability of coming to where a word with these tags can be emitted, before it is (Roark et al. 2009).
   double reach(const HhmmBeam& beam, std::span<const Emission> emissions, Workspace& work) const;
 

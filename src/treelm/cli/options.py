@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -287,7 +287,7 @@ class TextOptions(ThreadOptions):
     """Take raw text, one sentence per line, and tokenize it first, or tokenized text as it is.
     Figures of raw text are those of the words between white space: sums over their tokens."""
 
-    _tokenizing: ClassVar[Callable[[str], Any] | None] = None
+    _tokenizing: ClassVar[Any] = None
 
     def for_model(self, model: LanguageModel) -> Self:
         """Return the options with text taken as a model wants it, by its own tokenizer."""
@@ -305,7 +305,8 @@ class TextOptions(ThreadOptions):
         """What takes raw text apart."""
         from treelm.corpus.tokenize import tokenize_words
 
-        return self._tokenizing or tokenize_words
+        own: Tokenizing | None = self._tokenizing
+        return own or tokenize_words
 
     @property
     def is_raw(self) -> bool:

@@ -353,10 +353,13 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
                 ],
                 rest="others",
             )
-        found, values = self.emissions(word, first=own.beam.initial)
+        word_id, found, values = self.read_word(word, first=own.beam.initial)
+        given = names if not self._config.word_context else [f"{name}, before" for name in names]
+        if word_id is not None:
+            values = self._search.emissions(own.beam, word_id)
         terms = [
             ScoreTerm(
-                f"{1 - epsilon:g} · P({names[tag]} | stacks) · P({word} | {names[tag]}) = "
+                f"{1 - epsilon:g} · P({names[tag]} | stacks) · P({word} | {given[tag]}) = "
                 f"{1 - epsilon:g} · {tags[tag]:.6g} · {value:.6g}",
                 parsed + log_of(float(tags[tag])) + log_of(value),
             )
