@@ -48,6 +48,8 @@ _WIDEST = 16
 _CACHED = 1 << 17
 #: Spellings that are drawn at first, and at most, before a symbol stays a symbol.
 _FEWEST_TRIES, _MOST_TRIES = 16, 1 << 14
+#: Spellings that are drawn at most if none is an unknown word.
+_MOST_TRIES_FOR_ANY = 1 << 8
 #: Longest spelling that is drawn.
 _LONGEST = 128
 
@@ -168,7 +170,10 @@ class Spelling:
         elsewhere = None
         start, size = 0, _FEWEST_TRIES
         while start < _MOST_TRIES:
-            for word in self.draw(own, start, size):
+            words = self.draw(own, start, size)
+            if not words and start >= _MOST_TRIES_FOR_ANY:  # a damaged chain never ends
+                break
+            for word in words:
                 if self.word_ids.word(word, first=first) == symbol:
                     return word
                 if elsewhere is None and self.word_ids.word(word, first=not first) == symbol:
