@@ -48,7 +48,7 @@ _WIDEST = 16
 _CACHED = 1 << 17
 #: Spellings that are drawn at first, and at most, before a symbol stays a symbol.
 _FEWEST_TRIES, _MOST_TRIES = 16, 1 << 14
-#: Spellings that are drawn at most if none is an unknown word.
+#: Spellings that are drawn at most if none is an unknown word, or one has the symbol elsewhere.
 _MOST_TRIES_FOR_ANY = 1 << 8
 #: Longest spelling that is drawn.
 _LONGEST = 128
@@ -171,7 +171,8 @@ class Spelling:
         start, size = 0, _FEWEST_TRIES
         while start < _MOST_TRIES:
             words = self.draw(own, start, size)
-            if not words and start >= _MOST_TRIES_FOR_ANY:  # a damaged chain never ends
+            enough = start >= _MOST_TRIES_FOR_ANY
+            if enough and (elsewhere is not None or not words):  # a damaged chain never ends
                 break
             for word in words:
                 if self.word_ids.word(word, first=first) == symbol:
