@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +32,14 @@ from treelm.models.registry import load, train
 pytestmark = pytest.mark.filterwarnings("ignore::treelm.errors.TreelmWarning")
 
 KNOWN = Vocabulary.from_counts({"ab": 3, "b": 2, "aab": 1})
-COUNTS = {("ba", 0): 3, ("abba", 0): 1, ("aa", 0): 2, ("bb", 0): 1, ("a", 0): 1, ("abx", 0): 1}
+COUNTS = {"ba": 3, "abba": 1, "aa": 2, "bb": 1, "a": 1, "abx": 1}
 ANY_WORD = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=SPACE), min_size=1, max_size=12
 )
 
 
-def tiny(order: int = 3, counts: Mapping[tuple[str, int], int] = COUNTS) -> Spelling:
-    return spelling_of(counts, KNOWN, order=order)
+def tiny(order: int = 3) -> Spelling:
+    return spelling_of(COUNTS, KNOWN, order=order)
 
 
 def text() -> list[tuple[str, ...]]:
@@ -98,38 +97,42 @@ def alive(spelling: Spelling, longest: int) -> float:
 def test_what_known_words_had_is_given_to_the_others() -> None:
     spelling = tiny()
     taken = ["", "ab", "b", "aab", "<s>", "</s>"]
-    chain = spelling.chain_log_probs(np.zeros(len(taken), np.int64), taken)
+    chain = spelling.chain_log_probs(taken)
     assert math.exp(spelling.log_mass[0]) == pytest.approx(1 - np.exp(chain).sum())
     assert spelling.log_prob("ab", first=True) == 0.0
-    whole = spelling.chain_log_probs(np.zeros(1, np.int64), ["ba"])[0]
+    whole = spelling.chain_log_probs(["ba"])[0]
     assert spelling.log_prob("ba", first=False) == pytest.approx(whole - spelling.log_mass[0])
 
 
-def test_classes_of_unknown_words_sum_to_at_most_one() -> None:
-    """Of each class nothing is lost but what the chain gives to spellings of another class."""
+def test_words_of_a_form_share_its_symbol() -> None:
+    """All words of a symbol sum to at most one, and to hardly less where it is frequent."""
     vocabulary = classes()
     spelling = spelling_of(rare_words(vocabulary, count_words([_written(text())])), vocabulary)
-    symbols = np.flatnonzero(spelling.word_ids.is_oov[:-1]).tolist()
+    symbols = np.flatnonzero(spelling.word_ids.is_oov[:-1])
     assert len(symbols) > 5
-    letters = "abesAB1-"
-    words = ["".join(each) for n in (1, 2, 3) for each in itertools.product(letters, repeat=n)]
-    unknown = [word for word in words if word not in vocabulary]
+    drawn = spelling.draw(11, 0, 20000)  # not those that the shares were found with
     for first in (True, False):
-        own = [spelling.word_ids.word(word, first=first) for word in unknown]
-        sums = np.bincount(own, np.exp(spelling.log_probs(own, unknown)), minlength=max(symbols))
-        assert (sums <= 1.0).all()
-        assert sums.sum() > 0.01
+        own = np.array([spelling.word_ids.word(word, first=first) for word in drawn])
+        shares = np.bincount(own, minlength=len(vocabulary))[symbols] / 20000
+        sums = shares / np.exp(spelling.log_mass)
+        expected = np.exp(spelling.log_mass) * 20000
+        assert (sums < 1 + 5 / np.sqrt(expected)).all()  # the share itself was drawn
+        assert (sums[shares > 0.05] > 0.9).all()
+        assert (shares > 0.05).any()
 
 
-def test_class_tells_forms_apart() -> None:
+def test_form_of_a_word_is_not_paid_for_twice() -> None:
+    """Given the symbol, a spelling has what the chain gives it, as a share of all of its form."""
     model = small(vocabulary=classes())
     spelling = model.spelling
     assert spelling is not None
-    lower, capital = (
-        int(spelling.vocabulary.ids_of([symbol])[0]) for symbol in ("UNK-LC", "UNK-INITC")
-    )
-    rather, hardly = spelling.log_probs([lower, capital], ["toaden", "toaden"])
-    assert rather > hardly + 1
+    number = [s for s in spelling.vocabulary.symbols if s == "<unk>" or s.startswith("UNK")]
+    own = spelling.word_ids.word("toadening", first=False)
+    assert spelling.vocabulary.symbols[own] == "UNK-LC-ing"
+    mass = spelling.log_mass[number.index("UNK-LC-ing")]
+    whole = spelling.chain_log_probs(["toadening"])[0]
+    assert spelling.log_prob("toadening", first=False) == pytest.approx(whole - mass)
+    assert mass < -2
 
 
 def _written(sentences: list[tuple[str, ...]]) -> TextCorpus:
@@ -140,23 +143,19 @@ def _written(sentences: list[tuple[str, ...]]) -> TextCorpus:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(ANY_WORD, min_size=1, max_size=5), st.integers(0, 4), st.booleans())
-def test_rows_are_those_of_the_definition(words: list[str], width: int, conditioned: bool) -> None:
-    conditioned = conditioned and width > 0
+@given(st.lists(ANY_WORD, min_size=1, max_size=5), st.integers(0, 4))
+def test_rows_are_those_of_the_definition(words: list[str], width: int) -> None:
     alphabet = np.array(sorted({ord(each) for each in "".join(words)})[::2], np.uint32)
-    characters = Characters(alphabet, width + conditioned, 2 if conditioned else 1)
-    own = np.arange(len(words)) % 2
-    rows, starts = characters.rows(own, words)
+    characters = Characters(alphabet, width)
+    rows, starts = characters.rows(words)
     expected = []
-    for class_, word in zip(own.tolist(), words, strict=True):
+    for word in words:
         known = alphabet.tolist()
         ids = [known.index(ord(each)) + 1 if ord(each) in known else 0 for each in word]
         line = [characters.start] * width + [*ids, characters.end]
-        for place in range(width, len(line)):
-            context = line[place - width : place][::-1]
-            if conditioned:
-                context.insert(1, class_)
-            expected.append([line[place], *context])
+        expected += [
+            [line[place], *line[place - width : place][::-1]] for place in range(width, len(line))
+        ]
     assert rows.tolist() == expected
     assert starts.tolist() == [0, *itertools.accumulate(len(word) + 1 for word in words)]
 
@@ -171,8 +170,8 @@ def test_every_word_has_a_probability(word: str) -> None:
 @given(st.sets(st.characters(exclude_categories=["Cs"], exclude_characters=SPACE), max_size=6))
 def test_unseen_characters_are_all_others(letters: set[str]) -> None:
     alphabet = np.array(sorted(map(ord, letters)), np.uint32)
-    characters = Characters(alphabet, 0, 1)
-    some = [characters.character(0, point) for point in (0.0, 0.01, 0.05, 0.5, 1 - 2**-53)]
+    characters = Characters(alphabet, 0)
+    some = [characters.unseen_character(point) for point in (0.0, 0.01, 0.05, 0.5, 1 - 2**-53)]
     assert len({*some}) == 5
     for each in some:
         assert each not in letters
@@ -182,9 +181,9 @@ def test_unseen_characters_are_all_others(letters: set[str]) -> None:
 
 
 def test_first_unseen_characters_are_in_order() -> None:
-    characters = Characters(np.array([0, 2, 14], np.uint32), 0, 1)
+    characters = Characters(np.array([0, 2, 14], np.uint32), 0)
     unseen = characters.unseen
-    found = [ord(characters.character(0, (index + 0.5) / unseen)) for index in range(9)]
+    found = [ord(characters.unseen_character((index + 0.5) / unseen)) for index in range(9)]
     assert found == [1, 3, 4, 5, 6, 7, 8, 15, 16]
 
 
@@ -226,14 +225,13 @@ def test_written_text_is_encoded_text_with_its_unknown_words(
 def test_rare_known_words_are_learnt_from_where_unknown_ones_are_few() -> None:
     counts = count_words([_written([("a", "b", "b"), ("c", "a", "d", "d", "d")])])
     vocabulary = Vocabulary.from_counts({"a": 2, "b": 2, "d": 3})
-    assert rare_words(vocabulary, counts) == {("a", 0): 1, ("b", 0): 1, ("c", 0): 1, ("d", 0): 1}
+    assert rare_words(vocabulary, counts) == {"a": 1, "b": 1, "c": 1, "d": 1}
 
 
-def test_words_count_as_often_as_their_symbol_stands_for_them() -> None:
-    vocabulary = Vocabulary.from_counts({"boat": 2}, signatures={"UNK-INITC-KNOWNLC": 1})
-    sentences = [("Boat", "eel"), ("boat", "Boat", "eel"), ("eel",)]
-    found = rare_words(vocabulary, count_words([_written(sentences)]))
-    assert found == {("Boat", 0): 1, ("Boat", 1): 1, ("boat", 0): 1, ("eel", 0): 3}
+def test_words_count_as_often_as_they_occur() -> None:
+    sentences = [("Boat", "eel", "<unk>"), ("boat", "Boat", "eel"), ("eel",)]
+    found = rare_words(Vocabulary.from_counts({"boat": 2}), count_words([_written(sentences)]))
+    assert found == {"Boat": 2, "boat": 1, "eel": 3}
 
 
 @pytest.mark.parametrize(

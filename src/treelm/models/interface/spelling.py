@@ -5,10 +5,10 @@ spelling model shares the probability of the symbol out among them::
 
     P(word | context) = P(symbol | context) * P(spelling | symbol)
 
-The spelling is a product over its characters and its end, each given those before it and the
-symbol. A character that training has not seen is one of all code points that are left, each as
-likely as the others. Words of the vocabulary never stand behind a symbol: what the chain gives to
-their spellings is taken out, and the rest is renormalised.
+The chain gives a spelling a product over its characters and its end, each given those before it. A
+character that training has not seen is one of all code points that are left, each as likely as the
+others. A symbol stands for the unknown words of one form, never for words of the vocabulary: given
+the symbol, a spelling has its share of what the chain gives to all of these (Bayes' rule).
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ TABLE, ALPHABET, LOG_MASS = "spelling", "alphabet", "log_mass"
 
 #: Code points that a word may have: all but surrogates and white space.
 CODE_POINTS = 0x110000 - 0x800 - len(SPACE)
-#: Place of the class in a context: one character is kept longer; chosen on development sets.
-CLASS_COLUMN = 1
 #: Id of all characters that are not in the alphabet.
 UNSEEN = 0
 
@@ -48,9 +46,12 @@ UNSEEN = 0
 _WIDEST = 16
 #: Spellings whose probabilities are kept at hand.
 _CACHED = 1 << 17
-#: Sampled spellings that are thrown away before a symbol stays a symbol, and their longest.
-_MOST_TRIES, _LONGEST = 1024, 128
-_TRIES_AT_ONCE = 16
+#: Spellings that are drawn at first, and at most, before a symbol stays a symbol.
+_FEWEST_TRIES, _MOST_TRIES = 16, 1 << 14
+#: Spellings that are drawn at most if none is an unknown word, or one has the symbol elsewhere.
+_MOST_TRIES_FOR_ANY = 1 << 8
+#: Longest spelling that is drawn.
+_LONGEST = 128
 
 
 def _code_points(array: Array, _: Tensors) -> str | None:
@@ -72,7 +73,7 @@ def _log_shares(array: Array, _: Tensors) -> str | None:
 
 _SCHEMA = (
     Tensor(ALPHABET, np.uint32, ("characters",), _code_points),
-    Tensor(LOG_MASS, np.float64, ("classes",), _log_shares),
+    Tensor(LOG_MASS, np.float64, ("symbols",), _log_shares),
 )
 
 
@@ -80,10 +81,9 @@ class Spelling:
     """A spelling model: the probability of every unknown word, given its symbol.
 
     Args:
-        table: The chain: an outcome and the characters before it, the nearest first; with several
-            unknown symbols the class of the word is dropped last but one.
+        table: The chain: an outcome and the characters before it, the nearest first.
         alphabet: Code points of the characters that training has seen, ascending.
-        log_mass: By class, the logarithm of what words out of the vocabulary have of the chain.
+        log_mass: By unknown symbol, the logarithm of what the chain gives to all of its words.
         vocabulary: The words that are known, and the symbols of the others.
     """
 
@@ -94,7 +94,7 @@ class Spelling:
         self.alphabet = alphabet
         self.log_mass = log_mass
         self.vocabulary = vocabulary
-        self.characters = Characters(alphabet, table.context_columns, len(log_mass))
+        self.characters = Characters(alphabet, table.context_columns)
         self._cache: dict[tuple[int, str], float] = {}
 
     @cached_property
@@ -103,8 +103,8 @@ class Spelling:
         return WordIds(self.vocabulary)
 
     @cached_property
-    def _class_of(self) -> npt.NDArray[np.int64]:
-        """The class of every symbol of the vocabulary that stands for unknown words."""
+    def _number_of(self) -> npt.NDArray[np.int64]:
+        """The number of every symbol among those that stand for unknown words."""
         return np.cumsum(self.word_ids.is_oov) - 1
 
     @cached_property
@@ -131,9 +131,8 @@ class Spelling:
             cache = {}
             missing = list(dict.fromkeys(pairs))
         if missing:
-            classes = self._class_of[[symbol for symbol, _ in missing]]
-            found = self.chain_log_probs(classes, [word for _, word in missing])
-            found -= self.log_mass[classes]
+            own = self._number_of[[symbol for symbol, _ in missing]]
+            found = self.chain_log_probs([word for _, word in missing]) - self.log_mass[own]
             cache.update(zip(missing, found.tolist(), strict=True))
         # Others may look things up meanwhile: they have the old cache or the new one.
         self._cache = cache if len(cache) <= _CACHED else {}
@@ -150,9 +149,9 @@ class Spelling:
             return 0.0
         return float(self.log_probs([self.word_ids.word(word, first=first)], [word])[0])
 
-    def chain_log_probs(self, classes: npt.NDArray[np.int64], words: Sequence[str]) -> Floats:
+    def chain_log_probs(self, words: Sequence[str]) -> Floats:
         """Return what the chain gives to spellings, those of known words and of none included."""
-        return self.characters.log_probs(self.table, classes, words)
+        return self.characters.log_probs(self.table, words)
 
     # -- samples ----------------------------------------------------------------------------
 
@@ -169,23 +168,36 @@ class Spelling:
         """
         own = random_bits(seed, stream, place)
         elsewhere = None
-        for start in range(0, _MOST_TRIES, _TRIES_AT_ONCE):
-            tries = np.arange(start, start + _TRIES_AT_ONCE, dtype=np.uint64)
-            for word in self._drawn(int(self._class_of[symbol]), own, tries):
-                if not word or word in RESERVED or word in self.known:
-                    continue
+        start, size = 0, _FEWEST_TRIES
+        while start < _MOST_TRIES:
+            words = self.draw(own, start, size)
+            enough = start >= _MOST_TRIES_FOR_ANY
+            if enough and (elsewhere is not None or not words):  # a damaged chain never ends
+                break
+            for word in words:
                 if self.word_ids.word(word, first=first) == symbol:
                     return word
                 if elsewhere is None and self.word_ids.word(word, first=not first) == symbol:
                     elsewhere = word
+            start, size = start + size, 2 * size
         return elsewhere
 
-    def _drawn(self, class_: int, seed: int, tries: npt.NDArray[np.uint64]) -> list[str | None]:
+    def draw(self, seed: int, start: int, count: int) -> list[str]:
+        """Return unknown words drawn from the chain: at most as many as asked for.
+
+        Args:
+            seed: Seed of the random numbers.
+            start: Number of the first one.
+            count: How many are drawn; those that are known words, or no words, are left out.
+        """
+        drawn = self._drawn(seed, np.arange(start, start + count, dtype=np.uint64))
+        return [word for word in drawn if word and word not in RESERVED and word not in self.known]
+
+    def _drawn(self, seed: int, tries: npt.NDArray[np.uint64]) -> list[str | None]:
         """Return spellings; None for one that does not end."""
         characters = self.characters
         contexts = np.full((len(tries), self.table.context_columns), characters.start, np.uint32)
-        if characters.conditioned:
-            contexts[:, CLASS_COLUMN] = class_
+        letters = ["", *map(chr, characters.alphabet.tolist())]
         words = ["" for _ in tries]
         active = np.arange(len(tries))
         for place in range(_LONGEST):
@@ -200,8 +212,11 @@ class Spelling:
             going = drawn != characters.end
             active, drawn = active[going], drawn[going]
             for number, character in zip(active.tolist(), drawn.tolist(), strict=True):
+                if character != UNSEEN:
+                    words[number] += letters[character]
+                    continue
                 point = random_uniform(seed, ~int(tries[number]), place)
-                words[number] += characters.character(character, point)
+                words[number] += characters.unseen_character(point)
             if not len(active):
                 break
             contexts[active] = characters.following(contexts[active], drawn)
@@ -233,14 +248,13 @@ class Spelling:
             return None
         with damage_in(folder):
             tables = folder.tables(SPELLING)
-            classes = int(WordIds(vocabulary).is_oov.sum())
-            found = read_tensors(tables, _SCHEMA, classes=classes)
+            symbols = int(WordIds(vocabulary).is_oov.sum())
+            found = read_tensors(tables, _SCHEMA, symbols=symbols)
             table = BackoffTable.from_tensors(tables, TABLE)
             columns, shape = table.context_columns, table.shape
             alphabet = np.ascontiguousarray(found[ALPHABET])
             if (
                 columns > _WIDEST
-                or columns < (2 if classes > 1 else 0)
                 or table.widths != tuple(range(columns, -1, -1))
                 or shape.sequence
                 or shape.outcomes != len(alphabet) + 3
@@ -261,25 +275,19 @@ class Characters:
 
     Args:
         alphabet: Code points, ascending.
-        columns: Context columns of the chain: characters, and with several classes the class.
-        classes: Number of classes of unknown words.
+        width: Characters that the chain looks back at.
 
     Examples:
-        >>> characters = Characters(np.array([97, 98], np.uint32), columns=2, classes=1)
-        >>> characters.rows(np.zeros(1, np.int64), ["ab"])[0].tolist()
+        >>> characters = Characters(np.array([97, 98], np.uint32), width=2)
+        >>> characters.rows(["ab"])[0].tolist()
         [[1, 4, 4], [2, 1, 4], [3, 2, 1]]
     """
 
-    def __init__(self, alphabet: Ids, columns: int, classes: int) -> None:
+    def __init__(self, alphabet: Ids, width: int) -> None:
         self.alphabet = alphabet
         self.end = len(alphabet) + 1
         self.start = len(alphabet) + 2
-        self.conditioned = classes > 1
-        self.width = columns - self.conditioned
-        #: Where the characters before are in a context, the nearest first.
-        self.columns = [
-            back + (self.conditioned and back >= CLASS_COLUMN) for back in range(self.width)
-        ]
+        self.width = width
         #: Code points that share what the chain gives to unseen characters.
         self.unseen = CODE_POINTS - len(alphabet)
 
@@ -291,15 +299,8 @@ class Characters:
         places = np.minimum(np.searchsorted(self.alphabet, points), len(self.alphabet) - 1)
         return np.where(self.alphabet[places] == points, places + 1, UNSEEN).astype(np.uint32)
 
-    def rows(
-        self, classes: npt.NDArray[np.int64], words: Sequence[str]
-    ) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """Return a row for every character and end of words, and where each word begins.
-
-        Args:
-            classes: The class of each word.
-            words: The words.
-        """
+    def rows(self, words: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Return a row for every character and end of words, and where each word begins."""
         sizes = np.fromiter(map(len, words), np.int64, len(words)) + 1
         starts = np.concatenate([[0], np.cumsum(sizes)])
         outcomes = np.full(int(starts[-1]), self.end, np.uint32)
@@ -307,37 +308,28 @@ class Characters:
         is_character[starts[1:] - 1] = False
         outcomes[is_character] = self.ids("".join(words))
         first = np.repeat(starts[:-1], sizes)
-        rows = np.full((len(outcomes), 1 + self.width + self.conditioned), self.start, np.uint32)
+        rows = np.full((len(outcomes), 1 + self.width), self.start, np.uint32)
         rows[:, 0] = outcomes
         places = np.arange(len(outcomes))
-        for back, column in enumerate(self.columns, 1):
+        for back in range(1, self.width + 1):
             inside = places - back >= first
-            rows[inside, 1 + column] = outcomes[places[inside] - back]
-        if self.conditioned:
-            rows[:, 1 + CLASS_COLUMN] = np.repeat(classes, sizes)
+            rows[inside, back] = outcomes[places[inside] - back]
         return rows, starts
 
-    def log_probs(
-        self, table: BackoffTable, classes: npt.NDArray[np.int64], words: Sequence[str]
-    ) -> Floats:
+    def log_probs(self, table: BackoffTable, words: Sequence[str]) -> Floats:
         """Return what a chain gives to spellings."""
         if not len(words):
             return np.zeros(0)
-        rows, starts = self.rows(classes, words)
+        rows, starts = self.rows(words)
         shares = np.where(rows[:, 0] == UNSEEN, math.log(self.unseen), 0.0)
         return np.add.reduceat(table.log_probabilities(rows) - shares, starts[:-1])
 
     def following(self, contexts: Ids, drawn: Ids) -> Ids:
         """Return contexts one character later."""
-        after = contexts.copy()
-        after[:, self.columns[1:]] = contexts[:, self.columns[:-1]]
-        after[:, self.columns[:1]] = drawn[:, np.newaxis]
-        return after
+        return np.column_stack([drawn, contexts])[:, : self.width]
 
-    def character(self, number: int, point: float) -> str:
-        """Return the character of an id; for 0 one of the unseen, by a random number below 1."""
-        if number != UNSEEN:
-            return chr(int(self.alphabet[number - 1]))
+    def unseen_character(self, point: float) -> str:
+        """Return one of the unseen characters, chosen by a random number below 1."""
         return chr(self._unseen_point(min(int(point * self.unseen), self.unseen - 1)))
 
     @cached_property
