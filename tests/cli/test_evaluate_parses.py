@@ -360,3 +360,24 @@ def test_evaluate_parses_evalb_stands_alone(tmp_path: Path) -> None:
     for other in (("--by-label",), ("--intervals",), ("--against", "gold")):
         done = treelm("evaluate", "parses", "gold", "gold", "--evalb", *other, cwd=tmp_path)
         assert_refused(done, 2, "--evalb cannot be combined")
+
+
+def test_evaluate_parses_tells_tags_of_unknown_words_apart(tmp_path: Path) -> None:
+    # The model knows a, b and c, but not d and e. One tag of each kind is wrong; the second
+    # sentence has no parse, so that all its tags are.
+    (tmp_path / "train.mrg").write_text("(S (NP (X a) (X b)) (VP (X c)))\n" * 3)
+    assert_fine(treelm("train", "pcfg", "--trees", "train.mrg", "-o", "m", cwd=tmp_path))
+    wrong = "(S (NP (Q a) (X b)) (VP (X c) (NP (Q d) (X e))))"
+    record = evaluate(tmp_path, f"{GOLD}\n{GOLD}\n", f"{wrong}\n\n", "--known-to", "m")
+    assert record["known_tagging_accuracy"] == pytest.approx(2 / 6)
+    assert record["unknown_tagging_accuracy"] == pytest.approx(1 / 4)
+    assert record["unknown_words"] == 4
+    assert record["tagging_accuracy"] == pytest.approx(3 / 10)
+    known = "(S (X a) (X b))"
+    record = evaluate(tmp_path, known, known, "--known-to", "m")
+    assert record["unknown_tagging_accuracy"] is None
+    done = treelm(
+        *("evaluate", "parses", "gold.mrg", "system.mrg", "--evalb", "--known-to", "m"),
+        cwd=tmp_path,
+    )
+    assert_refused(done, 2, "--evalb cannot be combined")

@@ -121,12 +121,34 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == "E_CHECKPOINT"
 
 
-def test_more_cycles_go_on_where_fewer_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lexicon", ["berkeley", "closed"])
+def test_more_cycles_go_on_where_fewer_ended(tmp_path: Path, lexicon: str) -> None:
     checkpoint = Checkpoint.beside(tmp_path / "m")
-    train_pcfg_la(sample_corpus(), config(cycles=1), run=Run(checkpoint=checkpoint.folder))
+    run = Run(checkpoint=checkpoint.folder)
+    train_pcfg_la(sample_corpus(), config(cycles=1, lexicon=lexicon), run=run)
+    notes: list[str] = []
     model = train_pcfg_la(
-        sample_corpus(), config(), run=Run(checkpoint=checkpoint.folder, resume=True)
+        sample_corpus(),
+        config(lexicon=lexicon),
+        run=Run(checkpoint=checkpoint.folder, resume=True, note=notes.append),
     )
+    assert notes == ["resuming after cycle 1."]
+    whole = small_latent()
+    if lexicon == "closed":
+        whole = train_pcfg_la(sample_corpus(), config(lexicon=lexicon))
+    assert model.grammar.binary_weights.tobytes() == whole.grammar.binary_weights.tobytes()
+    assert model.lexicon.entry_scores.tobytes() == whole.lexicon.entry_scores.tobytes()
+
+
+def test_a_training_without_a_checkpoint_says_so_and_begins(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.beside(tmp_path / "m")
+    notes: list[str] = []
+    model = train_pcfg_la(
+        sample_corpus(),
+        config(),
+        run=Run(checkpoint=checkpoint.folder, resume=True, note=notes.append),
+    )
+    assert "no checkpoint to resume from" in notes[0]
     assert model.grammar.binary_weights.tobytes() == small_latent().grammar.binary_weights.tobytes()
 
 

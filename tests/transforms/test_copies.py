@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +12,12 @@ from hypothesis import strategies as st
 
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
+from treelm.errors import ModelFileError
 from treelm.models.pcfg.config import PcfgConfig
 from treelm.models.pcfg.train import train_pcfg
 from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.train import train_pcfg_la
+from treelm.models.registry import load
 from treelm.testing.strategies import trees as any_trees
 from treelm.transforms.clean import clean
 from treelm.transforms.copies import Copy, copied, with_copies
@@ -171,3 +176,20 @@ def test_latent_grammars_learn_from_copies(lexicon: str) -> None:
     copies = list(with_copies(corpus, ("bare",), 1.0))
     assert int(model.unigram_counts[-1]) == len(copies)
     assert np.isfinite(model.tree_log_probs(copies)).all()
+
+
+def test_models_from_before_copies_load_and_forged_ones_are_refused(tmp_path: Path) -> None:
+    train_pcfg(TreeCorpus((sample_path(),)), PcfgConfig()).save(tmp_path / "m")
+    manifest = tmp_path / "m" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    assert facts["config"].pop("copies") == []
+    facts["config"].pop("copy_share")
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    old = load(tmp_path / "m")
+    assert old.config == PcfgConfig()
+    for forged in ({"copies": ["upside down"]}, {"copies": "bare"}, {"copy_share": 2.0}):
+        wrong = {**facts, "config": {**facts["config"], **forged}}
+        manifest.write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(ModelFileError) as caught:
+            load(tmp_path / "m")
+        assert caught.value.code == "E_MANIFEST"

@@ -19,6 +19,7 @@ from treelm.cli.model_options import (
     OptionalModelPath,
     ScoringOptions,
     SearchOptions,
+    load_for_tokens,
     note_unknown_words,
 )
 from treelm.cli.options import (
@@ -142,6 +143,7 @@ def parses(
     by_length: bool = False,
     intervals: bool = False,
     against: File | None = None,
+    known_to: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     evalb: bool = False,
     rounds: Annotated[
         int | None,
@@ -166,6 +168,8 @@ def parses(
             words.
         intervals: Also write 95 % confidence intervals, by bootstrap over sentences.
         against: File of another parser's trees: also test the difference in F1 (paired bootstrap).
+        known_to: Model folder, or the name of a ready model: also write the tagging accuracy of the
+            words that it knows, and of those that it does not.
         evalb: Write the table and the summaries of the program evalb instead, crossing brackets
             included. Sentences whose words differ are counted as errors and left out, those without
             a parse as skipped.
@@ -176,9 +180,10 @@ def parses(
             if value is not None:
                 raise UsageError(f"{name} goes with --intervals or --against.")
     if evalb:
-        if by_label or by_length or intervals or against is not None:
+        if by_label or by_length or intervals or against is not None or known_to is not None:
             raise UsageError(
-                "--evalb cannot be combined with --by-label, --by-length, --intervals or --against."
+                "--evalb cannot be combined with --by-label, --by-length, --intervals, --against "
+                "or --known-to."
             )
         scores = evaluate_evalb(
             gold,
@@ -198,6 +203,7 @@ def parses(
         trees.read_options(),
         on_error=trees.on_error,
         threads=trees.thread_count,
+        known=None if known_to is None else load_for_tokens(known_to).vocabulary,
     )
     note_problems(found[0].gold_problems, "gold tree left out", common)
     for each in found:
@@ -206,6 +212,7 @@ def parses(
     drawing = {"rounds": ROUNDS if rounds is None else rounds, "seed": seed or 0}
     write_parse_accuracy(
         score,
+        tells_unknown=known_to is not None,
         intervals=parse_intervals(score, **drawing) if intervals else None,
         drawing=drawing,
         labels=scores_by_label(score) if by_label else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -87,6 +88,7 @@ def _evalb_summary(name: str, found: EvalbSummary) -> str:
 def write_parse_accuracy(
     score: ParseAccuracy,
     *,
+    tells_unknown: bool = False,
     intervals: Mapping[str, Interval] | None,
     drawing: Mapping[str, int],
     labels: Sequence[LabelScore] | None,
@@ -98,6 +100,7 @@ def write_parse_accuracy(
 
     Args:
         score: The scores of the corpus.
+        tells_unknown: Whether tags of known and of unknown words are told apart.
         intervals: Intervals of the shares, or None.
         drawing: How the intervals were drawn.
         labels: Scores by label, or None.
@@ -106,6 +109,11 @@ def write_parse_accuracy(
         as_json: One JSON object instead of lines.
     """
     record: dict[str, object] = {name: getattr(score, name) for name in SHARES}
+    if tells_unknown:
+        names = ("known_tagging_accuracy", "unknown_tagging_accuracy")
+        found = {name: getattr(score, name) for name in names}
+        record |= {name: None if math.isnan(value) else value for name, value in found.items()}
+        record["unknown_words"] = score.unknown_words
     record |= {"sentences": score.sentences, "unparsed": score.unparsed}
     if intervals is not None:
         record |= drawing

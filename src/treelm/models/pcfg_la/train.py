@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treelm.characters import visible
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.errors import UsageError
+from treelm.errors import UsageError, spelled
 from treelm.grammar.binary_trees import BinaryTrees, build_binary_trees
 from treelm.grammar.estimate_lexicon import berkeley_lexicon, closed_lexicon, lexicon_names
 from treelm.grammar.grammar import FloatArray
@@ -76,6 +77,13 @@ def train_pcfg_la(
         if found is not None:
             state, done = found
             run.note(f"resuming after cycle {done}.")
+        else:
+            run.note(
+                f"{visible(str(checkpoint.folder))}: there is no checkpoint to resume from, so the "
+                "training begins with the first cycle. One that has finished leaves a checkpoint "
+                "only in a folder that was asked for: "
+                f"{spelled(command_line='--work FOLDER', python='checkpoint=FOLDER')}."
+            )
     elif checkpoint is not None:
         checkpoint.remove()
     for cycle in range(done + 1, config.cycles + 1):

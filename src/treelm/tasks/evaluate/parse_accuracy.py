@@ -10,8 +10,9 @@ leaves the sentence out when they differ, as `treelm.tasks.evaluate.evalb` does.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +49,8 @@ class SentenceParseScore:
         correct_tags: Number of these with the correct tag.
         parsed: Whether there is a parse.
         labels: The first three numbers for each label that occurs, sorted by label.
+        unknown: Number of words that count and are not known to a model.
+        correct_unknown_tags: Number of these with the correct tag.
     """
 
     gold: int
@@ -58,6 +61,8 @@ class SentenceParseScore:
     correct_tags: int
     parsed: bool
     labels: tuple[LabelCounts, ...] = field(default=(), repr=False)
+    unknown: int = 0
+    correct_unknown_tags: int = 0
 
     @property
     def exact(self) -> bool:
@@ -82,9 +87,32 @@ class ParseAccuracy:
     signature: str
     per_sentence: tuple[SentenceParseScore, ...]
 
+    @property
+    def unknown_words(self) -> int:
+        """Number of words that count and are not known to the model asked about."""
+        return sum(score.unknown for score in self.per_sentence)
+
+    @property
+    def unknown_tagging_accuracy(self) -> float:
+        """Share of these with the correct tag; NaN if there are none."""
+        correct = sum(score.correct_unknown_tags for score in self.per_sentence)
+        return correct / self.unknown_words if self.unknown_words else math.nan
+
+    @property
+    def known_tagging_accuracy(self) -> float:
+        """Share of the other words with the correct tag; NaN if there are none."""
+        scores = self.per_sentence
+        words = sum(score.tokens - score.unknown for score in scores)
+        correct = sum(score.correct_tags - score.correct_unknown_tags for score in scores)
+        return correct / words if words else math.nan
+
 
 def score_parse(
-    gold: Tree, guess: Tree | None, profile: ProfileSource = "english"
+    gold: Tree,
+    guess: Tree | None,
+    profile: ProfileSource = "english",
+    *,
+    known: Container[str] | None = None,
 ) -> SentenceParseScore:
     """Return the counts of one sentence.
 
@@ -92,6 +120,7 @@ def score_parse(
         gold: The gold tree.
         guess: The parser's tree, or None where it found none.
         profile: Says which tokens and labels do not count and which labels are equal.
+        known: The words that a model knows, such as its vocabulary; by default all are.
 
     Raises:
         CorpusFormatError: ``E_YIELD_MISMATCH`` if the two trees have different words.
@@ -108,9 +137,12 @@ def score_parse(
     gold_spans = bracket_spans(gold, ignored, rules)
     total = gold_spans.total()
     kept = [i for i in range(len(gold.words)) if i not in ignored]
+    words = gold.words
+    unknown = [i for i in kept if words[i] not in known] if known is not None else []
     if guess is None:
+        labels = _label_counts(gold_spans, Counter())
         return SentenceParseScore(
-            total, 0, 0, 0, len(kept), 0, parsed=False, labels=_label_counts(gold_spans, Counter())
+            total, 0, 0, 0, len(kept), 0, parsed=False, labels=labels, unknown=len(unknown)
         )
     _check_words(gold, guess, rules)
     spans = bracket_spans(guess, ignored, rules)
@@ -124,6 +156,8 @@ def score_parse(
         correct_tags=sum(gold_tags[i].base == tags[i].base for i in kept),
         parsed=True,
         labels=_label_counts(gold_spans, spans),
+        unknown=len(unknown),
+        correct_unknown_tags=sum(gold_tags[i].base == tags[i].base for i in unknown),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treelm.corpus.brackets import (
@@ -100,16 +100,20 @@ def evaluate_systems(
     *,
     on_error: OnError = "skip",
     threads: int = 1,
+    known: Container[str] | None = None,
 ) -> list[ParseFileAccuracy]:
     """Return the bracket scores of several files with parses of the same sentences.
 
     The gold trees are read once. The scores of all files are for the same gold trees. Whatever
-    `options` say, phrases are neither flattened nor collapsed, because evalb does not.
+    `options` say, phrases are neither flattened nor collapsed, because evalb does not. Where the
+    words that a model knows are given, tags of the others are counted apart.
     """
     options = replace(options, simplify=False, respell=False)
     right = _read(gold, options, on_error, threads)
     profile = load_profile(options.profile)
-    return [_score(right, _read(each, options, on_error, threads), profile) for each in systems]
+    return [
+        _score(right, _read(each, options, on_error, threads), profile, known) for each in systems
+    ]
 
 
 def evaluate_evalb(
@@ -143,11 +147,13 @@ def evaluate_evalb(
     )
 
 
-def _score(right: _TreeFile, guess: _TreeFile, profile: Profile) -> ParseFileAccuracy:
+def _score(
+    right: _TreeFile, guess: _TreeFile, profile: Profile, known: Container[str] | None
+) -> ParseFileAccuracy:
     scores = []
     for place, gold_tree, tree in _pairs(right, guess):
         try:
-            scores.append(score_parse(gold_tree, tree, profile))
+            scores.append(score_parse(gold_tree, tree, profile, known=known))
         except CorpusFormatError as error:
             raise CorpusFormatError(
                 f"{guess.name}: {place}: {error}", code=error.code, path=guess.name
