@@ -109,9 +109,7 @@ def test_labels_are_read_as_the_oracle_reads_them_and_stay_so(
 def test_profiles_without_the_new_keys_keep_their_fingerprints() -> None:
     assert (
         load_profile({"name": "x"}).fingerprint
-        == load_profile(
-            {"name": "x", "reading": {"separators": "-=|"}, "unknown_words": {"shortest": 5}}
-        ).fingerprint
+        == load_profile({"name": "x", "reading": {"separators": "-=|"}}).fingerprint
     )
     other = load_profile({"name": "x", "reading": {"separators": "-"}})
     assert other.fingerprint != load_profile({"name": "x"}).fingerprint
