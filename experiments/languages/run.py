@@ -251,8 +251,15 @@ def report_perplexities(report: Report, study: Study, models: Mapping[str, Langu
             report, (table, data), name, scores[name], lengths, metric=metric, seed=arguments.seed
         )
         log(study.name, name, f"perplexity {value:.1f}, {lengths.sum() / seconds:.0f} words/s")
-    tuning = study.sentences("dev")[: arguments.tuning_sentences]
-    tuned = {name: sentence_scores(models[name], tuning, arguments.threads) for name in singles}
+    most = arguments.tuning_sentences
+    if arguments.split == "dev":
+        tuned = {name: scores[name][:most] for name in singles}
+    else:
+        tuning = study.sentences("dev")[:most]
+        tuned = {
+            name: sentence_scores(models[name], tuning, arguments.threads)
+            for name in (NGRAM, HHMM, TREELET)
+        }
     for name, parts in SENTENCE_MIXTURES.items():
         weights = mixture_weights(np.stack([tuned[part] for part in parts]))
         value = add_perplexity(

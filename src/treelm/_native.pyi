@@ -575,7 +575,6 @@ class SignatureRules:
         plural_blocked: str,
         lower_case_mark: bool,
         last_character: bool,
-        shortest: int = ...,
     ) -> None: ...
     def signature(self, word: str, position: int, *, known_lower: bool) -> str: ...
 

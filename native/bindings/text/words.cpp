@@ -16,12 +16,12 @@ void bind_words(nb::module_& module) {
       .def(
           "__init__",
           [](SignatureRules* self, std::vector<std::string> suffixes, std::string plural, std::string plural_blocked,
-             bool lower_case_mark, bool last_character, std::size_t shortest) {
+             bool lower_case_mark, bool last_character) {
             new (self) SignatureRules{std::move(suffixes), std::move(plural), std::move(plural_blocked),
-                                      lower_case_mark,     last_character,    shortest};
+                                      lower_case_mark, last_character};
           },
           nb::kw_only(), nb::arg("suffixes"), nb::arg("plural"), nb::arg("plural_blocked"), nb::arg("lower_case_mark"),
-          nb::arg("last_character"), nb::arg("shortest") = 5)
+          nb::arg("last_character"))
       .def(
           "signature",
           [](const SignatureRules& self, std::string_view word, std::uint64_t position, bool known_lower) {

@@ -61,7 +61,7 @@ std::string_view ending_of(const SignatureRules& rules, const Shape& shape, std:
     const bool blocked = !stem.empty() && ends_in_one_of(stem, rules.plural_blocked);
     return blocked ? std::string_view() : rules.plural;
   }
-  if (shape.length < rules.shortest || shape.dash || (shape.digit && shape.capitals > 0)) return "";
+  if (shape.length < 5 || shape.dash || (shape.digit && shape.capitals > 0)) return "";
   for (const std::string& suffix : rules.suffixes)
     if (lower.ends_with(suffix)) return suffix;
   return "";

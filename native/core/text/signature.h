@@ -14,7 +14,6 @@ struct SignatureRules {
   std::string plural_blocked;         // letters before the plural ending that speak against it
   bool lower_case_mark = true;        // -LC; false gives the style of Pauls & Klein's paper
   bool last_character = false;        // language-neutral: the last character instead of suffixes
-  std::size_t shortest = 5;           // characters of the shortest words whose suffixes are looked at
 };
 
 // The signature of `word` at `position`, or "<unk>" when it has no shape to speak of. `known_lower`

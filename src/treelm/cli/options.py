@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -287,8 +287,6 @@ class TextOptions(ThreadOptions):
     """Take raw text, one sentence per line, and tokenize it first, or tokenized text as it is.
     Figures of raw text are those of the words between white space: sums over their tokens."""
 
-    _tokenizing: ClassVar[Any] = None
-
     def for_model(self, model: LanguageModel) -> Self:
         """Return the options with text taken as a model wants it, by its own tokenizer."""
         name = model.tokenizer
@@ -305,8 +303,8 @@ class TextOptions(ThreadOptions):
         """What takes raw text apart."""
         from treelm.corpus.tokenize import tokenize_words
 
-        own: Tokenizing | None = self._tokenizing
-        return own or tokenize_words
+        found: Tokenizing = self.__dict__.get("_tokenizing", tokenize_words)
+        return found
 
     @property
     def is_raw(self) -> bool:

@@ -69,7 +69,6 @@ class Signatures:
             plural_blocked=rules.plural_blocked,
             lower_case_mark=self.style == "full",
             last_character=rules.last_character,
-            shortest=rules.shortest,
         )
 
     def __call__(self, word: str, position: int, *, known: Container[str] = ()) -> str:

@@ -11,7 +11,7 @@ FINGERPRINTS = {
     "neutral": "096496a705b3628c0ce5c7ad9ee6d7812f5276d43b7a0bac479eada791797d5d",
     "spanish": "3e4054d697cc381b7a5401a9318c28fce3565030ccf1cb2c0f08e07c18632d4d",
     "icelandic": "a0060bbb85883886894aba3ecf72cc1baced57b49c5f722532b2086f9d6bb3b7",
-    "japanese": "e1132ce166f634de1c82b2efa3429ff353727fd6c24ea8bf758eaf892f0623a3",
+    "japanese": "c85f7874c2bc22cdde45b9c8d840a20319079039a5cbaa565082182bc1434e1e",
 }
 
 

@@ -158,8 +158,6 @@ class UnknownWords(_Section):
     plural_blocked: str = ""
     suffixes: tuple[Token, ...] = ()
     last_character: bool = False
-    #: Characters of the shortest words whose suffixes are looked at.
-    shortest: int = Field(5, ge=1, le=1000)
 
 
 class Evaluation(_Section):
@@ -206,10 +204,7 @@ class Profile(_Section):
             for name in ("separators", "compounds", "rename")
             if getattr(self.reading, name) == Reading.model_fields[name].default
         }
-        left_out: dict[str, set[str]] = {"reading": {"spellings", *later}}
-        if self.unknown_words.shortest == UnknownWords.model_fields["shortest"].default:
-            left_out["unknown_words"] = {"shortest"}
-        content = self.model_dump_json(exclude=left_out)
+        content = self.model_dump_json(exclude={"reading": {"spellings", *later}})
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property

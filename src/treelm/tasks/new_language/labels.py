@@ -137,7 +137,13 @@ def _compounds(labels: Counter[str], separators: str, notes: list[Note]) -> tupl
 
 def _roots(survey: Survey, notes: list[Note]) -> tuple[str, ...]:
     common = {"TOP", "ROOT", "S1", "VROOT"}
-    roots = [label for label in survey.outer if label and label not in survey.inner]
+    roots = [
+        label
+        for label, count in survey.outer.items()
+        if label
+        and label not in survey.inner
+        and (label in common or survey.outer_single[label] >= 0.5 * count)
+    ]
     known = [label for label in roots if survey.outer[label] >= 0.01 * survey.trees]
     others = survey.trees - sum(survey.outer[label] for label in roots if label)
     sure = others == 0 or not roots
@@ -146,8 +152,8 @@ def _roots(survey: Survey, notes: list[Note]) -> tuple[str, ...]:
             "reading.root_labels",
             sure=sure and len(known) <= 1,
             evidence=f"the outermost labels of {survey.trees} trees: {listed(survey.outer, 5)}. "
-            "Those that "
-            "never occur inside a tree are taken for roots; above the others a ROOT is put.",
+            "Those that never occur inside a tree, and have one child, are taken for roots; above "
+            "the others a ROOT is put.",
         )
     )
     proposed = [label for label in known if len(known) <= 3]

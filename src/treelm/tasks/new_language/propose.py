@@ -84,7 +84,6 @@ def propose_profile(
         "unknown_words": {
             "suffixes": list(words.endings),
             "last_character": not words.endings,
-            "shortest": 5 if words.spaced else 2,
         },
         "evaluation": {
             "delete_tags": list(words.punctuation),

@@ -21,6 +21,7 @@ class Survey:
 
     trees: int = 0
     outer: Counter[str] = field(default_factory=Counter)
+    outer_single: Counter[str] = field(default_factory=Counter)
     inner: Counter[str] = field(default_factory=Counter)
     tags: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
@@ -31,8 +32,8 @@ class Survey:
 
     @property
     def labels(self) -> Counter[str]:
-        """Number of nodes of each label, tags included."""
-        return self.inner + self.tag_counts
+        """Number of nodes of each label, tags and outermost ones included."""
+        return self.inner + self.outer + self.tag_counts
 
 
 def survey_trees(
@@ -53,6 +54,7 @@ def survey_trees(
         for tree in read_trees(source, options, on_error=on_error, report=report):
             found.trees += 1
             found.outer[str(tree.label)] += 1
+            found.outer_single[str(tree.label)] += len(tree.children) == 1
             for node in tree.preorder():
                 if node.word is not None:
                     found.tags[str(node.label)][node.word] += 1

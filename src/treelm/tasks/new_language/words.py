@@ -57,7 +57,8 @@ def propose_words(words: Mapping[str, Counter[str]]) -> WordProposal:
     closed = _closed(rest, numbers, notes)
     _quotes(words, notes)
     spaced = _script(rest, notes)
-    endings = _endings(rest, closed, notes, longest=LONGEST_ENDING if spaced else 2)
+    # Words without spaces between them are short: their last character says enough.
+    endings = _endings(rest, closed, notes) if spaced else ()
     return WordProposal(punctuation, closed, numbers, endings, spaced, tuple(notes))
 
 
@@ -200,7 +201,7 @@ def _script(words: Mapping[str, Counter[str]], notes: list[Note]) -> bool:
 
 
 def _endings(
-    words: Mapping[str, Counter[str]], closed: tuple[str, ...], notes: list[Note], *, longest: int
+    words: Mapping[str, Counter[str]], closed: tuple[str, ...], notes: list[Note]
 ) -> tuple[str, ...]:
     """Return the endings of rare words that say most about tags.
 
@@ -213,10 +214,10 @@ def _endings(
         if tag in closed:
             continue
         for word, count in counts.items():
-            if count > RARE or not word.isalpha() or len(word) < (5 if longest > 2 else 2):
+            if count > RARE or not word.isalpha() or len(word) < 5:
                 continue
             tags[tag] += 1
-            for length in range(1, min(longest, len(word) - 1) + 1):
+            for length in range(1, min(LONGEST_ENDING, len(word) - 1) + 1):
                 by_ending[word[-length:].lower()][tag] += 1
     total = tags.total()
 
