@@ -30,7 +30,7 @@ SINGLE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Those whose weights are found on held-out trees, or on held-out text.
 _ON_TREES, _ON_TEXT = ("slm", "composite"), ("plsa",)
-#: Word-level mixtures; EM finds the weights on the dev sets.
+#: Word-level mixtures; EM finds the weights on documents of the dev sets.
 MIXTURES = tuple((BASELINE, name) for name in ("HHMM", "PCFG", "2-SLM", "3-gram/PLSA"))
 
 
@@ -81,6 +81,14 @@ class StudyModels:
         path.write_text("\n".join(texts), encoding="utf-8")
         return TextCorpus((path,))
 
+    @cached_property
+    def mixing_text(self) -> TextCorpus:
+        """Every fourth document of the dev text, on which the weights of mixtures are found."""
+        path = self.folder / "mixing.txt"
+        documents = self.dev_text.paths[0].read_text(encoding="utf-8").split("\n\n")
+        path.write_text("\n\n".join(documents[::4]).rstrip("\n") + "\n", encoding="utf-8")
+        return TextCorpus((path,))
+
     def single(self, name: str) -> IncrementalModel:
         """Return a model of its own."""
         system, options = SINGLE[name]
@@ -104,15 +112,16 @@ class StudyModels:
             trained.save(folder)
         return as_incremental(treelm.load(folder))
 
+    def mixture(self, parts: tuple[str, ...]) -> IncrementalModel:
+        """Return a mixture, word by word."""
+        folder = self.folder / "models" / mixture_name(parts).replace("/", "+")
+        if not folder.exists():
+            models = [self.single(name) for name in parts]
+            mixed = treelm.interpolate(models, held_out=self.mixing_text, threads=self.threads)
+            mixed.save(folder)
+        return as_incremental(treelm.load(folder))
+
     def all(self) -> dict[str, IncrementalModel]:
         """Return all models and mixtures by name."""
         found = {name: self.single(name) for name in SINGLE}
-        for parts in MIXTURES:
-            folder = self.folder / "models" / mixture_name(parts).replace("/", "+")
-            if not folder.exists():
-                mixed = treelm.interpolate(
-                    [found[name] for name in parts], held_out=self.dev_text, threads=self.threads
-                )
-                mixed.save(folder)
-            found[mixture_name(parts)] = as_incremental(treelm.load(folder))
-        return found
+        return found | {mixture_name(parts): self.mixture(parts) for parts in MIXTURES}
