@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from treelm.corpus.lengths import after_sentences
 from treelm.corpus.words import Words
 from treelm.models.interface.abilities import ExplainsScores, ask_for
 from treelm.models.interface.model import LanguageModel
@@ -20,8 +21,10 @@ def explain_scores(
         UnsupportedTask: if the model does not explain its scores.
     """
     explainer = ask_for(model, ExplainsScores, "explain their scores")
-    for sentence in sentences:
-        yield explainer.explain_score(sentence) if sentence else None
+    for done, sentence in enumerate(sentences):
+        with after_sentences(done):
+            found = explainer.explain_score(sentence) if sentence else None
+        yield found
 
 
 def explained_lines(

@@ -12,6 +12,7 @@ from treelm.corpus.words import Words
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.abilities import ParsesWordByWord, ask_for, has_ability
 from treelm.models.interface.model import LanguageModel
+from treelm.models.interface.scores import BatchScores
 
 #: Columns after those that every model has, in this order.
 MEASURES = (
@@ -65,7 +66,14 @@ def parsing_part(model: LanguageModel) -> ParsesWordByWord | None:
 def measure_sentences(
     model: ParsesWordByWord, sentences: Sequence[Words], *, threads: int = 1
 ) -> Columns:
-    """Return every measure after each word and end of sentences, in flat arrays.
+    """Return every measure after each word and end of sentences; see `score_and_measure`."""
+    return score_and_measure(model, sentences, threads=threads)[1]
+
+
+def score_and_measure(
+    model: ParsesWordByWord, sentences: Sequence[Words], *, threads: int = 1
+) -> tuple[BatchScores, Columns]:
+    """Return the scores of sentences, and every measure after each word and end in flat arrays.
 
     * ``syntactic``: the part of the surprisal that is due to coming to a tag that can emit the
       word, in bits (Roark et al. 2009);
@@ -96,7 +104,7 @@ def measure_sentences(
     def before(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.where(first, 0.0, np.roll(values, 1))
 
-    return {
+    return scores, {
         "syntactic": syntactic,
         "lexical": np.subtract(
             surprisal, syntactic, out=np.zeros_like(surprisal), where=np.isfinite(syntactic)

@@ -18,7 +18,7 @@ from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.incremental import IncrementalModel, as_incremental
 from treelm.models.interface.model import LanguageModel
 from treelm.parallel.executor import SERIAL, Executor
-from treelm.tasks.surprisal.measures import chosen_measures, measure_sentences, parsing_part
+from treelm.tasks.surprisal.measures import chosen_measures, parsing_part, score_and_measure
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 
 #: Number of sentences scored together, unless line-buffered.
@@ -81,20 +81,22 @@ class _Scoring:
         try:
             with after_sentences(shard.before):
                 check_lengths((len(each.words) for each in batch), model.max_words, model.system)
-                scores = (
-                    incremental.score_batch([each.words for each in batch], threads=self.threads)
-                    if reader is None
-                    else reader.score(_encoded(batch, incremental))
-                )
+                sentences = [each.words for each in batch]
+                besides: tuple[Numbers, ...] = ()
+                parser = parsing_part(model) if self.measures else None
+                if parser is not None:
+                    scores, found = score_and_measure(parser, sentences, threads=self.threads)
+                    besides = tuple(np.ascontiguousarray(found[name]) for name in self.measures)
+                if parser is not model or incremental.reads_spelling:
+                    scores = (
+                        incremental.score_batch(sentences, threads=self.threads)
+                        if reader is None
+                        else reader.score(_encoded(batch, incremental))
+                    )
         except VocabularyError:
             _raise_with_place(incremental, batch, shard.before)
             raise
         bits, log_probs, oov = scores.bits(), scores.log_probs, scores.oov
-        besides: tuple[Numbers, ...] = ()
-        parser = parsing_part(model) if self.measures else None
-        if parser is not None:
-            found = measure_sentences(parser, [each.words for each in batch], threads=self.threads)
-            besides = tuple(np.ascontiguousarray(found[name]) for name in self.measures)
         rows = []
         first = 0
         for number, (document, words) in enumerate(batch, shard.before + 1):
