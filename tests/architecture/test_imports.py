@@ -73,6 +73,7 @@ HEAVY = (
     "nltk",
     "matplotlib",
     "fastapi",
+    "uvicorn",
     "polars",
     "scipy",
     "sacrebleu",
