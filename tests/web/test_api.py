@@ -47,10 +47,12 @@ def test_surprisal_is_that_of_the_models(
 
 
 def test_text_is_split_into_sentences_and_tokens(client: Client) -> None:
-    answer = client.ask("surprisal", text="It can't stay. Why?\nRain fell.", models=["ngram"]).json
+    answer = client.ask("surprisal", text="It can't stay. Why?\nZyx fell.", models=["ngram"]).json
     words = [sentence["words"] for sentence in answer["sentences"]]
-    assert words == [["It", "ca", "n't", "stay", "."], ["Why", "?"], ["Rain", "fell", "."]]
-    assert answer["notes"] == ["Unknown to ngram: ca, n't, stay, Why, ?, Rain."]
+    assert words == [["It", "ca", "n't", "stay", "."], ["Why", "?"], ["Zyx", "fell", "."]]
+    [note] = answer["notes"]
+    assert note.startswith("Unknown to ngram: ")
+    assert note.endswith("Zyx.")
 
 
 def test_pictures_and_tables_come_when_asked_for(client: Client) -> None:
@@ -130,7 +132,9 @@ def test_two_sentences_are_paired_word_by_word(client: Client) -> None:
 def test_verdicts_show_what_decided(
     name: str, client: Client, small_models: dict[str, LanguageModel]
 ) -> None:
-    answer = client.ask("judge", text=f"{FERRY}\n. left ferry", model=name, formats=["svg"]).json
+    answer = client.ask(
+        "judge", text=f"{FERRY}\nThe ferry left .", model=name, formats=["svg"]
+    ).json
     for verdict in answer["verdicts"]:
         expected = small_models[name].classify(verdict["words"])
         assert verdict["label"] == expected.label
