@@ -113,6 +113,7 @@ class WorkQueue:
         except TimeoutError:
             raise TooSlow from None
         finally:
+            answer.cancel()
             ticket.give_up()
 
     def _leave(self, ticket: Ticket) -> None:
