@@ -51,6 +51,14 @@ EXCEPTIONS = {
     ("treelm.trees.tree", "treelm.interop.nltk_trees"),
     ("treelm.trees.tree", "treelm.view.text"),
     ("treelm.trees.tree", "treelm.view.svg"),
+    # Results show themselves in notebooks; the imports stand inside the methods.
+    ("treelm.grammar.grammar", "treelm.view.notebook"),
+    ("treelm.models.hhmm.state", "treelm.view.notebook"),
+    ("treelm.models.interface.abilities", "treelm.view.notebook"),
+    ("treelm.models.interface.model", "treelm.view.notebook"),
+    ("treelm.models.interface.partial_parses", "treelm.view.partial_parses_page"),
+    ("treelm.models.interface.score_explanation", "treelm.view.score_explanation"),
+    ("treelm.models.interface.scores", "treelm.view.notebook"),
     # Whatever reads trees reads files of parses too; the import stands inside the function.
     ("treelm.corpus.brackets", "treelm.grammar.forest_file"),
     # What a killed run left is removed by the next one; the import stands inside the method.

@@ -65,6 +65,17 @@ def test_decisions_are_drawn(folder: Path, tmp_path: Path) -> None:
     assert any("fill:#" in node.get("style", "") for node in texts)
 
 
+def test_margins_are_explained(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "why.txt"
+    done = treelm("classify", "-m", folder / "lsvm", folder / "good_dev", "--explain", text, "-q")
+    assert done.returncode == 0, done.stderr
+    margins = [float(line.split("\t")[1]) for line in done.stdout.decode().splitlines()]
+    blocks = [block for block in text.read_text("utf-8").split("\n\n") if block.strip()]
+    for margin, block in zip(margins, blocks, strict=True):
+        last = next(line for line in block.splitlines() if line.endswith("  margin"))
+        assert float(last.split()[0]) == pytest.approx(margin, abs=1e-5)
+
+
 @pytest.mark.parametrize("features", ["cfg", "tsg", "rerank"])
 def test_tree_features(folder: Path, tmp_path: Path, features: str) -> None:
     done = treelm(

@@ -47,7 +47,7 @@ SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
             ["train", "ngram", "--text", "x", "--order", "abc", "-o", "y"],
             ["must be a whole number"],
         ),
-        (["score", "-m", "x", "--explain"], ["give them with --trees.\n"]),
+        (["score", "-m", "x", "--explain", "--k-best", "y"], ["combined with --k-best.\n"]),
         (["vocabulary", "--text", "-", "-o", "y"], ["takes standard input", ": --text=-.\n"]),
         (["surprisal", "-m", "x", "--stimuli", "-"], [": --stimuli=-.\n"]),
         (["surprisal", "-m", "x", "--plot", "-"], ["--plot: this needs a file of its own"]),

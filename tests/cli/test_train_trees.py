@@ -98,7 +98,9 @@ def test_scores_are_taken_apart(run: Runner) -> None:
     for row in rows:
         sums[int(row[0]) - 1] += float(row[4])
     assert sums == pytest.approx(scores, abs=1e-3)
-    assert run("score", "-m", "model", "test.txt", "--explain").code == 2
+    refused = run("score", "-m", "model", "test.txt", "--explain", "--slr")
+    assert refused.code == 2
+    assert "--explain takes whole sentences" in refused.err
     record(run, "train", "headlex", "--trees", "train.mrg", "-o", "heads")
     refused = run("score", "-m", "heads", "--trees", "test.mrg", "--explain")
     assert refused.code != 0

@@ -145,11 +145,10 @@ def test_verdicts_show_what_decided(
     assert (answer["verdicts"][0]["svg"] is not None) == (name == "judge")
 
 
-def test_weights_of_ngrams_add_up_to_the_margin(small_models: dict[str, LanguageModel]) -> None:
-    model = small_models["words"]
-    weights = model.feature_weights(FERRY)  # type: ignore[attr-defined]
-    offset = float(model.tables["offset"][0])  # type: ignore[attr-defined]
-    assert sum(weights.values()) + offset == pytest.approx(model.decision(FERRY))
+@pytest.mark.parametrize("name", ["judge", "words"])
+def test_pieces_add_up_to_the_margin(name: str, client: Client) -> None:
+    [verdict] = client.ask("judge", text="The ferry left .", model=name).json["verdicts"]
+    assert sum(piece["weight"] for piece in verdict["pieces"]) == pytest.approx(verdict["margin"])
 
 
 def test_samples_can_be_had_again_by_their_seed(client: Client) -> None:

@@ -30,6 +30,7 @@ from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import Task
 from treelm.models.interface.scores import Decision
 from treelm.tasks.classify import as_classifier, classify_lines, draw_decisions
+from treelm.tasks.explain_scores import explain_scores, explained_lines
 from treelm.tasks.text_check import TextCheck
 
 #: Decisions that are drawn.
@@ -59,8 +60,9 @@ def classify(
 
     Args:
         parser: Classifiers by features of trees: a model folder that parses, or a file of parses.
-        explain: SVG file to write: the trees behind the first 50 decisions, each production with
-            its weight in colour. For latent SVMs and classifiers by rules.
+        explain: File to write: how the margins of the first 50 sentences are worked out, step by
+            step, as text; or, if it is named .svg, the trees behind them, each production with its
+            weight in colour, for latent SVMs and classifiers by rules.
     """
     opened = open_model(model, Task.CLASSIFY, text, common)
     text = opened.text
@@ -91,7 +93,11 @@ def classify(
     note_unknown_words(check, common)
     if explain is not None:
         with write_atomically(explain) as picture:
-            picture.write(draw_decisions(loaded, shown).encode())
+            if explain.lower().endswith(".svg"):
+                picture.write(draw_decisions(loaded, shown).encode())
+            else:
+                blocks = explained_lines(explain_scores(loaded, shown))
+                picture.write("".join(blocks).encode())
 
 
 def _keeping(lines: Iterable[str], shown: list[tuple[str, ...]]) -> Iterator[str]:

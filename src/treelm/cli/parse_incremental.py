@@ -8,7 +8,7 @@ from treelm.cli.model_options import LengthOptions, SearchOptions, note_unknown_
 from treelm.cli.options import CommonOptions, TextOptions
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
-from treelm.corpus.lengths import lines_of_sentences
+from treelm.corpus.lengths import after_sentences, lines_of_sentences
 from treelm.errors import UsageError
 from treelm.models.interface.model import Task
 from treelm.tasks.raw_text import RawText
@@ -66,7 +66,8 @@ def write_partial_parses(
     with lines_of_sentences(corpus):
         for sentence in sentences:
             check.add_sentences([sentence.words])
-            parsed.append(parser.partial_parses(sentence.words, call.k))
+            with after_sentences(len(parsed)):
+                parsed.append(parser.partial_parses(sentence.words, call.k))
     with write_atomically(call.output) as out:
         out.write(partial_parses_content(parsed, form))
     note_unknown_words(check, common)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from treelm.cli.explain_option import write_explanations
 from treelm.cli.model_options import (
     LengthOptions,
     ScoringOptions,
@@ -46,8 +47,9 @@ class ScoredTrees:
     posterior: bool = False
     """With --trees: write the log probability of each tree given its words."""
     explain: bool = False
-    """With --trees and a treelet model: write a table of the factors of each tree, with the part
-    of the context that decided."""
+    """Write how each score is worked out, step by step, with the equations it follows. With --trees
+    and a treelet model: a table of the factors of each tree, with the part of the context that
+    decided."""
 
     @property
     def is_given(self) -> bool:
@@ -60,8 +62,8 @@ class ScoredTrees:
             raise UsageError("give one of files of text, --trees and --k-best.")
         if self.posterior and self.trees is None:
             raise UsageError("--posterior is that of trees: give them with --trees.")
-        if self.explain and self.trees is None:
-            raise UsageError("--explain takes trees apart: give them with --trees.")
+        if self.explain and self.k_best is not None:
+            raise UsageError("--explain cannot be combined with --k-best.")
         if self.explain and self.posterior:
             raise UsageError("--explain cannot be combined with --posterior.")
 
@@ -142,6 +144,14 @@ def score(
     opened = open_model(model, Task.SCORE, text, common)
     text = opened.text
     loaded = length.apply(search.apply(scoring.apply(opened.model)))
+    if instead.explain:
+        if sentences != SentenceScores():
+            raise UsageError(
+                "--explain takes whole sentences: it cannot be combined with --no-eos, --no-bos, "
+                "--slr or --format."
+            )
+        write_explanations(loaded, files, output, text=text, common=common)
+        return
     if loaded.info.exactness != "exact":
         common.note(f"these scores are not exact: {_NOT_EXACT[loaded.info.exactness]}.")
     elif not loaded.info.normalized:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from treelm.cli.engine_options import EngineOptions
+from treelm.cli.explain_option import write_explanations
 from treelm.cli.model_options import (
     LengthOptions,
     SearchOptions,
@@ -182,6 +183,7 @@ def surprisal(
         ),
     ] = None,
     eos: bool = False,
+    explain: bool = False,
     measures: Annotated[list[str] | None, Parameter(metavar="MEASURE...")] = None,
     format: TableFormat = "tsv",  # noqa: A002 (the option's name)
     output: OutputFile = "-",
@@ -202,6 +204,8 @@ def surprisal(
 
     Args:
         eos: Add a row `</s>` for the end of each sentence.
+        explain: Write instead how the surprisal of each word is worked out, step by step, with the
+            equations it follows.
         measures: Columns about the states of a parser: all, or any of entropy, entropy_reduction,
             depth, open_nodes, embedding_difference, beam_mass. Of several models, those that parse
             word by word have them.
@@ -212,6 +216,11 @@ def surprisal(
     from treelm.tasks.surprisal.surprisal import surprisal_rows
 
     pictures.check()
+    if explain and (measures or eos or pictures.is_given or stimuli.stimuli or engine.is_given):
+        raise UsageError(
+            "--explain writes the arithmetic of sentences: it cannot be combined with --eos, "
+            "--measures, --stimuli, --engine or pictures."
+        )
     if engine.is_given and (line_buffered or stimuli.stimuli is not None):
         raise UsageError("--engine cannot be combined with --line-buffered or --stimuli.")
     workers = engine.executor(text)  # refuses options before anything is read
@@ -231,6 +240,9 @@ def surprisal(
     opened = open_model(model[0] if model else None, Task.SURPRISAL, text, common)
     text = opened.text
     loaded = length.apply(search.apply(opened.model))
+    if explain:
+        write_explanations(loaded, files, output, text=text, common=common, in_bits=True)
+        return
     check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
     chosen = chosen_measures(loaded, measures or ())
     _note_no_measures(loaded, measures or (), common)

@@ -71,6 +71,23 @@ class Grammar:
             self._check_rules(rules, weights, width, name)
         self._check_split_tree()
 
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import ranked_html
+
+        rows = []
+        for rules, starts, weights in (
+            (self.unary_rules, self.unary_starts, self.unary_weights),
+            (self.binary_rules, self.binary_starts, self.binary_weights),
+        ):
+            for number, rule in enumerate(rules.tolist()):
+                block = weights[starts[number] : starts[number + 1]]
+                parent, *children = (self.symbols[symbol] for symbol in rule)
+                share = float(block.sum()) / int(self.substates[rule[0]])
+                rows.append((f"{parent} → {' '.join(children)}", share))
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        caption = f"Grammar of {len(self.symbols)} symbols, {self.total_substates} subcategories"
+        return ranked_html(caption, ["rule", "mean probability"], rows, "rules")
+
     # -- where things are -------------------------------------------------------------------
 
     @cached_property

@@ -18,6 +18,7 @@ from treelm.errors import UsageError
 from treelm.estimation.lattice import Floats
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.kernel_errors import kernel_errors
+from treelm.models.composite.arithmetic import composite_arithmetic
 from treelm.models.composite.config import SEARCH, CompositeConfig
 from treelm.models.composite.files import read_files, write_files
 from treelm.models.composite.parts import CompositeParts, CompositeShape, Mixtures
@@ -26,6 +27,7 @@ from treelm.models.interface.abilities import TopicTable
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import ModelInfo, Task
+from treelm.models.interface.score_explanation import Arithmetic
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -249,6 +251,28 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
             probs = self._search.topic_probs(state.beam, word_id)
         rate = self._config.rate
         return state.mixture.step(probs, keep=self._config.predicting, rate=rate)[1]
+
+    score_story: ClassVar[str] = (
+        "Each word is predicted by all partial parses of the words before it, from the words "
+        "before, the exposed heads and the topics of the document; their shares weigh them."
+    )
+    score_reference: ClassVar[str] = (
+        "Tan et al. (2012), the sum over parses and topics; Chelba and Jelinek (2000) "
+        "(docs/systems/composite.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the sum over parses and topics that gives the probability of a word."""
+        own, outcome = self._own(state), self.word_ids.end
+        if word is not None:
+            outcome = self.word_ids.word(word, first=own.beam.initial)
+        return composite_arithmetic(self, own, outcome, self.word_ids.sentence(before))
+
+    def predicting_topics(self, state: CompositeState) -> tuple[Ids, Floats]:
+        """Return the topics that predict the next word, and their shares."""
+        return self._mixture(state)
 
     # -- distributions ----------------------------------------------------------------------
 

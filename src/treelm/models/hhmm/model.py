@@ -37,6 +37,7 @@ from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import ModelInfo, Task
 from treelm.models.interface.parser import BatchParser, TreeLists
 from treelm.models.interface.partial_parses import PartialParses, words_to_parse
+from treelm.models.interface.score_explanation import Arithmetic, ScoreTerm, log_of, sum_of
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -274,6 +275,51 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         ids = self.word_ids.sentence(words_of(words))
         with np.errstate(divide="ignore"):
             return float(np.log(self.tables.words.unigram[ids]).sum())
+
+    # -- explanation ------------------------------------------------------------------------
+
+    score_story: ClassVar[str] = (
+        "Each word is predicted from all stacks of the parser: the tags that may come next, times "
+        "the probability of the word under each."
+    )
+    score_reference: ClassVar[str] = (
+        "Schwartz et al. (2011), equations 5 and 6: prefix probabilities (docs/systems/hhmm.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the sum over tags that gives the probability of a word, or of the end."""
+        del before
+        own, epsilon = self._own(state), self._config.robust_epsilon
+        tags, names = self._search.next_tags(own.beam), self.tables.rules.symbols
+        parsed, table = log_of(1 - epsilon), self.tables.words
+        if word is None:
+            end, shared = self.finish(state), log_of(epsilon * table.end_share)
+            share = math.exp(end) - epsilon * table.end_share
+            return sum_of(
+                [
+                    ScoreTerm("parses that can end here", log_of(share)),
+                    ScoreTerm(f"{epsilon:g} · share of sentence ends", shared),
+                ],
+                rest="others",
+            )
+        found, values = self.emissions(word, first=own.beam.initial)
+        terms = [
+            ScoreTerm(
+                f"{1 - epsilon:g} · P({names[tag]} | stacks) · P({word} | {names[tag]}) = "
+                f"{1 - epsilon:g} · {tags[tag]:.6g} · {value:.6g}",
+                parsed + log_of(float(tags[tag])) + log_of(value),
+            )
+            for tag, value in zip(found.tolist(), values.tolist(), strict=True)
+        ]
+        guessed = self._guessed(word)
+        unigram = guessed[2] if guessed is not None else None
+        if unigram is None:
+            unigram = float(table.unigram[self.word_ids.word(word, first=own.beam.initial)])
+        unseen = epsilon * (1 - table.end_share) * unigram
+        terms.append(ScoreTerm(f"{epsilon:g} · frequency of {word}", log_of(unseen)))
+        return sum_of(terms, rest="other tags")
 
     # -- stacks -----------------------------------------------------------------------------
 

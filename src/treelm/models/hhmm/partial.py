@@ -12,10 +12,10 @@ from treelm import _native
 from treelm.kernel_errors import kernel_errors
 from treelm.models.hhmm.viterbi import partial_tree_of_moves, tree_of_moves
 from treelm.models.interface.partial_parses import (
-    DERIVATIONS_PER_TREE,
     Derivation,
     ParsedWord,
     PartialParses,
+    derivations_for,
     join_partial_parses,
 )
 from treelm.models.interface.scores import bits
@@ -41,7 +41,7 @@ def hhmm_partial_parses(
     """
     emissions = [model.emissions(word, first=place == 0) for place, word in enumerate(words)]
     with kernel_errors("parsing word by word"):
-        found, ends = search.partial_parses(emissions, DERIVATIONS_PER_TREE * k)
+        found, ends = search.partial_parses(emissions, derivations_for(k))
     pipeline, symbols = model.config.pipeline(), model.tables.rules.symbols
 
     def derivation(row: _native._StackHistory, end: int, *, whole: bool) -> Derivation:

@@ -47,6 +47,13 @@ class WeightedStack:
     def __str__(self) -> str:
         return "; ".join(map(str, self.elements))
 
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import html_table
+
+        rows = [(place, each.active, each.awaited or "complete")
+                for place, each in enumerate(self.elements, start=1)]  # fmt: skip
+        return html_table(f"A stack of weight {self.weight:.4g}", ["", "builds", "awaits"], rows)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HhmmState:
@@ -79,6 +86,20 @@ class HhmmState:
 
     def __repr__(self) -> str:
         return f"HhmmState(stacks={len(self.beam)}, prefix_mass={self.prefix_mass:.6g})"
+
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import html_table
+
+        entropy, mean_depth, best_depth, stacks = self.beam.measures()
+        rows = [
+            ("stacks", int(stacks)),
+            ("entropy in bits", entropy),
+            ("mean depth", mean_depth),
+            ("depth of the heaviest", best_depth),
+            ("log of the mass of the words so far", self.prefix_mass),
+        ]
+        note = "model.stacks(state) lists the stacks."
+        return html_table("State of an HHMM", ["", ""], rows, note=note)
 
     @property
     def initial(self) -> bool:

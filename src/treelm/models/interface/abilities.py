@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treelm.models.interface.classifier import Explanation
     from treelm.models.interface.model import LanguageModel, Task
     from treelm.models.interface.partial_parses import PartialParses
+    from treelm.models.interface.score_explanation import ScoreExplanation
     from treelm.models.interface.scores import BatchScores
     from treelm.models.interface.states import Context, State, Step
     from treelm.models.treelet.explain import Factor
@@ -124,11 +125,11 @@ class ExplainsDecisions(Protocol):
 
 
 @runtime_checkable
-class WeighsFeatures(Protocol):
-    """Adds up the weights of features, so that the heaviest show why a sentence is good or bad."""
+class ExplainsScores(Protocol):
+    """Shows the arithmetic of its scores."""
 
-    def feature_weights(self, sentence: Words) -> dict[str, float]:
-        """Return the features of a sentence with what each adds to the margin, largest first."""
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the steps that add up to the score of a sentence."""
 
 
 @runtime_checkable
@@ -169,6 +170,15 @@ class TopicTable(NamedTuple):
     """The share of each in the training text; none for a model without topics."""
     counts: Floats
     """Expected counts of words and the sentence end (rows) in topics (columns)."""
+
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import ranked_html
+
+        order = np.argsort(-self.shares, kind="stable").tolist()
+        rows = [(topic, float(self.shares[topic]), float(self.counts[:, topic].sum()))
+                for topic in order]  # fmt: skip
+        header = ["topic", "share", "expected words"]
+        return ranked_html("Topics by their share", header, rows, "topics")
 
 
 @runtime_checkable

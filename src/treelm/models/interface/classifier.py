@@ -16,6 +16,7 @@ from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.model import ModelInfo, Task
+from treelm.models.interface.score_explanation import ScoreExplanation, ScoreStep
 from treelm.models.interface.scores import Decision, SentenceScore
 from treelm.models.interface.trained_model import ConfiguredModel, OwnConfig
 from treelm.trees.tree import Tree
@@ -80,6 +81,31 @@ class Classifier(ConfiguredModel[OwnConfig]):
             for margin, chance in zip(margins.tolist(), chances, strict=True):
                 yield Decision("good" if margin > 0 else "bad", margin, chance)
 
+    #: What is added up, and where the equations are, for `explain_score`.
+    score_story: ClassVar[str] = "The margin is the sum of the weights of what was found."
+    score_reference: ClassVar[str] = "the page of the system in the documentation"
+
+    def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
+        """Return the parts of the margin of a sentence; by default there is only one."""
+        return [ScoreStep("margin", float(self.margins([words])[0]))]
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the margin of a sentence."""
+        [words] = sentences_of([sentence])
+        margin = float(self.margins([words])[0])
+        steps = [ScoreStep("the model cannot analyse the sentence", margin)]
+        if margin > -np.inf:
+            steps = self.margin_steps(tuple(words))
+        return ScoreExplanation(
+            self.system,
+            tuple(words),
+            "margin",
+            margin,
+            tuple(steps),
+            self.score_story,
+            self.score_reference,
+        )
+
     def probabilities(self, margins: Floats) -> Floats:
         """Return the probabilities that sentences with these margins are good."""
         return self.calibration.probabilities(margins)
@@ -107,3 +133,10 @@ class Classifier(ConfiguredModel[OwnConfig]):
         if not eos:
             raise UnsupportedTask("a classifier judges whole sentences, their end included.")
         return self.margins(list(sentences_of(sentences)), threads=threads)
+
+
+def weighed(weights: dict[str, float], *, offset: float | None = None) -> list[ScoreStep]:
+    """Return features as steps, those that matter most first, and the offset last."""
+    ordered = sorted(weights.items(), key=lambda pair: (-abs(pair[1]), pair[0]))
+    steps = [ScoreStep(name, weight) for name, weight in ordered]
+    return steps if offset is None else [*steps, ScoreStep("offset", offset)]

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,12 @@ from treelm.corpus.words import Word, Words, check_sentences, words_of
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.interface.document_reader import DocumentReader
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, Task
+from treelm.models.interface.score_explanation import (
+    Arithmetic,
+    ScoreExplanation,
+    ScoreStep,
+    given,
+)
 from treelm.models.interface.scores import (
     BatchScores,
     CountedScores,
@@ -128,6 +134,43 @@ class IncrementalModel(LanguageModel):
             log_prob, state = self.advance(state, word)
             total += log_prob
         return Step(total, state)
+
+    #: What is added up, and where the equations are, for `explain_score`.
+    score_story: ClassVar[str] = "Each word is predicted from those before it (the chain rule)."
+    score_reference: ClassVar[str] = "the page of the system in the documentation"
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return how the probability of a word is worked out in a state.
+
+        Args:
+            state: The state.
+            word: The word; None for the end of the sentence.
+            before: The words that led to the state.
+        """
+        del state, word, before
+        return None
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the log probability of a sentence, word by word."""
+        state: State = self.initial()
+        words, steps = tuple(words_of(sentence)), []
+        for place, word in enumerate(words):
+            arithmetic = self.word_arithmetic(state, word, words[:place])
+            log_prob, state = self.advance(state, word)
+            steps.append(ScoreStep(given(words[:place], word), log_prob, arithmetic))
+        arithmetic = self.word_arithmetic(state, None, words)
+        steps.append(ScoreStep(given(words, "</s>"), self.finish(state), arithmetic))
+        return ScoreExplanation(
+            self.system,
+            words,
+            "log probability",
+            self.score(words).log_prob,
+            tuple(steps),
+            self.score_story,
+            self.score_reference,
+        )
 
     def score_sentence(self, words: Words, context: Context | None = None) -> float:
         """Return the log probability of a sentence, its end included."""

@@ -227,6 +227,11 @@ class LanguageModel(ModelVariants, ABC):
         """The tasks that this model does: perhaps fewer than `tasks`, which are its system's."""
         return tuple(filter(self.can, Task))
 
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import model_html
+
+        return model_html(self.system, self.details(), self.abilities)
+
     def require(self, task: Task) -> None:
         """Refuse what this model does not do.
 

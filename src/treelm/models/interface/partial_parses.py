@@ -17,8 +17,9 @@ from treelm.trees.tree import Tree
 
 #: Label of a node for what is not decided yet.
 OPEN = "…"
-#: Derivations that a parser gives for each tree that is shown: some of them look the same.
-DERIVATIONS_PER_TREE = 4
+#: Derivations that a parser gives after each word, and for each tree that is shown at least: those
+#: that look the same are one tree, so that probabilities should not depend on `k`.
+DERIVATIONS, DERIVATIONS_PER_TREE = 64, 4
 #: Most trees after each word, and most words of a sentence: all derivations are in memory at once.
 MOST_TREES, MOST_WORDS = 50, 200
 
@@ -343,6 +344,11 @@ def words_to_parse(words: Sequence[str], k: int, system: str) -> tuple[str, ...]
             "Give a shorter sentence.",
         )
     return tuple(words)
+
+
+def derivations_for(k: int) -> int:
+    """Return how many derivations are needed to show so many trees."""
+    return max(DERIVATIONS, DERIVATIONS_PER_TREE * k)
 
 
 def undecided(tree: Tree) -> Tree:

@@ -151,6 +151,13 @@ class SentenceScore(NamedTuple):
         """Surprisal of the sentence in bits."""
         return bits(self.log_prob)
 
+    def _repr_html_(self) -> str:
+        from treelm.view.notebook import score_html
+
+        words = [(each.word, each.surprisal, bool(each.oov)) for each in self.words or ()]
+        end = None if self.end is None else bits(self.end)
+        return score_html(self.log_prob, self.exactness, words, end)
+
 
 class Decision(NamedTuple):
     """What a classifier says about a sentence."""

@@ -19,6 +19,7 @@ from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.config import Config
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser, k_best_lists
+from treelm.models.interface.score_explanation import ScoreExplanation, ScoreStep
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.registry import from_folder
 from treelm.store.folder import FolderWriter, ModelFolder
@@ -107,6 +108,48 @@ class TreeScorer(LanguageModel):
                     trees=len(trees),
                     fallback=not parses or any(parse.is_fallback for parse in parses),
                 )
+
+    # -- explanation ------------------------------------------------------------------------
+
+    #: Where the equations are, for `explain_score`.
+    tree_reference: ClassVar[str] = "the page of the system in the documentation"
+
+    def tree_steps(self, tree: Tree) -> list[ScoreStep]:
+        """Return the parts of the log probability of a tree; by default there is only one."""
+        value = float(self.tree_log_probs([tree])[0])
+        return [ScoreStep("P(tree and words)", value)]
+
+    def explained_by_trees(
+        self, words: tuple[str, ...], score: float, trees: Sequence[Tree]
+    ) -> ScoreExplanation:
+        """Return a score as the steps of the best tree, and what the other trees add to it.
+
+        Args:
+            words: The sentence.
+            score: Its log probability.
+            trees: Trees of it, among them the best.
+        """
+        values = self.tree_log_probs(trees) if trees else np.zeros(0)
+        steps: list[ScoreStep] = []
+        if len(values) and float(values.max()) > -math.inf:
+            place = int(values.argmax())
+            best, value = trees[place], float(values[place])
+            steps = self.tree_steps(best)
+            rest = score - math.fsum(step.value for step in steps)
+            share = f"the best tree has {math.exp(min(0.0, value - score)):.6g} of the probability"
+            steps.append(ScoreStep(f"divided by its share: {share}", rest))
+        else:
+            steps.append(ScoreStep("the model has no tree for the sentence", score))
+        return ScoreExplanation(
+            self.system,
+            words,
+            "log probability",
+            score,
+            tuple(steps),
+            "The probability of a sentence is the sum over its trees: the best tree, step by step, "
+            "and what all others add.",
+            self.tree_reference,
+        )
 
 
 class TreeModelConfig(Config):
@@ -207,6 +250,13 @@ class TreeModel(TreeScorer):
                 yield from k_best_lists(parser, batch, self.k, threads=threads)
 
         return self.score_lists(lists(), threads=threads)
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the score of a sentence: its best tree, and the others."""
+        [words] = sentences_of([sentence])
+        [parses] = k_best_lists(self._needed_parser(), [words], self.k, threads=1)
+        trees = [parse.tree for parse in parses or ()]
+        return self.explained_by_trees(tuple(words), self.score(words).log_prob, trees)
 
     # -- files ------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.models.interface.calibration import Calibration
-from treelm.models.interface.classifier import Classifier, Explanation
+from treelm.models.interface.classifier import Classifier, Explanation, weighed
 from treelm.models.interface.config import Config, config_of
+from treelm.models.interface.score_explanation import ScoreStep
 from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures, LatentSentences, Parses
 from treelm.models.lsvm.grammar import Floats, LatentGrammar
@@ -167,6 +168,16 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         vectors = given.vectors(given.parse(self._finding))
         pairs = zip(vectors.features.tolist(), vectors.counts.tolist(), strict=True)
         return {self.feature_name(f): count * float(self.weights[f]) for f, count in pairs}
+
+    score_story: ClassVar[str] = (
+        "The margin is the weight of the best tree: the sum of the weights of its productions, "
+        "each as often as it occurs."
+    )
+    score_reference: ClassVar[str] = "Cherry and Quirk (2008), section 3 (docs/systems/lsvm.md)"
+
+    def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
+        """Return the productions of the best tree with what each adds."""
+        return weighed(self.weight_of(words))
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree behind a decision with the weight of each of its productions.

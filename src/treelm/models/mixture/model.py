@@ -26,6 +26,13 @@ from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
+from treelm.models.interface.score_explanation import (
+    Arithmetic,
+    ScoreExplanation,
+    ScoreStep,
+    ScoreTerm,
+    log_of,
+)
 from treelm.models.interface.scores import BatchScores, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores
 from treelm.models.interface.states import (
@@ -252,6 +259,19 @@ class _Mixture(LanguageModel):
             parts.append(part.with_search(**own) if own else part)
         return type(self)(parts, InterpolatedConfig(weights=self._weights))
 
+    def _weighted_sum(self, log_probs: Sequence[float]) -> Arithmetic:
+        """Return the arithmetic of a mixture, given what the parts say."""
+        return Arithmetic(
+            "sum",
+            tuple(
+                ScoreTerm(f"{weight:.6g} · P by {part.system}", log_of(weight) + log_prob)
+                for part, weight, log_prob in zip(
+                    self._mixed, self._weights, log_probs, strict=True
+                )
+                if weight
+            ),
+        )
+
     def _mix(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the log of the weighted sum over the last axis, one column a part."""
         weighted = columns + self._log_weights
@@ -318,6 +338,22 @@ class InterpolatedModel(_Mixture, IncrementalModel):
     def finish(self, state: State) -> float:
         """Return the natural log probability that the sentence ends in this state."""
         return float(self._mix(np.array([part.finish(own) for part, own in self._pairs(state)])))
+
+    score_story: ClassVar[str] = "Each word is predicted by all parts; their weights mix them."
+    score_reference: ClassVar[str] = (
+        "Jelinek and Mercer (1980): linear interpolation (docs/systems/interpolated.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the weighted sum of what the parts say about a word."""
+        del before
+        found = [
+            part.finish(own) if word is None else part.advance(own, word).log_prob
+            for part, own in self._pairs(state)
+        ]
+        return self._weighted_sum(found)
 
     def end_sentence(self, state: State) -> Context:
         """Return the contexts of the parts."""
@@ -434,6 +470,22 @@ class InterpolatedSentences(_Mixture):
 
     system: ClassVar[str] = "interpolated_sentences"
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the log probability of a sentence: one weighted sum."""
+        words = tuple(words_of(sentence))
+        found = [part.score(words).log_prob for part in self._mixed]
+        arithmetic = self._weighted_sum(found)
+        step = ScoreStep("P(sentence)", arithmetic.log_value, arithmetic)
+        return ScoreExplanation(
+            self.system,
+            words,
+            "log probability",
+            self.score(words).log_prob,
+            (step,),
+            "The weights mix the probabilities that the parts give to the whole sentence.",
+            "docs/systems/interpolated-sentences.md",
+        )
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:
         """Return the weighted sum of the probabilities of a sentence."""

@@ -24,6 +24,7 @@ from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
 from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.reduction import ReductionLoss, Rounding
+from treelm.models.interface.score_explanation import Arithmetic
 from treelm.models.interface.scores import BatchScores, Sample, SentenceScore, WordScores
 from treelm.models.interface.states import (
     Context,
@@ -37,6 +38,7 @@ from treelm.models.interface.states import (
 )
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.interface.words import WordIds
+from treelm.models.ngram.arithmetic import chain_arithmetic
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.sampling import sample_sentences
 from treelm.models.ngram.state import NONE, NgramState
@@ -215,6 +217,30 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         from treelm.models.ngram.arpa import write_arpa
 
         write_arpa(self, target)
+
+    # -- explanation ------------------------------------------------------------------------
+
+    score_story: ClassVar[str] = (
+        "Each word is predicted from the words before it: the longest n-gram that was seen, times "
+        "a back-off weight for each shorter context."
+    )
+    score_reference: ClassVar[str] = (
+        "Kneser and Ney (1995); Chen and Goodman (1999), section 3 (docs/systems/ngram.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the back-off weights and the probability that give that of a word."""
+        own = self._own(state)
+        outcome = self.word_ids.end
+        if word is not None:
+            outcome = self.word_ids.word(word, first=own.first)
+        if outcome == 0 and self._config.oov_log_prob is not None:
+            return None
+        row = np.concatenate([[outcome], self._contexts([own])[0]]).astype(np.uint32)
+        shown = "</s>" if word is None else str(word)
+        return chain_arithmetic(self.table, row, shown, ["<s>", *before])
 
     # -- word by word -----------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from treelm.grammar.tree_scores import TreeScores
 from treelm.models.interface.config import config_of
 from treelm.models.interface.model import LONGEST_SAMPLE, ModelInfo, Task
 from treelm.models.interface.parser import ArrayParser
+from treelm.models.interface.score_explanation import ScoreExplanation
 from treelm.models.interface.scores import Sample, SentenceScore
 from treelm.models.interface.scoring_views import PrunedScores
 from treelm.models.interface.trained_model import OwnConfig, TrainedModel
@@ -318,6 +319,18 @@ class GrammarModel(TrainedModel[OwnConfig], ArrayParser, TreeScorer):
     @cached_property
     def _sampler(self) -> GrammarSampler:
         return GrammarSampler(self.grammar, self.lexicon)
+
+    # -- explanation ------------------------------------------------------------------------
+
+    tree_reference: ClassVar[str] = (
+        "Petrov et al. (2006): inside probabilities (docs/systems/pcfg-la.md)"
+    )
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the score of a sentence: its best tree, and the others."""
+        [words] = sentences_of([sentence])
+        trees = [parse.tree for parse in self.parse(words, 10) if not parse.is_fallback]
+        return self.explained_by_trees(tuple(words), self.score(words).log_prob, trees)
 
     # -- files ------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from treelm.grammar.prefix import PrefixCharts, word_log_probs
 from treelm.models.interface.config import Config
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.score_explanation import Arithmetic, ScoreExplanation, ScoreTerm
 from treelm.models.interface.scores import BatchScores, CountedScores, SentenceScore
 from treelm.models.interface.states import (
     Context,
@@ -103,6 +104,35 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         """Return the natural log probability that the sentence ends in this state."""
         return self._charts.end_log_prob(self._own(state).words)
 
+    score_story: ClassVar[str] = (
+        "The probability of a word is that of the prefix that it ends, over that of the prefix "
+        "before it; a prefix has the probability of all trees that begin with its words."
+    )
+    score_reference: ClassVar[str] = (
+        "Jelinek and Lafferty (1991); Stolcke (1995), section 4 (docs/systems/pcfg.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the probabilities of two prefixes, whose ratio is that of a word."""
+        del before
+        words = self._own(state).words
+        before = self._charts.chart(words).log_prefix if words else 0.0
+        if before == -np.inf:
+            return None
+        if word is None:
+            after = self._charts.chart(words).log_whole
+            named = "P(the words as a whole sentence)"
+        else:
+            word_id = self.word_ids.word(word, first=not words)
+            after = self._charts.chart((*words, word_id)).log_prefix
+            named = f"P(sentences that begin so, up to word {len(words) + 1}, {word})"
+        terms = [ScoreTerm(named, after)]
+        if words:
+            terms.append(ScoreTerm(f"1 / P(the same, up to word {len(words)})", -before))
+        return Arithmetic("product", tuple(terms))
+
     def distribution(self, state: State, words: Sequence[Word] | None = None) -> FloatArray:
         """Return the log probabilities of words in a state; all of them cost hardly more than one.
 
@@ -148,6 +178,10 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         scores = self.batch_scores(log_probs, ids, starts)
         check_charts(scores.log_probs[scores.ends], np.diff(starts.astype(np.int64)).tolist())
         return scores
+
+    def explain_score(self, sentence: Words) -> ScoreExplanation:
+        """Return the arithmetic of the log probability of a sentence, word by word."""
+        return IncrementalModel.explain_score(self, sentence)
 
     def score(self, sentence: Words, *, eos: bool = True, bos: bool = True) -> SentenceScore:
         """Return the score of a sentence and of each of its words."""

@@ -22,6 +22,7 @@ from treelm.models.interface.abilities import TopicTable
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import ModelInfo, Task
+from treelm.models.interface.score_explanation import Arithmetic
 from treelm.models.interface.scores import BatchScores
 from treelm.models.interface.states import (
     Context,
@@ -34,7 +35,7 @@ from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.plsa.config import PlsaConfig
 from treelm.models.plsa.lattice import predictor_lattice, topic_text
 from treelm.models.plsa.state import TopicMixture, TopicState
-from treelm.models.plsa.word_topics import word_topic_counts
+from treelm.models.plsa.word_topics import topic_terms, word_topic_counts
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -194,6 +195,32 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
             return np.asarray(log_probs, dtype=np.float64)
         wanted = [self.word_ids.word(word, first=own.first) for word in words_of(words)]
         return np.asarray(log_probs[wanted], dtype=np.float64)
+
+    score_story: ClassVar[str] = (
+        "Each word is predicted under every topic that counts; the topics of the document so far "
+        "weigh the predictions."
+    )
+    score_reference: ClassVar[str] = (
+        "Hofmann (2001); Tan et al. (2012): the sum over topics (docs/systems/plsa.md)"
+    )
+
+    def word_arithmetic(
+        self, state: State, word: Word | None, before: Sequence[str]
+    ) -> Arithmetic | None:
+        """Return the sum over topics that gives the probability of a word."""
+        del before
+        own = self._own(state)
+        if not self._config.topics:
+            return None
+        outcome = self.word_ids.end
+        if word is not None:
+            outcome = self.word_ids.word(word, first=own.first)
+        columns = np.array([own.context], dtype=np.uint32).reshape(1, self._width)
+        ids = np.array([outcome], dtype=np.uint32)
+        probs = self.predictor.topic_probs(columns, ids, self._topics)[0]
+        chosen = own.mixture.largest(self._config.predicting)
+        shares = own.mixture.shares[chosen] / own.mixture.shares[chosen].sum()
+        return topic_terms(chosen.tolist(), shares.tolist(), probs[chosen].tolist())
 
     def state_from_bytes(self, data: bytes) -> TopicState:
         """Return the state whose `to_bytes` gave these bytes."""

@@ -7,6 +7,7 @@ import numpy as np
 from treelm.corpus.encoder import sizes_between
 from treelm.estimation.lattice_weights import LatticeModel
 from treelm.models.interface.abilities import Floats
+from treelm.models.interface.score_explanation import Arithmetic, ScoreTerm, log_of, sum_of
 
 
 def word_topic_counts(predictor: LatticeModel, words: int, topics: int) -> Floats:
@@ -24,3 +25,15 @@ def word_topic_counts(predictor: LatticeModel, words: int, topics: int) -> Float
         rows = np.repeat(arrays["outcomes"].astype(np.int64), sizes)
         counts[rows, arrays["topics"].astype(np.int64)] = arrays["topic_counts"]
     return counts
+
+
+def topic_terms(topics: list[int], shares: list[float], probs: list[float]) -> Arithmetic:
+    """Return the sum over topics that gives the probability of a word."""
+    terms = [
+        ScoreTerm(
+            f"P(topic {topic}) · P(word | topic {topic}) = {share:.6g} · {prob:.6g}",
+            log_of(share) + log_of(prob),
+        )
+        for topic, share, prob in zip(topics, shares, probs, strict=True)
+    ]
+    return sum_of(terms, rest="other topics")

@@ -14,10 +14,11 @@ from treelm.corpus.words import Words, sentences_of, words_of
 from treelm.errors import UnsupportedTask, UsageError, option
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.calibration import Calibration
-from treelm.models.interface.classifier import Classifier, Explanation, Floats
+from treelm.models.interface.classifier import Classifier, Explanation, Floats, weighed
 from treelm.models.interface.config import Config, config_of
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.parser import Parser, check_parser
+from treelm.models.interface.score_explanation import ScoreStep
 from treelm.models.interface.tree_model import PARSER_PART, TreeModel
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
@@ -167,14 +168,16 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         }
         return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
-    def feature_weights(self, sentence: Words) -> dict[str, float]:
-        """Return the features of the parse of a sentence, as `weight_of` does.
+    score_story: ClassVar[str] = (
+        "The margin is the sum of the weights of the features of the best tree, each as often as "
+        "it occurs, and an offset."
+    )
+    score_reference: ClassVar[str] = "Post (2011) (docs/systems/tree-features.md)"
 
-        Raises:
-            UnsupportedTask: ``E_NO_PARSER`` without a parser.
-        """
-        words = words_of(sentence)
-        return self.weight_of(next(best_parses(self._needed_parser(), [words], self._config)))
+    def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
+        """Return the features of the best tree with what each adds."""
+        [parse] = best_parses(self._needed_parser(), [words], self._config)
+        return weighed(self.weight_of(parse), offset=self.offset)
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree of a sentence with the weight of each of its rules.

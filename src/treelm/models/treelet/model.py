@@ -25,6 +25,7 @@ from treelm.models.interface.packed_tree_model import (
     tree_score_errors,
 )
 from treelm.models.interface.parser import Parser
+from treelm.models.interface.score_explanation import ScoreStep
 from treelm.models.interface.scores import Sample
 from treelm.models.interface.trained_model import TrainedModel
 from treelm.models.treelet.config import TreeletConfig
@@ -163,6 +164,21 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
     @cached_property
     def _explainer(self) -> TreeletExplainer:
         return TreeletExplainer(self)
+
+    tree_reference: ClassVar[str] = (
+        "Pauls and Klein (2012), section 3: the generative story and its back-off chains "
+        "(docs/systems/treelet.md)"
+    )
+
+    def tree_steps(self, tree: Tree) -> list[ScoreStep]:
+        """Return the factors of a tree, in the order of the generative story."""
+        found = []
+        for factor in self.tree_factors(tree):
+            given = ", ".join(f"{name} = {value}" for name, value in factor.given)
+            known = f" | {given}" if given else ""
+            what = f"P({factor.label} → {factor.outcome}{known})"
+            found.append(ScoreStep(what, factor.log_prob))
+        return found
 
     def tree_factors(self, tree: Tree) -> list[Factor]:
         """Return the factors of a tree as a treebank has it, in the order of the story."""
