@@ -94,16 +94,17 @@ def question(chance: random.Random, views: dict[str, list[str]]) -> tuple[str, d
     return view, {"text": sentence(chance, 40), "model": model, "k": 3, "formats": formats}
 
 
-#: What hostile clients send, and the statuses that it may be answered with.
+#: What hostile clients send, and the statuses that it may be answered with: 503 if the server has
+#: too much to do to look at it.
 HOSTILE: list[tuple[str, str, bytes, set[int]]] = [
     ("10 MB", *post("/api/surprisal", {"text": "a " * (5 << 20)}), {413}),
-    ("5,000 words", *post("/api/surprisal", {"text": "a " * 5000}), {413}),
+    ("5,000 words", *post("/api/surprisal", {"text": "a " * 5000}), {413, 503}),
     ("binary", post("/api/trees", "")[0].replace(": 2\r", ": 64\r"), bytes(range(192, 256)), {400}),
     ("wrong JSON", *post("/api/trees", ["no", {"object": 1}]), {422}),
     ("path", get("/../../etc/passwd"), b"", {404}),
     ("half a header", "GET / HTTP/1.1\r\nHost: 127.0", b"", {408}),
     ("half a body", post("/api/sample", {})[0].replace(": 2\r", ": 99\r"), b"{", {408}),
-    ("unknown model", *post("/api/trees", {"text": "a", "model": "/etc/passwd"}), {404}),
+    ("unknown model", *post("/api/trees", {"text": "a", "model": "/etc/passwd"}), {404, 503}),
 ]  # fmt: skip
 
 
@@ -159,9 +160,10 @@ class Load:
 
 
 def resident_megabytes(process: int) -> float:
-    """Return the memory of a process."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    """Return the memory of a process, without the files of models that are mapped into it."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024 / 1e6
 
 
 def processor_seconds(process: int) -> float:

@@ -81,6 +81,7 @@ HEAVY = (
     "nltk",
     "matplotlib",
     "fastapi",
+    "uvicorn",
     "polars",
     "scipy",
     "sacrebleu",

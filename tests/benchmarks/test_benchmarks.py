@@ -195,3 +195,18 @@ def test_scaling_benchmark_compares_many_workers_with_one_process(tmp_path: Path
     ]
     assert found[2]["efficiency"] == found[2]["speed_up"] / 2
     assert printed.count("counting\t") == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_serve_benchmark_counts_every_answer(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("uvicorn")
+    text = [["rain", "fell"], ["it", "rained"]]
+    treelm.train("ngram", text, order=1, smoothing="kn").save(tmp_path / "rain")
+    options = ("-m", tmp_path / "rain", "--clients", "3", "--seconds", "3", "--threads", "1")
+    found = json.loads(run_script(SCRIPT.with_name("serve.py"), *options))
+    assert found["models"] == ["rain"]
+    assert found["failures"] == {}
+    assert found["statuses"]["200"] == found["milliseconds"]["all"]["n"] > 0
+    assert len(found["resident_megabytes"]) > 1
+    assert (found["exit_status"], found["complaints"]) == (0, "")

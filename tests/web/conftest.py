@@ -113,7 +113,7 @@ def small_models() -> dict[str, LanguageModel]:
         return {
             "hhmm": treelm.train("hhmm", trees, beam_width=100),
             "ngram": treelm.train("ngram", trees, order=2, smoothing="kn"),
-            "pcfg": treelm.train("pcfg", trees),
+            "pcfg": treelm.train("pcfg", trees, lexicon="closed"),
             "judge": treelm.train(
                 "lsvm",
                 (good[:40], bad[:40]),

@@ -126,7 +126,7 @@ def test_other_names_are_refused_where_only_this_machine_asks(client: Client) ->
     ids=["tls", "headers", "version", "length"],
 )
 def test_what_is_no_http_is_refused(sent: bytes, client: Client) -> None:
-    assert b" 400 " in raw(client, sent).splitlines()[0]
+    assert raw(client, sent).startswith(b"HTTP/1.1 4")
     assert client.get("/api/health").status == 200
 
 
@@ -228,6 +228,31 @@ def test_a_full_queue_is_answered_503(
             thread.join(60)
         assert found == [200, 200]
         assert eventually(lambda: client.get("/api/health").json["requests"] == 0)
+
+
+def test_whoever_waited_too_long_is_turned_away(
+    small_models: dict[str, LanguageModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going, calls = threading.Event(), []
+    real = type(small_models["ngram"]).surprisal
+
+    def wait(self: LanguageModel, *given: object, **named: object) -> object:
+        calls.append(given)
+        going.wait(60)
+        return real(self, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(small_models["ngram"]), "surprisal", wait)
+    limits = replace(LIMITS, threads=1, seconds=4.0)
+    with running({"ngram": small_models["ngram"]}, limits) as client:
+        first = threading.Thread(target=lambda: client.ask("surprisal", text="rain"))
+        first.start()
+        assert eventually(lambda: len(calls) == 1)
+        answer = client.ask("surprisal", text="rain")
+        assert (answer.status, answer.json["code"]) == (503, "E_BUSY")
+        going.set()
+        first.join(60)
+        assert eventually(lambda: client.get("/api/health").json["requests"] == 0)
+        assert len(calls) == 1  # what nobody waits for is not begun
 
 
 def test_work_that_takes_too_long_is_given_up(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -83,3 +85,7 @@ def serve(
     # A signal is how servers are stopped.
     with contextlib.suppress(KeyboardInterrupt, Terminated):
         server.run()
+    if server.is_working:
+        # Kernels do not survive the end of the interpreter, and nobody waits for them.
+        sys.stderr.flush()
+        os._exit(0)

@@ -9,10 +9,10 @@ from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import Source, write_atomically
 from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
+from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.ready import ReadyModel
 from treelm.models.registry import load, train
-from treelm.models.tree_features.model import TreeFeaturesModel
 from treelm.parallel.progress import SILENT, Progress
 from treelm.view.bars import draw_bars
 from treelm.view.picture_files import picture_content
@@ -116,8 +116,8 @@ class ModelTour:
 
 
 def _reasons(model: LanguageModel, sentence: str) -> list[str]:
-    """Return the features of the tree that decided, where the judge looks at trees."""
-    if not isinstance(model, TreeFeaturesModel):
+    """Return what decided most, where the judge shows its arithmetic."""
+    if not isinstance(model, Classifier):
         return []
-    decided = list(model.feature_weights(sentence).items())[:_REASONS]
-    return [f"{feature} ({weight:+.2f})" for feature, weight in decided]
+    steps = model.explain_score(sentence).steps[:_REASONS]
+    return [f"{step.what} ({step.value:+.2f})" for step in steps]

@@ -110,7 +110,7 @@ def draw_difference(
             start = x + room / 2 - BAR
             for place, bar in enumerate(pair):
                 if bar is not None:
-                    body += bar_of_word(bar, place, start + place * BAR, above)
+                    body += bar_of_word(bar, place, start + place * BAR, above, beside=True)
             for number, word in enumerate(pair.shown):
                 y = above.start + 18 + number * 16
                 body.append(text(x + room / 2, y, word, "label", anchor="middle"))

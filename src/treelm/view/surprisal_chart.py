@@ -29,6 +29,8 @@ SCALE_WIDTH = 34
 BAR = 26
 #: Values are written with one decimal place above bars of this width.
 _VALUE_HEIGHT = 14
+#: From here on a value has two digits before its point.
+_TWO_DIGITS = 9.95
 #: Stands after words that the model does not know.
 _UNKNOWN = "†"
 _GAP = 10
@@ -157,18 +159,25 @@ def ticks_and_grid(scale: Axis, width: float) -> list[str]:
     return body
 
 
-def bar_of_word(bar: WordBar, place: int, x: float, scale: Axis) -> list[str]:
-    """Return the bar of a word in the series at `place`, with its value on top."""
+def bar_of_word(bar: WordBar, place: int, x: float, scale: Axis, *, beside: bool) -> list[str]:
+    """Return the bar of a word in the series at `place`, with its value on top.
+
+    Args:
+        bar: The word and its height.
+        place: Of the series.
+        x: Left edge.
+        scale: Of the heights.
+        beside: Whether other bars stand beside it, so that there is no room for many digits.
+    """
     bottom = scale.start
     height = bottom - scale.place(min(bar.value, scale.high))
     note = f"{bar.word}: {value_text(bar.value, 2)}{' (unknown word)' * bar.is_unknown}"
+    shown = value_text(bar.value, 0 if beside and bar.value >= _TWO_DIGITS else 1)
     return [
         f'<rect class="{colour_class(place)}" x="{pixels(x)}" '
         f'y="{pixels(bottom - height)}" width="{BAR - 2}" '
         f'height="{pixels(max(height, 0.5))}" rx="1.5">{tip(note)}</rect>',
-        text(
-            x + BAR / 2 - 1, bottom - height - 4, value_text(bar.value, 1), "value", anchor="middle"
-        ),
+        text(x + BAR / 2 - 1, bottom - height - 4, shown, "value", anchor="middle"),
     ]
 
 
@@ -185,7 +194,7 @@ def _row_of_bars(
     for column, forms, room in zip(words, shown, widths, strict=True):
         start = x + (room - len(column) * BAR) / 2
         for place, bar in enumerate(column):
-            body += bar_of_word(bar, place, start + place * BAR, scale)
+            body += bar_of_word(bar, place, start + place * BAR, scale, beside=len(column) > 1)
         for number, form in enumerate(forms):
             y = scale.start + 18 + number * 16
             body.append(text(x + room / 2, y, form, "label", anchor="middle"))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 
-class ModelAnswer(BaseModel):
+class Answer(BaseModel):
+    """What all answers have in common: the description of the API says what fields mean."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class ModelAnswer(Answer):
     """A model that can be asked."""
 
     name: str
@@ -21,7 +27,7 @@ class ModelAnswer(BaseModel):
     """Words it knows."""
 
 
-class ModelsAnswer(BaseModel):
+class ModelsAnswer(Answer):
     """The models of the server, and its limits."""
 
     version: str
@@ -29,7 +35,7 @@ class ModelsAnswer(BaseModel):
     limits: dict[str, float]
 
 
-class Series(BaseModel):
+class Series(Answer):
     """What one model says about the words of a sentence."""
 
     model: str
@@ -41,7 +47,7 @@ class Series(BaseModel):
     """Sum, in bits."""
 
 
-class SurprisalSentence(BaseModel):
+class SurprisalSentence(Answer):
     """A sentence with the figures of each model."""
 
     words: list[str]
@@ -50,14 +56,14 @@ class SurprisalSentence(BaseModel):
     latex: str | None = None
 
 
-class SurprisalAnswer(BaseModel):
+class SurprisalAnswer(Answer):
     """The sentences of a text."""
 
     sentences: list[SurprisalSentence]
     notes: list[str]
 
 
-class Bracket(BaseModel):
+class Bracket(Answer):
     """A bracket of a tree, from a word up to the one before another."""
 
     label: str
@@ -67,7 +73,7 @@ class Bracket(BaseModel):
     """Given the words, summed over all trees; None if the model does not know."""
 
 
-class TreeAnswer(BaseModel):
+class TreeAnswer(Answer):
     """A tree of a sentence."""
 
     tree: str
@@ -81,7 +87,7 @@ class TreeAnswer(BaseModel):
     latex: str | None = None
 
 
-class TreesAnswer(BaseModel):
+class TreesAnswer(Answer):
     """The trees of a sentence, the best first."""
 
     model: str
@@ -90,7 +96,7 @@ class TreesAnswer(BaseModel):
     notes: list[str]
 
 
-class ParserStateAnswer(BaseModel):
+class ParserStateAnswer(Answer):
     """A state that the parser may be in."""
 
     name: str
@@ -98,7 +104,7 @@ class ParserStateAnswer(BaseModel):
     probability: float
 
 
-class PartialTreeAnswer(BaseModel):
+class PartialTreeAnswer(Answer):
     """What the parser has built so far, at its best."""
 
     tree: str
@@ -115,7 +121,7 @@ class PartialTreeAnswer(BaseModel):
     svg: str | None = None
 
 
-class StepAnswer(BaseModel):
+class StepAnswer(Answer):
     """The parser after a word."""
 
     word: str
@@ -133,7 +139,7 @@ class StepAnswer(BaseModel):
     """What is to be said about the word."""
 
 
-class StatesAnswer(BaseModel):
+class StatesAnswer(Answer):
     """The parser after each word of a sentence."""
 
     model: str
@@ -146,7 +152,7 @@ class StatesAnswer(BaseModel):
     svg: str | None = None
 
 
-class PairAnswer(BaseModel):
+class PairAnswer(Answer):
     """Words at the same place of two sentences; None where one of them has no such word."""
 
     first: str | None
@@ -157,7 +163,7 @@ class PairAnswer(BaseModel):
     """Second minus first, in bits."""
 
 
-class Comparison(BaseModel):
+class Comparison(Answer):
     """Two sentences as one model sees them."""
 
     model: str
@@ -169,21 +175,21 @@ class Comparison(BaseModel):
     latex: str | None = None
 
 
-class CompareAnswer(BaseModel):
+class CompareAnswer(Answer):
     """Two sentences side by side, by each model."""
 
     comparisons: list[Comparison]
     notes: list[str]
 
 
-class Piece(BaseModel):
+class Piece(Answer):
     """A production or another feature, and what it adds to the margin."""
 
     name: str
     weight: float
 
 
-class Verdict(BaseModel):
+class Verdict(Answer):
     """What a classifier says about a sentence."""
 
     words: list[str]
@@ -197,7 +203,7 @@ class Verdict(BaseModel):
     svg: str | None = None
 
 
-class JudgeAnswer(BaseModel):
+class JudgeAnswer(Answer):
     """Verdicts on the sentences of a text."""
 
     model: str
@@ -205,7 +211,7 @@ class JudgeAnswer(BaseModel):
     notes: list[str]
 
 
-class SampledSentence(BaseModel):
+class SampledSentence(Answer):
     """A sentence sampled from a model."""
 
     words: list[str]
@@ -214,7 +220,7 @@ class SampledSentence(BaseModel):
     tree: str | None
 
 
-class SampleAnswer(BaseModel):
+class SampleAnswer(Answer):
     """Sampled sentences."""
 
     model: str
@@ -222,7 +228,7 @@ class SampleAnswer(BaseModel):
     sentences: list[SampledSentence]
 
 
-class ErrorAnswer(BaseModel):
+class ErrorAnswer(Answer):
     """Why there is no answer."""
 
     code: str

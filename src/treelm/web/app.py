@@ -113,6 +113,7 @@ def create_app(
         lifespan=lifespan,
         redirect_slashes=False,
     )
+    app.state.queue = queue
     _answer_errors(app)
     _add_page(app)
     _add_api(app, models, limits, queue)

@@ -26,6 +26,7 @@ POLICY = (
 )
 #: Bytes of a body that are thrown away so that its sender hears why it is refused.
 _MOST_DISCARDED = 16 << 20
+_MOST_HEADER_BYTES = 16 << 10
 _HEADERS = {
     b"content-security-policy": POLICY.encode(),
     b"x-content-type-options": b"nosniff",
@@ -107,6 +108,8 @@ class Guard:
             await guarded(_json_body(failure))
 
     def _check(self, method: str, headers: dict[bytes, bytes]) -> None:
+        if sum(map(len, headers)) + sum(map(len, headers.values())) > _MOST_HEADER_BYTES:
+            raise _Refused(431, "E_BODY_SIZE", "the headers are too long.")
         host = headers.get(b"host", b"").decode("latin-1")
         if self._hosts is not None and _without_port(host) not in self._hosts:
             raise _Refused(421, "E_HOST", "this server is not called by that name.")

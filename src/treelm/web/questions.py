@@ -18,7 +18,7 @@ Sentence = Annotated[str, Field(description="One sentence.")]
 class Question(BaseModel):
     """What all requests have in common."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     tokenized: bool = False
     """Whether words are split at spaces; if not, text is split into sentences and tokens."""
@@ -75,7 +75,7 @@ class JudgeQuestion(Question):
 class SampleQuestion(BaseModel):
     """Sentences sampled from a model."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     model: ModelName | None = None
     """Which model; without one, the first that samples."""

@@ -54,8 +54,9 @@ class PlaygroundServer:
 
         self._listener = _listen(host, port)
         self._host = f"[{host}]" if ":" in host else host
+        self._app = create_app(models, limits, hosts=allowed_hosts(host, hosts))
         config = uvicorn.Config(
-            create_app(models, limits, hosts=allowed_hosts(host, hosts)),
+            self._app,
             http=Patient,
             ws="none",
             loop="asyncio",
@@ -81,6 +82,12 @@ class PlaygroundServer:
         """Answer requests until somebody stops it."""
         with self._listener:
             self._server.run(sockets=[self._listener])
+
+    @property
+    def is_working(self) -> bool:
+        """Whether kernels still work on requests that were given up, after `run`."""
+        working: bool = self._app.state.queue.is_working
+        return working
 
     def stop(self) -> None:
         """Let `run` return, in whatever thread it is."""

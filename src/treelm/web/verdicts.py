@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from treelm.errors import UnsupportedTask
-from treelm.models.interface.abilities import ExplainsDecisions, WeighsFeatures, has_ability
+from treelm.models.interface.abilities import (
+    ExplainsDecisions,
+    ExplainsScores,
+    ask_for,
+    has_ability,
+)
 from treelm.models.interface.classifier import Classifier
 from treelm.models.interface.model import LanguageModel
 from treelm.seeds import given_or_fresh
 from treelm.tasks.sample import sample_sentences
-from treelm.trees.tree import Tree
 from treelm.view.weighted_tree import draw_weighted_tree
 from treelm.web.answers import JudgeAnswer, Piece, SampleAnswer, SampledSentence, Verdict
 from treelm.web.limits import ServerLimits
@@ -52,49 +56,36 @@ def answer_judge(
 
 def _verdict(model: LanguageModel, words: Sentence, *, drawn: bool) -> Verdict:
     label, margin, probability = model.classify(words)
-    pieces, svg = _pieces(model, words, drawn=drawn)
     return Verdict(
         words=list(words),
         label=label,
         margin=finite(margin),
         probability=probability,
-        pieces=sorted(pieces, key=lambda piece: -abs(piece.weight))[:_MOST_PIECES],
-        svg=svg,
+        pieces=_pieces(model, words) if finite(margin) is not None else [],
+        svg=_tree_behind(model, words) if drawn else None,
     )
 
 
-def _pieces(
-    model: LanguageModel, words: Sentence, *, drawn: bool
-) -> tuple[list[Piece], str | None]:
-    """Return what each production or feature adds to the margin, and the tree behind it."""
+def _pieces(model: LanguageModel, words: Sentence) -> list[Piece]:
+    """Return what each part adds to the margin, the heaviest first; nothing if it has no parts."""
+    if not has_ability(model, ExplainsScores):
+        return []
+    steps = ask_for(model, ExplainsScores, "explain scores").explain_score(words).steps
+    if len(steps) < 2:
+        return []
+    pieces = [Piece(name=step.what, weight=step.value) for step in steps]
+    return sorted(pieces, key=lambda piece: -abs(piece.weight))[:_MOST_PIECES]
+
+
+def _tree_behind(model: LanguageModel, words: Sentence) -> str | None:
+    """Return a picture of the tree that decided, if the model weighs productions."""
+    if not has_ability(model, ExplainsDecisions):
+        return None
     try:
-        if has_ability(model, ExplainsDecisions):
-            found = model.explain(words)  # type: ignore[attr-defined]  # has_ability says so
-            if found is None:
-                return [], None
-            nodes = zip(found.tree.preorder(), found.weights, strict=True)
-            pieces = [Piece(name=production(node), weight=weight) for node, weight in nodes]
-            return pieces, draw_weighted_tree(found.tree, found.weights) if drawn else None
-    except UnsupportedTask:
-        pass  # it counts something else than productions
-    if not has_ability(model, WeighsFeatures):
-        return [], None
-    try:
-        weights = model.feature_weights(words)  # type: ignore[attr-defined]  # as above
-    except UnsupportedTask:
-        return [], None
-    return [Piece(name=name, weight=weight) for name, weight in weights.items()], None
-
-
-def production(node: Tree) -> str:
-    """Return the production of a node as text.
-
-    Examples:
-        >>> production(Tree("NP", [Tree("DT", "the"), Tree("NN", "dog")]))
-        'NP → DT NN'
-    """
-    below = node.word or " ".join(str(child.label) for child in node.children)
-    return f"{node.label} → {below}"
+        found = ask_for(model, ExplainsDecisions, "weigh productions").explain(words)
+    except UnsupportedTask:  # it counts something else than productions
+        return None
+    return None if found is None else draw_weighted_tree(found.tree, found.weights)
 
 
 def answer_sample(

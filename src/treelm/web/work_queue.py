@@ -58,7 +58,7 @@ class WorkQueue:
     Args:
         threads: How many work at once.
         queue: How many requests may wait.
-        seconds: How long a request may wait and work.
+        seconds: How long a request may wait and work; it waits for half of that at most.
     """
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
@@ -105,10 +105,15 @@ class WorkQueue:
         self._open.add(ticket)
         self._jobs.put(job)
         try:
-            return await asyncio.wait_for(answer, self._seconds)
+            # One that has waited for half of its time would hardly be done in the rest.
+            await asyncio.wait((answer,), timeout=self._seconds / 2)
+            if not answer.done() and not begun.is_set():
+                raise Busy
+            return await asyncio.wait_for(answer, self._seconds / 2)
         except TimeoutError:
-            raise (TooSlow if begun.is_set() else Busy) from None
+            raise TooSlow from None
         finally:
+            answer.cancel()
             ticket.give_up()
 
     def _leave(self, ticket: Ticket) -> None:
@@ -118,6 +123,11 @@ class WorkQueue:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a thread is still at work after `close`."""
+        return any(thread.is_alive() for thread in self._threads)
 
     def close(self, seconds: float = 2.0) -> None:
         """Give up everything and wait a little for the threads to notice."""

@@ -125,14 +125,6 @@ class ExplainsDecisions(Protocol):
 
 
 @runtime_checkable
-class WeighsFeatures(Protocol):
-    """Adds up the weights of features, so that the heaviest show why a sentence is good or bad."""
-
-    def feature_weights(self, sentence: Words) -> dict[str, float]:
-        """Return the features of a sentence with what each adds to the margin, largest first."""
-
-
-@runtime_checkable
 class ExplainsScores(Protocol):
     """Shows the arithmetic of its scores."""
 

@@ -168,17 +168,6 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         }
         return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
-    def feature_weights(self, sentence: Words) -> dict[str, float]:
-        """Return the features of the parse of a sentence, as `weight_of` does.
-
-        Raises:
-            UnsupportedTask: ``E_NO_PARSER`` without a parser.
-        """
-        words = words_of(sentence)
-        if not words:
-            return {}
-        return self.weight_of(next(best_parses(self._needed_parser(), [words], self._config)))
-
     score_story: ClassVar[str] = (
         "The margin is the sum of the weights of the features of the best tree, each as often as "
         "it occurs, and an offset."
@@ -187,7 +176,8 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
 
     def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
         """Return the features of the best tree with what each adds."""
-        return weighed(self.feature_weights(words), offset=self.offset)
+        [parse] = best_parses(self._needed_parser(), [words], self._config)
+        return weighed(self.weight_of(parse), offset=self.offset)
 
     def explain(self, sentence: Words) -> Explanation | None:
         """Return the tree of a sentence with the weight of each of its rules.

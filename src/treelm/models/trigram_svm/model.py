@@ -11,8 +11,7 @@ import numpy.typing as npt
 from treelm.corpus.encoder import encode_sentences
 from treelm.corpus.unknown_words import UNKNOWN
 from treelm.corpus.vocabulary import Vocabulary
-from treelm.corpus.words import Words, sentences_of, words_of
-from treelm.errors import UnsupportedTask, option
+from treelm.corpus.words import Words, sentences_of
 from treelm.extras import import_extra
 from treelm.models.interface.calibration import Calibration
 from treelm.models.interface.classifier import Classifier, Floats, weighed
@@ -143,22 +142,6 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
             self.size,
         )
 
-    def feature_weights(self, sentence: Words) -> dict[str, float]:
-        """Return the n-grams of a sentence with what each adds to the margin, the largest first.
-
-        Raises:
-            UnsupportedTask: for a polynomial kernel, which weighs no n-gram by itself.
-        """
-        if self._config.kernel != "linear":
-            raise UnsupportedTask(
-                f"with a {self._config.kernel} kernel no n-gram has a weight of its own; a linear "
-                f"one ({option('kernel', 'linear')}) tells what decides."
-            )
-        vector = ngram_vectors([words_of(sentence)], self._vocabulary, self.ngrams)
-        parts = vector.data * self.tables["weights"][vector.indices]
-        order = np.argsort(-np.abs(parts), kind="stable").tolist()
-        return {self.ngram(vector.indices[place]): float(parts[place]) for place in order}
-
     score_story: ClassVar[str] = (
         "The n-grams of a sentence are a vector of length one; the margin is the sum of its "
         "entries times their weights, and an offset."
@@ -171,7 +154,11 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         """Return the n-grams of a sentence with what each adds; one step for a polynomial."""
         if self._config.kernel != "linear":
             return super().margin_steps(words)
-        return weighed(self.feature_weights(words), offset=float(self.tables["offset"][0]))
+        vector = ngram_vectors([words], self._vocabulary, self.ngrams)
+        weights = self.tables["weights"]
+        pairs = zip(vector.indices.tolist(), vector.data.tolist(), strict=True)
+        found = {self.ngram(place): value * float(weights[place]) for place, value in pairs}
+        return weighed(found, offset=float(self.tables["offset"][0]))
 
     def write_files(self, writer: FolderWriter) -> None:
         """Write n-grams and weights."""

@@ -39,7 +39,7 @@ const sections = Object.entries(description.paths).flatMap(([path, methods]) => 
     el("h2", {}, el("code", {}, `${method.toUpperCase()} ${path}`)),
     el("p", {}, each.description ?? each.summary ?? ""),
     ...(body ? [fields(kind(body))] : []),
-    answer ? el("p", {}, "Answer: ", el("a", { href: `#${kind(answer)}` }, kind(answer))) : null);
+    answer && schemas[kind(answer)] ? el("p", {}, "Answer: ", el("a", { href: `#${kind(answer)}` }, kind(answer))) : null);
 }));
 const questions = new Set(Object.values(description.paths).flatMap((methods) => Object.values(methods).map((each) => kind(each.requestBody?.content?.["application/json"]?.schema))));
 const answers = Object.keys(schemas).filter((name) => !questions.has(name) && schemas[name].properties && !/ValidationError/.test(name));

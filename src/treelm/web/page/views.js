@@ -183,7 +183,7 @@ export function judge(answer) {
     const folded = rows.length ? details("Pieces that decided", table("What each piece adds to the margin, the heaviest first", ["piece", "weight"], rows)) : null;
     if (folded && !verdict.svg) folded.open = true;
     return el("article", {},
-      el("p", { class: "verdict" }, el("strong", { class: verdict.label }, verdict.label), ` · ${margin} · good with ${percent(verdict.probability)}`),
+      el("p", { class: "verdict" }, el("strong", { class: verdict.label }, verdict.label), ` · ${margin} · probability of good ${percent(verdict.probability)}`),
       el("p", { class: "sentence" }, verdict.words.join(" ")),
       verdict.svg ? picture(verdict.svg) : null,
       el("div", { class: "under" }, el("p", { class: "help" }, verdict.svg ? "Green productions speak for the sentence, red ones against it." : ""),
@@ -200,7 +200,7 @@ export function sample(answer, use) {
   const tsv = [["sentence", "log_prob", "complete", "tree"],
     ...answer.sentences.map((each) => [each.words.join(" "), each.log_prob, Number(each.complete), each.tree ?? ""])];
   return [
-    el("p", { class: "help" }, `Sampled from ${answer.model} with seed ${answer.seed}.`),
+    el("p", { class: "help" }, `Sampled from ${answer.model} with seed ${answer.seed}, which gives the same again; an empty field gives new ones.`),
     el("ol", { class: "samples" }, ...answer.sentences.map((each) => el("li", {},
       el("span", {}, each.words.join(" ") || "(no words)", each.complete ? "" : " … (cut)"),
       each.words.length ? el("button", { type: "button", class: "small", onclick: () => use(each.words.join(" ")), "aria-label": `Look at: ${each.words.join(" ")}` }, "Look at it") : null,
