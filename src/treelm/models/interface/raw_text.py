@@ -93,7 +93,7 @@ def _tokenizing(method: Callable[..., Any], wanted: Sequence[str]) -> Callable[.
 def _one(sentence: Any) -> Any:
     if not isinstance(sentence, str):
         return sentence
-    # The patterns of the tokenizer take a tenth of the start of `treelm score`, which has no use for them.
+    # Its patterns take a tenth of the start of `treelm score`, which has no use for them.
     from treelm.corpus.tokenize import tokenize
 
     return tuple(tokenize(sentence))
