@@ -117,6 +117,7 @@ def test_lattice_marks_of_noise_are_no_words(tmp_path: Path) -> None:
         ("kaldi", "u\n0 1 a 1,2\n1 2 b 1,2\n2 1 c 1,2\n2\n", ":1: .*a cycle"),
         ("kaldi", "0 1 a 1,2\n1\n", ":1: .*name of its utterance"),
         ("kaldi", "u\n0 1 2 a 1,2 9\n1\n", ":2: 6 columns"),
+        ("kaldi", SLF, ":1: .*of HTK.*--format slf"),
         ("slf", "VERSION=1.0\nJ=0 S=0 E=1\n", ":2: .*no node S="),
         ("slf", "VERSION=1.0\nword\n", ':2: "word" is not a field'),
         ("slf", "I=0\nI=1\nI=2\nJ=0 S=0 E=2\nJ=1 S=1 E=2\n", ":1: 2 nodes may be the start"),

@@ -230,6 +230,13 @@ def _read_kaldi(source: Source) -> Iterator[_Drawn]:
             current = None
         elif current is None:
             current = _Drawn(source, parts[0], number)
+            if parts[0].startswith("VERSION="):
+                raise _malformed(
+                    source,
+                    number,
+                    "this is a lattice of HTK, not of Kaldi",
+                    "Read it as slf: --format slf",
+                )
             if len(parts) > 1:
                 raise _malformed(
                     source,
