@@ -35,7 +35,7 @@ PARSED = 0
 #: Sentences of other lengths are not parsed: headings and lists, or more than a parser does well.
 LENGTHS = range(3, 51)
 #: Saved models carry this date, 2026-11-18, so that training again gives the same bytes.
-DATE = "1795046400"
+DATE = "1794960000"
 
 
 class Recipe:
@@ -48,7 +48,7 @@ class Recipe:
     """
 
     def __init__(self, data: Path, work: Path, threads: int) -> None:
-        self.data, self.work, self.threads = data, work, threads
+        self.data, self.work, self.threads = data.resolve(), work.resolve(), threads
         work.mkdir(parents=True, exist_ok=True)
         MODELS.mkdir(parents=True, exist_ok=True)
 
@@ -56,11 +56,16 @@ class Recipe:
         """Run treelm, unless its result is there already."""
         if result.exists():
             return result
-        words = [str(argument) for argument in arguments]
+        # Manifests name what models were trained on: names that do not depend on the machine.
+        words = [
+            os.path.relpath(argument, self.work) if isinstance(argument, Path) else str(argument)
+            for argument in arguments
+        ]
         print("treelm", *words, file=sys.stderr, flush=True)
         begin, before = time.monotonic(), os.times()
         environment = {**os.environ, "SOURCE_DATE_EPOCH": DATE}
-        subprocess.run([sys.executable, "-m", "treelm", *words], check=True, env=environment)
+        program = [sys.executable, "-m", "treelm", *words]
+        subprocess.run(program, check=True, env=environment, cwd=self.work)
         after = os.times()
         processor = sum(after[2:4]) - sum(before[2:4])
         line = {
@@ -92,7 +97,14 @@ class Recipe:
                 if name.split("_")[1] in GUM_GENRES
             ]
             _write(gum, kept)
-        return [folder / f"craft/{part}.mrg", folder / f"masc/{part}.mrg", gum]
+        return [self._linked(folder / f"{name}/{part}.mrg") for name in ("craft", "masc")] + [gum]
+
+    def _linked(self, path: Path) -> Path:
+        """Return a file of the data under a name in the work folder."""
+        link = self.work / f"{path.parent.name}.{path.name}"
+        if not link.exists():
+            link.symlink_to(path.resolve())
+        return link
 
     def tokenized(self) -> list[Path]:
         """Return the open texts as tokens, one sentence per line."""
