@@ -67,15 +67,17 @@ class Package:
     def measure(self, name: str, model: LanguageModel) -> dict[str, float]:
         """Return what the card of a model says about how good it is."""
         plain = model.with_tokenizer(None)
+        most = self.common["measured_sentences"]
+        data = f"the first {most} sentences of dev"
         if self.models[name]["measure"] == "f1":
-            gold = list(self.corpus("dev", simplify=False))
+            gold = list(self.corpus("dev", simplify=False))[:most]
             assert isinstance(plain, Parser)
             found = best_trees(plain, [tree.words for tree in gold], threads=1)
             guesses = [None if best is None else best.tree for best in found]
             accuracy = evaluate_parses(gold, guesses, self.common["profile"])
-            return {"F1 on dev": round(100 * accuracy.labelled_f1, 2)}
-        sentences = [tree.words for tree in self.corpus("dev")]
-        return {"perplexity on dev": round(plain.perplexity(sentences).perplexity, 2)}
+            return {f"F1 on {data}": round(100 * accuracy.labelled_f1, 2)}
+        sentences = [tree.words for tree in self.corpus("dev")][:most]
+        return {f"perplexity of {data}": round(plain.perplexity(sentences).perplexity, 2)}
 
     def build(self, name: str) -> None:
         """Train, save and measure a model, complete or not at all."""

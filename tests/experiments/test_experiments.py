@@ -301,7 +301,7 @@ def test_package_of_models_is_made_by_one_command(data: Path, tmp_path: Path) ->
         made.append({str(file.relative_to(folder)): file.read_bytes() for file in files})
     assert {name.partition("/")[0] for name in made[0]} == {"is-parser", "is-hhmm", "is-ngram"}
     assert made[0] == made[1]
-    assert b"F1 on dev" in made[0]["is-parser/README.md"]
+    assert b"F1 on the first 1500 sentences of dev" in made[0]["is-parser/README.md"]
     assert b"IcePaHC" in made[0]["is-parser/README.md"]
 
 

@@ -68,11 +68,7 @@ class RerankedParser(ScoringView):
             )
         self.reranker = ask_for(reranker, TreeScorer, "give trees probabilities")
         self.weight, self.k = weight, k
-
-    @property
-    def most_trees(self) -> int | None:  # type: ignore[override]
-        """Trees of a sentence that the parser can give at most."""
-        return self.model.most_trees
+        self.most_trees = parser.most_trees
 
     @property
     def parser_options(self) -> ParserOptions:
