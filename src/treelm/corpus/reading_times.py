@@ -144,8 +144,8 @@ def _places(name: str, header: Sequence[str], column: str, reader: str | None) -
     if missing or (reader and reader not in header):
         raise _wrong(
             f"{name}: the first line of a table of times must name the columns "
-            f"{', '.join(wanted.values())}; it has no {(missing or [reader])[0]}. Columns: "
-            f"{', '.join(map(visible, header)) or 'none'}.",
+            f"{', '.join(wanted.values())}; it has no {missing[0] if missing else reader}. "
+            f"Columns: {', '.join(map(visible, header)) or 'none'}.",
             name,
             1,
         )

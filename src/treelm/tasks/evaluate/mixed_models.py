@@ -12,7 +12,7 @@ import numpy as np
 
 from treelm.errors import EstimationError
 from treelm.extras import import_extra
-from treelm.tasks.evaluate.reading_times import ReadingTable, base_predictors
+from treelm.tasks.evaluate.reading_times import Integers, ReadingTable, base_predictors
 from treelm.tasks.evaluate.regression import Numbers, chi_squared_tail
 
 
@@ -116,7 +116,7 @@ def fit_mixed(table: ReadingTable, names: Sequence[str], *, slope: str | None = 
     )
 
 
-def _best(module: Any, times: Numbers, matrix: Numbers, groups: Numbers, random: Numbers) -> Any:
+def _best(module: Any, times: Numbers, matrix: Numbers, groups: Integers, random: Numbers) -> Any:
     """Return the best of what several optimizers find; each of them gets lost now and then.
 
     Some end at a singular covariance with an infinite likelihood, which is no answer.

@@ -64,7 +64,7 @@ class PairAccuracy:
 
     def to_record(self) -> dict[str, object]:
         """Return names and values in reading order."""
-        return {
+        record: dict[str, object] = {
             "accuracy": self.accuracy,
             "n": self.n,
             "ties": self.ties,
@@ -72,7 +72,10 @@ class PairAccuracy:
             "interval": list(self.interval),
             "p_value": self.p_value,
             "infinite": self.infinite,
-        } | ({} if self.unknown_share is None else {"unknown_share": self.unknown_share})
+        }
+        if self.unknown_share is not None:
+            record["unknown_share"] = self.unknown_share
+        return record
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -153,7 +153,7 @@ def read_pair_table(source: Source, *, tokenizing: bool = False) -> MinimalPairs
     wanted = Wanted.CSV if is_csv else Wanted.TABLE
     lines = list(lines_of(hashed_blocks(source, digest, wanted), source))
     rows = csv.reader(lines) if is_csv else (line.split("\t") for line in lines)
-    header = next(iter(rows), [])
+    header: list[str] = next(iter(rows), [])
     if not {"good", "bad"} <= set(header):
         found = ", ".join(map(visible, header)) or "none"
         raise _no_row(name, 1, f"the first line must name the columns good and bad; it has {found}")

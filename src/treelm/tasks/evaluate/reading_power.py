@@ -232,7 +232,7 @@ def _predicted(table: ReadingTable, matrix: Numbers, test: npt.NDArray[np.bool_]
         """Take out the mean of each reader over the other parts, or that of all readers."""
         sums = np.bincount(numbers[train], values[train], minlength=readers)
         means = np.where(size > 0, sums / np.maximum(size, 1), values[train].mean())
-        return values - means[numbers]
+        return np.asarray(values - means[numbers], np.float64)
 
     times = centred(table.log_times)
     inputs = np.column_stack([centred(column) for column in matrix.T])

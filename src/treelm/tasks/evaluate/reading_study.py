@@ -236,7 +236,7 @@ def reading_study(
     parts = min(FOLDS, sentences) if folds is None else folds
 
     def found(shown: ReadingTable, label: str) -> list[Power]:
-        asked = [(name, ()) for name in names]
+        asked: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in names]
         others = [name for name in names if name != baseline]
         if baseline is not None:
             asked += [(baseline, ())] if baseline not in names else []
