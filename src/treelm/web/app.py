@@ -32,7 +32,6 @@ from treelm.web.parses import answer_states, answer_trees
 from treelm.web.questions import (
     CompareQuestion,
     JudgeQuestion,
-    Question,
     SampleQuestion,
     StatesQuestion,
     SurprisalQuestion,
@@ -77,6 +76,12 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         422: "cannot be answered",
         503: "busy, or too slow: ask again after Retry-After seconds",
     }.items()
+}
+#: What is said where nothing of ours was asked.
+_CODES = {
+    400: ("E_JSON", "the body is not JSON."),
+    404: ("E_NO_PAGE", "there is nothing at this address."),
+    405: ("E_METHOD", "this address is asked in another way; see /api."),
 }
 #: Sentences of a stream that a thread works on before others have their turn.
 _AT_ONCE = 8
@@ -263,9 +268,6 @@ def _answer_errors(app: FastAPI) -> None:
     """Turn what is raised into answers with a code and a message, and no path of this machine."""
     responses = import_extra("fastapi.responses", "Serving the playground")
     exceptions = import_extra("fastapi.exceptions", "Serving the playground")
-    starlette = import_extra("fastapi", "Serving the playground").exceptions.HTTPException.__mro__[
-        1
-    ]
 
     def said(status: int, content: dict[str, str], retry: int | None = None) -> Response:
         headers = None if retry is None else {"Retry-After": str(retry)}
@@ -279,7 +281,7 @@ def _answer_errors(app: FastAPI) -> None:
     async def malformed(_: Request, error: Any) -> Response:
         problems = error.errors()
         if any(problem["type"] == "json_invalid" for problem in problems):
-            return said(400, {"code": "E_JSON", "message": "the body is not JSON."})
+            return said(400, dict(zip(("code", "message"), _CODES[400], strict=True)))
         # What was sent is not sent back: it may be long.
         said_of = "; ".join(
             f"{'.'.join(map(str, problem['loc'][1:])) or 'body'}: {problem['msg']}"
@@ -288,13 +290,14 @@ def _answer_errors(app: FastAPI) -> None:
         return said(422, {"code": "E_USAGE", "message": said_of[:1000]})
 
     async def unknown(_: Request, error: Any) -> Response:
-        code = {404: "E_NO_PAGE", 405: "E_METHOD", 400: "E_JSON"}.get(error.status_code, "E_FAILED")
-        return said(error.status_code, {"code": code, "message": str(error.detail)})
+        code, message = _CODES[error.status_code]
+        return said(error.status_code, {"code": code, "message": message})
 
     for kind in (Refusal, Busy, TooSlow, TreelmError):
         app.add_exception_handler(kind, refused)
     app.add_exception_handler(exceptions.RequestValidationError, malformed)
-    app.add_exception_handler(starlette, unknown)
+    for status in _CODES:
+        app.add_exception_handler(status, unknown)
 
 
 def _refusal_of(error: Exception) -> tuple[int, dict[str, str], int | None]:
@@ -311,6 +314,3 @@ def _refusal_of(error: Exception) -> tuple[int, dict[str, str], int | None]:
     if isinstance(error, (UsageError, UnsupportedTask)) or code == "E_TOO_LONG":
         return 422, {"code": code, "message": str(error)}, None
     return 500, {"code": code, "message": "the model failed."}, None
-
-
-__all__ = ["Question", "create_app"]
