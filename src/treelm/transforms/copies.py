@@ -104,7 +104,7 @@ def copied(
 def _spread(first: int, count: int, share: float, offset: float) -> Marks:
     """Return which of some trees are chosen so that the chosen ones are evenly spread."""
     steps = np.floor(np.arange(first, first + count + 1) * share + offset)
-    return np.diff(steps) > 0
+    return np.asarray(np.diff(steps) > 0)
 
 
 def _lower(trees: PackedTrees, profile: Profile) -> tuple[tuple[str, ...], npt.NDArray[np.uint32]]:
@@ -164,7 +164,7 @@ def _without(
 
     def below(marks: Marks) -> npt.NDArray[np.int64]:
         before = np.append(0, np.cumsum(marks))
-        return before[last] - before[first]
+        return np.asarray(before[last] - before[first])
 
     left = below((node_word != NO_WORD) & ~gone) > 0
     sizes = below(left).astype(np.uint32)

@@ -173,7 +173,7 @@ def useful_rules(
         grown = reached.copy()
         grown[used[:, 1:].ravel()] = True
         if (grown == reached).all():
-            return kept & reached[parent]
+            return np.asarray(kept & reached[parent])
         reached = grown
 
 
