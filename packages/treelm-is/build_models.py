@@ -106,7 +106,9 @@ class Package:
 def set_date(manifest: Path, date: str) -> None:
     """Give a manifest the date of the package, so that the same data give the same bytes."""
     text = manifest.read_text(encoding="utf-8")
-    dated, count = re.subn(r'^  "date": "[^"]*",$', f'  "date": "{date}",', text, flags=re.MULTILINE)
+    dated, count = re.subn(
+        r'^  "date": "[^"]*",$', f'  "date": "{date}",', text, flags=re.MULTILINE
+    )
     if count != 1:
         raise SystemExit(f"{manifest}: one date was expected, {count} were found")
     manifest.write_text(dated, encoding="utf-8")
