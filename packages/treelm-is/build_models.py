@@ -9,6 +9,7 @@ same data give the same bytes. `models.toml` beside this file says what is train
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import time
@@ -85,6 +86,7 @@ class Package:
         target, made = self.folder / name, self.folder / f".{name}.new"
         shutil.rmtree(made, ignore_errors=True)
         self.train(name).save(made)
+        set_date(made / "manifest.json", self.common["date"])
         log(name, f"trained in {time.process_time() - start:.0f} s of processor time")
         model = load(made)
         scores = self.measure(name, model)
@@ -99,6 +101,17 @@ class Package:
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
         log(name, scores, f"{size_of(target):.2f} MB")
+
+
+def set_date(manifest: Path, date: str) -> None:
+    """Give a manifest the date of the package, so that the same data give the same bytes."""
+    text = manifest.read_text(encoding="utf-8")
+    dated, count = re.subn(
+        r'^  "date": "[^"]*",$', f'  "date": "{date}",', text, flags=re.MULTILINE
+    )
+    if count != 1:
+        raise SystemExit(f"{manifest}: one date was expected, {count} were found")
+    manifest.write_text(dated, encoding="utf-8")
 
 
 def size_of(folder: Path) -> float:

@@ -13,7 +13,8 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from treelm.corpus.tokenize import TokenizedWords, drop_invisible, tokenize_words
+from treelm.corpus.sentences import drop_invisible
+from treelm.corpus.tokenize import TokenizedWords, tokenize_words
 from treelm.corpus.words import split_words
 
 #: Names of tokenizers.

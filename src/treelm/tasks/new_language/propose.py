@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from treelm.corpus.brackets import OnError, ReadReport, Source
+from treelm.corpus.brackets import OnError, ReadReport
+from treelm.corpus.files import Source
 from treelm.tasks.new_language.heads import HeadProposal, ProposedRule, propose_heads
 from treelm.tasks.new_language.labels import LabelProposal, propose_labels
 from treelm.tasks.new_language.notes import Note, listed, percent

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from treelm.corpus.brackets import OnError, ReadOptions, ReadReport, Source, read_trees
+from treelm.corpus.brackets import OnError, ReadOptions, ReadReport, read_trees
+from treelm.corpus.files import Source
 from treelm.errors import CorpusFormatError
 from treelm.trees.profile import Profile, load_profile
 from treelm.trees.tree import Tree
