@@ -25,15 +25,15 @@ from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import ZonedSentence
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.tasks.evaluate.designs import Factor, Region, evaluate_design
-from treelm.tasks.evaluate.reading_power import Power
-from treelm.tasks.evaluate.reading_study import ReadingStudy, read_study_words, reading_study
+from treelm.tasks.evaluate.reading_study import StudyWords, read_study_words, reading_study
 from treelm.tasks.evaluate.reading_times import ZoneScores, zone_scores
 from treelm.tasks.evaluate.suites import Suite, evaluate_suites, read_suite
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.tasks.surprisal.stimuli import read_stimuli
 from treelm.view.bar_charts import draw_grouped_bars
-from treelm.view.chart_data import Bar
+from treelm.view.chart_data import Bar, Point, Series
+from treelm.view.point_charts import draw_scatter
 
 SUITES = Path(__file__).resolve().parents[2] / "examples/suites"
 #: Number of words after a word that its predictors may slow down.
@@ -67,21 +67,38 @@ class Study:
         words = read_study_words(
             folder / "words.tsv", folder / "trees.mrg", drop_different_words=True
         )
-        scores = {name: self._zone_scores(name, words.sentences) for name in self._models}
         for previous in (False, True):
-            study = reading_study(
-                words,
-                self._models,
-                baseline=BASELINE,
-                spill_over=SPILL_OVER,
-                previous_time=previous,
-                folds=self._folds,
-                seed=self._seed,
-                scores=scores,
-            )
-            self._add_gains(study, ", previous time known" if previous else "")
-            if not previous:
-                self._report.add_figure(study.picture(), "Power against perplexity")
+            records: dict[str, dict[str, Any]] = {}
+            for name in self._models:
+                if name == BASELINE:
+                    continue
+                kept = self._kept(
+                    f"power{' previous' * previous} {name}",
+                    lambda name=name, previous=previous: self._gains(
+                        words, name, previous=previous
+                    ),
+                )
+                # The baseline alone is in the study of every model, with the same figures.
+                records |= {_key(each): each for each in kept}
+            self._add_gains(list(records.values()), ", previous time known" if previous else "")
+
+    def _gains(self, words: StudyWords, name: str, *, previous: bool) -> list[dict[str, Any]]:
+        """Return what a model adds to length, frequency and position, and to the baseline."""
+        names = (BASELINE, name)
+        study = reading_study(
+            words,
+            {each: self._models[each] for each in names},
+            baseline=BASELINE,
+            spill_over=SPILL_OVER,
+            previous_time=previous,
+            folds=self._folds,
+            seed=self._seed,
+            scores={each: self._zone_scores(each, words.sentences) for each in names},
+        )
+        return [
+            {**each.to_record(), "perplexity": study.perplexities[each.model]}
+            for each in study.results
+        ]
 
     def _zone_scores(self, name: str, sentences: Sequence[ZonedSentence]) -> ZoneScores:
         """Return what a model says about the stories, kept in the work folder."""
@@ -109,48 +126,54 @@ class Study:
                 out.write(made.encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def _add_gains(self, study: ReadingStudy, suffix: str) -> None:
+    def _add_gains(self, records: Sequence[dict[str, Any]], suffix: str) -> None:
         titles = {
             (False, "all"): "What a model adds to length, frequency and position",
             (False, "known"): "The same without unknown words",
             (True, "all"): f"What a model adds to the {BASELINE}",
             (True, "known"): f"What a model adds to the {BASELINE}, without unknown words",
         }
-        for each in study.results:
-            if each.over not in ((), (BASELINE,)):
+        for each in records:
+            if each["over"] not in ([], [BASELINE]):
                 continue
-            table = titles[bool(each.over), each.words] + suffix
+            gain = each["cross_validated"]
+            low, high = gain["interval_sentences"]
             self._report.add_result(
                 Result(
-                    table=table,
-                    model=each.model,
+                    table=titles[bool(each["over"]), each["words"]] + suffix,
+                    model=each["model"],
                     metric="delta log likelihood per word, 1000 x",
                     data="Natural Stories 1-6",
-                    value=1000 * each.held_out.per_word,
-                    n=each.ratio.n,
-                    interval=_thousandfold(each),
+                    value=1000 * gain["per_word"],
+                    n=each["n"],
+                    interval=(1000 * low, 1000 * high),
                     digits=2,
                 )
             )
-        self._report.add_table(
-            f"All figures{suffix}",
-            (
-                "added",
-                "over",
-                "words",
-                "n",
-                "perplexity",
-                "1000 x gain per word",
-                "over sentences",
-                "over stories",
-                "t",
-                "robust t",
-                "autocorrelation",
-                "fitted gain",
-                "p",
-            ),
-            [_row(each, study.perplexities[each.model]) for each in study.results],
+        self._report.add_table(f"All figures{suffix}", COLUMNS, [_row(each) for each in records])
+        alone = [each for each in records if not each["over"] and each["words"] == "all"]
+        points = [
+            Series(
+                each["model"],
+                (
+                    Point(
+                        each["perplexity"],
+                        each["cross_validated"]["per_word"],
+                        *each["cross_validated"]["interval_sentences"],
+                        each["model"],
+                    ),
+                ),
+            )
+            for each in alone
+        ]
+        picture = draw_scatter(
+            points,
+            title=f"Power against perplexity{suffix}",
+            x_axis="perplexity",
+            y_axis="delta log likelihood per word",
+            log_x=True,
         )
+        self._report.add_figure(picture, f"Power against perplexity{suffix}")
 
     def garden(self) -> None:
         """The stimuli of the SAP benchmark: surprisal where the sentence is disambiguated."""
@@ -264,30 +287,46 @@ class Study:
         }
 
 
-def _thousandfold(found: Power) -> tuple[float, float]:
-    low, high = found.held_out.over_sentences
-    return 1000 * low, 1000 * high
+COLUMNS = (
+    "added",
+    "over",
+    "words",
+    "n",
+    "perplexity",
+    "1000 x gain per word",
+    "over sentences",
+    "over stories",
+    "t",
+    "robust t",
+    "autocorrelation",
+    "fitted gain",
+    "p",
+)
 
 
-def _row(found: Power, perplexity: float) -> tuple[object, ...]:
-    gain = found.held_out
+def _key(record: dict[str, Any]) -> str:
+    return f"{record['model']}|{record['over']}|{record['words']}"
+
+
+def _row(record: dict[str, Any]) -> tuple[object, ...]:
+    gain = record["cross_validated"]
     spans = [
-        "-" if each is None else f"{1000 * each.low:+.2f} to {1000 * each.high:+.2f}"
-        for each in (gain.over_sentences, gain.over_items)
+        "-" if each is None else f"{1000 * each[0]:+.2f} to {1000 * each[1]:+.2f}"
+        for each in (gain["interval_sentences"], gain["interval_items"])
     ]
     return (
-        found.model,
-        ", ".join(found.over) or "-",
-        found.words,
-        found.ratio.n,
-        f"{perplexity:.1f}",
-        f"{1000 * gain.per_word:+.2f}",
+        record["model"],
+        ", ".join(record["over"]) or "-",
+        record["words"],
+        record["n"],
+        f"{record['perplexity']:.1f}",
+        f"{1000 * gain['per_word']:+.2f}",
         *spans,
-        f"{found.t:.2f}",
-        f"{found.robust_t:.2f}",
-        f"{found.autocorrelation:.2f}",
-        f"{found.ratio.delta_log_likelihood:.2f}",
-        f"{found.ratio.p_value:.2g}",
+        f"{record['t']:.2f}",
+        f"{record['robust_t']:.2f}",
+        f"{record['autocorrelation']:.2f}",
+        f"{record['delta_log_likelihood']:.2f}",
+        f"{record['p_value']:.2g}",
     )
 
 
