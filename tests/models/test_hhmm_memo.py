@@ -9,6 +9,7 @@ from tests.models.hhmm_cases import sample_model
 from tests.models.ngram_models import sample_sentences
 
 from treelm.corpus.encoder import encode_sentences
+from treelm.models.hhmm.model import HhmmModel
 
 SENTENCES = sample_sentences()
 
@@ -20,7 +21,7 @@ def test_words_that_come_again_are_known_and_scores_stay_the_same() -> None:
     again = model.score_batch(SENTENCES[:30]).log_probs
     after = model.stats()
     assert first.tobytes() == again.tobytes()
-    words = _different_beginnings(SENTENCES[:30])
+    words = _different_beginnings(model, SENTENCES[:30])
     assert before["words_read"] == words
     assert after["words_read"] == 2 * words
     assert after["words_known"] - before["words_known"] > words / 2
@@ -39,9 +40,9 @@ def test_wide_beams_after_narrow_ones_see_everything() -> None:
     assert fresh.tobytes() == used.tobytes()
 
 
-def _different_beginnings(sentences: Sequence[str]) -> int:
+def _different_beginnings(model: HhmmModel, sentences: Sequence[str]) -> int:
     """Return how many words must be read: one for each beginning that differs from all others."""
-    split = [sentence.split() for sentence in sentences]
+    split = [model.word_ids.sentence(sentence.split()) for sentence in sentences]
     return len({tuple(words[: end + 1]) for words in split for end in range(len(words))})
 
 
@@ -69,7 +70,7 @@ def test_beginnings_that_sentences_share_are_read_once(threads: int) -> None:
     if threads == 1:
         read = model.stats()["words_read"]
         # Beginnings of more than 64 words are not kept.
-        assert read == _different_beginnings(stimuli) + 100 - 64
+        assert read == _different_beginnings(model, stimuli) + 100 - 64
     alone = [model.with_search() for _ in stimuli]
     first = 0
     for one, sentence in zip(alone, stimuli, strict=True):
