@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <tuple>
 
 #include "base/starts.h"
@@ -107,6 +108,35 @@ void check_sentences(const HhmmGrammar& grammar, const Words& words, const Start
 
 constexpr std::size_t measures = 6;
 
+// The sentence that a worker read last, with the beams after its first words.
+struct ReadSentence {
+  // Beams that are kept: stimuli that share a beginning share no more words than that.
+  static constexpr std::size_t most = 64;
+
+  const std::uint32_t* words = nullptr;
+  std::size_t length = 0, out = 0;
+  std::vector<SharedBeam> beams;
+  std::vector<std::uint8_t> restarted;
+
+  // How many words it has in common with the beginning of another, among those whose beams are kept.
+  std::size_t shared(const std::uint32_t* other, std::size_t other_length) const {
+    const std::size_t end = std::min({beams.size(), length, other_length});
+    return static_cast<std::size_t>(std::mismatch(words, words + end, other).first - words);
+  }
+  void go_on(const std::uint32_t* other, std::size_t other_length, std::size_t other_out, std::size_t kept) {
+    words = other;
+    length = other_length;
+    out = other_out;
+    beams.resize(kept);
+    restarted.resize(kept);
+  }
+  void add(const SharedBeam& beam, bool again) {
+    if (beams.size() == most) return;
+    beams.push_back(beam);
+    restarted.push_back(again);
+  }
+};
+
 nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool measured, std::size_t threads) {
   check_threads(threads);
   const HhmmSearch& search = self.search();
@@ -117,23 +147,44 @@ nb::tuple score(Searcher& self, const Words& words, const Starts& starts, bool m
   {
     const Unlocked unlocked;
     ThreadPool pool(threads);
-    pool.map(count, [&](std::size_t sentence, std::size_t) {
+    // Sentences in the order of their words: one that begins like the one before it goes on from there.
+    const std::uint32_t* all = words.data();
+    const std::uint64_t* first = starts.data();
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+      return std::lexicographical_compare(all + first[one], all + first[one + 1], all + first[other],
+                                          all + first[other + 1]);
+    });
+    std::vector<ReadSentence> read(std::max<std::size_t>(1, pool.size()));
+    pool.map(count, [&](std::size_t place, std::size_t worker) {
       auto borrowed = self.borrow();
-      SharedBeam beam = search.initial();
-      std::size_t out = starts.data()[sentence] + sentence;
-      for (std::size_t t = starts.data()[sentence]; t < starts.data()[sentence + 1]; ++t, ++out) {
+      const std::size_t sentence = order[place], begin = first[sentence], length = first[sentence + 1] - begin;
+      const std::size_t out = begin + sentence;
+      ReadSentence& before = read[worker];
+      const std::size_t shared = before.shared(all + begin, length);
+      for (std::size_t t = 0; t < shared; ++t) {
+        log_probs[out + t] = log_probs[before.out + t];
+        restarts[sentence] += before.restarted[t];
+        for (std::size_t m = 0; measured && m < measures; ++m)
+          table[measures * (out + t) + m] = table[measures * (before.out + t) + m];
+      }
+      before.go_on(all + begin, length, out, shared);
+      SharedBeam beam = shared == 0 ? search.initial() : before.beams[shared - 1];
+      for (std::size_t t = shared; t < length; ++t) {
         const double reach =
-            measured ? search.reach(*beam, search.grammar().emissions(words.data()[t]), borrowed.work()) : 0.0;
-        const HhmmStep step = search.advance(*beam, words.data()[t], borrowed.work());
-        log_probs[out] = step.log_prob;
+            measured ? search.reach(*beam, search.grammar().emissions(all[begin + t]), borrowed.work()) : 0.0;
+        const HhmmStep step = search.advance(*beam, all[begin + t], borrowed.work());
+        log_probs[out + t] = step.log_prob;
         restarts[sentence] += step.restarted;
         beam = step.beam;
+        before.add(beam, step.restarted);
         if (!measured) continue;
         const BeamMeasures found = measure(*beam);
         const double row[] = {found.entropy, found.mean_depth, found.best_depth, step.kept, found.stacks, reach};
-        std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * out));
+        std::copy(std::begin(row), std::end(row), table.begin() + static_cast<std::ptrdiff_t>(measures * (out + t)));
       }
-      log_probs[out] = search.finish(*beam, borrowed.work());
+      log_probs[out + length] = search.finish(*beam, borrowed.work());
     });
   }
   std::uint64_t total = 0;

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from treelm.cli.explain_option import write_explanations
 from treelm.cli.model_options import (
     LengthOptions,
     ScoringOptions,
@@ -145,6 +144,8 @@ def score(
     text = opened.text
     loaded = length.apply(search.apply(scoring.apply(opened.model)))
     if instead.explain:
+        from treelm.cli.explain_option import write_explanations
+
         if sentences != SentenceScores():
             raise UsageError(
                 "--explain takes whole sentences: it cannot be combined with --no-eos, --no-bos, "

@@ -258,5 +258,5 @@ def _tree(rank: int, probability: float, tree: Tree, marks: Sequence[str]) -> st
         f'<li{wins}><div class="head"><span class="rank">{rank}</span>'
         f'<span class="share" aria-hidden="true"><span style="width:{100 * probability:.1f}%">'
         f"</span></span><span>{probability:.3f}</span>{shown}</div>"
-        f'<div class="tree" tabindex="0">{picture}</div></li>'
+        f'<div class="tree" tabindex="0" role="group" aria-label="Tree {rank}">{picture}</div></li>'
     )

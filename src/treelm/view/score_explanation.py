@@ -31,8 +31,8 @@ def explanation_text(explanation: ScoreExplanation, *, in_bits: bool = False) ->
         coin: heads
         Throws.
           -1.386294  P(heads) = 0.25
-                         0.5          heads
-                       × 0.5          heads
+                       0.5          heads
+                     × 0.5          heads
         ---------
           -1.386294  natural log probability
         See none.
