@@ -115,6 +115,8 @@ class Load:
         self.port, self.views, self.end = port, views, end
         self.statuses: Counter[int] = Counter()
         self.failures: Counter[str] = Counter()
+        #: Streams that ended early, for the reasons of a 503, which came too late for a status.
+        self.late: Counter[str] = Counter()
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.hostile: dict[str, Counter[int]] = defaultdict(Counter)
 
@@ -134,8 +136,8 @@ class Load:
             self.statuses[found.status] += 1
             if found.status == 200:
                 self.seconds[name].append(time.monotonic() - started)
-                if b'"code":' in found.body[-400:]:
-                    self.failures[f"{name}: stopped"] += 1
+                if name == "stream" and b'"code"' in found.body.splitlines()[-1]:
+                    self.late[json.loads(found.body.splitlines()[-1])["code"]] += 1
             elif found.status == 503 and found.retry_after > 0:
                 await asyncio.sleep(found.retry_after * (0.5 + chance.random()))
             else:
@@ -195,6 +197,7 @@ async def measure(options: argparse.Namespace, port: int, process: int) -> dict[
         "models": [each["name"] for each in models],
         "statuses": {str(status): count for status, count in sorted(load.statuses.items())},
         "failures": dict(load.failures),
+        "streams_ended_early": dict(load.late),
         "answers_per_second": round(len(everything) / options.seconds, 1),
         "milliseconds": {
             "all": percentiles(everything),

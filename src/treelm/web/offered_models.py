@@ -17,6 +17,9 @@ from treelm.web.refusals import Refusal
 #: What the page can ask of a model.
 View = Literal["surprisal", "trees", "states", "judge", "sample"]
 
+#: Steps that models remember: strangers seldom ask the same again.
+_CACHE_MEBIBYTES = 32
+
 _WANTED: Mapping[View, str] = {
     "surprisal": "goes word by word",
     "trees": "parses",
@@ -44,6 +47,14 @@ def _gives_partial_trees(model: LanguageModel) -> bool:
     )
 
 
+def _for_serving(model: LanguageModel) -> LanguageModel:
+    """Return a model for tokenized text that remembers little of what it was asked."""
+    plain = model.with_tokenizer(None)
+    if "cache_mebibytes" not in plain.search_options:
+        return plain
+    return plain.with_search(cache_mebibytes=_CACHE_MEBIBYTES)
+
+
 class OfferedModels:
     """Models by name, all of them for tokenized text.
 
@@ -60,7 +71,7 @@ class OfferedModels:
                 "there is no model to serve: name model folders with -m, or install ready ones, "
                 f"such as those of {USUAL_PACKAGE}: `pip install {USUAL_PACKAGE}`."
             )
-        self.by_name = {name: each.with_tokenizer(None) for name, each in models.items()}
+        self.by_name = {name: _for_serving(each) for name, each in models.items()}
         self.views = {name: views_of(model) for name, model in self.by_name.items()}
 
     @classmethod

@@ -70,8 +70,8 @@ export function states(answer, word, moved) {
   const strip = el("div", { class: "strip", role: "group", "aria-label": "Words" });
   const buttons = steps.map((step, place) => el("button", {
     type: "button", class: step.collapse ? "word collapse" : "word", onclick: () => { stop(); show(place); },
-    "aria-label": `${step.word}: ${bits(step.surprisal)} bits${step.collapse ? ", the best tree changes" : ""}`,
-  }, el("span", {}, step.word), el("small", {}, bits(step.surprisal, 1))));
+  }, el("span", {}, step.word), " ", el("small", {}, bits(step.surprisal, 1)),
+  el("span", { class: "unseen" }, ` bits${step.collapse ? ", the best tree changes" : ""}`)));
   strip.append(...buttons);
   const slider = el("input", {
     type: "range", id: "slider", min: "0", max: String(steps.length - 1), step: "1",
