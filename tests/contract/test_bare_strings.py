@@ -40,6 +40,8 @@ OF_WORDS: dict[str, Question] = {
     "classify": lambda model, words: model.classify(words),
     "decision": lambda model, words: model.decision(words),
     "explain": lambda model, words: str(model.explain(words)),
+    "explain_score": lambda model, words: str(model.explain_score(words)),
+    "partial_parses": lambda model, words: str(model.partial_parses(words, 1)),
     "weight_of": lambda model, words: sorted(model.weight_of(words)),
     "estimate": lambda model, words: model.estimate(words),
     "score_sentence": lambda model, words: model.score_sentence(words),

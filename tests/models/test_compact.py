@@ -113,7 +113,7 @@ def test_what_cannot_be_compact(model: NgramModel) -> None:
         model.compacted().compacted()
     with pytest.raises(EstimationError):
         model.compacted().quantized(8)
-    with pytest.raises(UnsupportedTask, match="ngram, treelet"):
+    with pytest.raises(UnsupportedTask, match="ngram, hhmm, treelet"):
         ToyModel.of().compacted()
     with pytest.raises(ValueError, match=r"layout.* compact"):
         NgramConfig(bits=7)

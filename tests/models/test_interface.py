@@ -12,6 +12,7 @@ from tests.models.hhmm_cases import sample_model
 from tests.models.latent_models import sample_corpus, small_latent
 from tests.models.ngram_models import small_ngram
 from tests.models.test_trigram_svm import data
+from tests.models.toy_model import ToyModel
 from tests.models.tree_models import LEFT, SHORT, ListParser, NodeConfig, NodeModel
 from tests.models.treelet_models import small_treelet
 
@@ -232,8 +233,8 @@ def test_variants_of_other_systems_are_refused_by_name() -> None:
         ngram.pruned("fast")
     with pytest.raises(UsageError, match=r"no search with beam_width\. .*: hhmm;"):
         ngram.with_search(beam_width=3)
-    with pytest.raises(UnsupportedTask, match=r"quantised\. .*ngram, treelet, interpolated"):
-        small_latent().quantized(8)
+    with pytest.raises(UnsupportedTask, match=r"quantised\. .*ngram, .*treelet, .*interpolated"):
+        ToyModel.of().quantized(8)
     with pytest.raises(UnsupportedTask, match=r"do not have topics\. .*: composite, plsa\."):
         ask_for(ngram, HasTopics, "have topics")
     assert ngram.floored(0.01).scoring_parts == {"floor": 0.01}

@@ -144,9 +144,9 @@ def test_transform_config_is_sorted_and_stable() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"name": "binarise"}, "Available: annotate_parents, binarize"),
-        ({}, "Available: annotate_parents, binarize"),
-        ({"name": ["binarize"]}, "Available: annotate_parents, binarize"),
+        ({"name": "binarise"}, "Available: annotate_agreement, annotate_parents, binarize"),
+        ({}, "Available: annotate_agreement, annotate_parents, binarize"),
+        ({"name": ["binarize"]}, "Available: annotate_agreement, annotate_parents, binarize"),
         ({"name": "binarize", "order": 2}, "'order'.*: direction, horizontal_order"),
         ({"name": "right_corner", "order": 2}, "options: none"),
         ({"name": "disambiguate_tags"}, "needs the option 'tags'"),

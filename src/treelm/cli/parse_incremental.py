@@ -11,6 +11,7 @@ from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import after_sentences, lines_of_sentences
 from treelm.errors import UsageError
 from treelm.models.interface.model import Task
+from treelm.models.interface.partial_parses import PartialParses
 from treelm.tasks.raw_text import RawText
 from treelm.tasks.text_check import TextCheck
 
@@ -59,10 +60,10 @@ def write_partial_parses(
     loaded = length.apply(search.apply(opened.model))
     parser = partial_parser(loaded)
     check = TextCheck(loaded.vocabulary, tokenized=opened.text.is_raw)
-    raw = RawText() if opened.text.is_raw else None
+    raw = RawText(opened.text.tokenizing) if opened.text.is_raw else None
     corpus = TextCorpus(tuple(call.files or ["-"]))
     sentences = opened.text.first(corpus.with_documents(None if raw is None else raw.tokenized))
-    parsed = []
+    parsed: list[PartialParses] = []
     with lines_of_sentences(corpus):
         for sentence in sentences:
             check.add_sentences([sentence.words])

@@ -36,10 +36,10 @@ from treelm.corpus.labelled import LabelledSentences
 from treelm.corpus.remote_files import is_url
 from treelm.corpus.target import check_place
 from treelm.corpus.temporary import temporary_folder
+from treelm.corpus.tokenizers import TokenizerName
 from treelm.errors import UsageError
 from treelm.models.inputs import Input, as_input
 from treelm.models.interface.config import Option, options_of
-from treelm.models.interface.raw_text import TokenizerName
 from treelm.models.registry import System, find_system
 from treelm.models.run import Event, Run
 from treelm.store.shared_folder import SharedFolder

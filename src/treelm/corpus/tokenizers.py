@@ -11,17 +11,19 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from treelm.corpus.sentences import drop_invisible
-from treelm.corpus.tokenize import TokenizedWords, tokenize_words
 from treelm.corpus.words import split_words
+
+if TYPE_CHECKING:
+    from treelm.corpus.tokenize import TokenizedWords
 
 #: Names of tokenizers.
 TokenizerName = Literal["penn", "simple", "segment"]
 
 #: What takes a sentence of raw text apart.
-Tokenizing = Callable[[str], TokenizedWords]
+Tokenizing = Callable[[str], "TokenizedWords"]
 
 #: Of text whose letters, digits and combining marks were replaced by w: these, joined by one mark
 #: that people write inside words and numbers; dots and dashes; any other mark.
@@ -47,7 +49,7 @@ def simple_words(sentence: str) -> TokenizedWords:
             for found in _PIECE.finditer("".join(map(_shape, chunk))):
                 tokens += _pieces(chunk[found.start() : found.end()])
         ends.append(len(tokens))
-    return TokenizedWords(words, tuple(tokens), tuple(ends))
+    return _tokenized(words, tuple(tokens), tuple(ends))
 
 
 def _shape(character: str) -> str:
@@ -108,7 +110,7 @@ class Segmenter:
         for chunk in drop_invisible(sentence).split():
             tokens += self._segment(chunk)
         words = tuple(tokens)
-        return TokenizedWords(words, words, tuple(range(1, len(words) + 1)))
+        return _tokenized(words, words, tuple(range(1, len(words) + 1)))
 
     def _segment(self, text: str) -> list[str]:
         best = [0.0] + [-math.inf] * len(text)
@@ -148,6 +150,17 @@ def _kind(character: str) -> str:
     return unicodedata.name(character, "UNKNOWN").split()[0]
 
 
+def _tokenized(
+    words: tuple[str, ...], tokens: tuple[str, ...], ends: tuple[int, ...]
+) -> TokenizedWords:
+    # The patterns beside this class take a tenth of the start of a command without raw text.
+    from treelm.corpus.tokenize import TokenizedWords
+
+    return TokenizedWords(words, tokens, ends)
+
+
 def plain_tokenizer(name: str) -> Tokenizing:
     """Return a tokenizer that needs no model."""
+    from treelm.corpus.tokenize import tokenize_words
+
     return {"penn": tokenize_words, "simple": simple_words}[name]

@@ -98,8 +98,9 @@ def build_vocabulary(
         ('<unk>', 'a')
     """
     if profile is None:
-        is_trees = isinstance(sentences, TreeSentences)
-        profile = sentences.corpus.options.profile if is_trees else "english"
+        profile = "english"
+        if isinstance(sentences, TreeSentences):
+            profile = sentences.corpus.options.profile
     make_signature = Signatures(profile, style=style)
     if isinstance(sentences, (TextCorpus, TreeSentences)):
         counted = _count_by_kernel(sentences, rule, make_signature)

@@ -19,7 +19,6 @@ from treelm.corpus.files import Content, Source, read_lines, source_name
 from treelm.corpus.tokenize import TokenizedWords, tokenize_words
 from treelm.corpus.tokenizers import Tokenizing
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.perplexity import characters_of
 from treelm.tasks.surprisal.rows import Numbers, SentenceRows
 from treelm.tasks.text_check import TextCheck
 
@@ -120,6 +119,8 @@ def raw_text_perplexity(
         allow_overlap: As there.
         threads: Kernel threads; results do not depend on it.
     """
+    from treelm.models.interface.perplexity import characters_of
+
     left = -1 if limit is None else limit
     tokenized: list[Source] = []
     characters = 0

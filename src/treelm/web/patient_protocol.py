@@ -60,6 +60,7 @@ class PatientProtocol(H11Protocol):
     def _cut_off(self) -> None:
         self._deadline = None
         if self._is_idle() and not self.transport.is_closing():
-            if self.cycle is None:
+            cycle: object = self.cycle
+            if cycle is None:
                 self.transport.write(_TIMEOUT)
             self.transport.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -52,10 +52,11 @@ def hhmm_partial_parses(
         own = tuple(ids.tolist()), counted, tuple(log_probs.tolist())
         return Derivation(tree, log_prob, *own, start=first)
 
-    state: HhmmState = model.initial()
+    state = model.initial()
     parsed, began = [], 0.0
     for place, (word, rows) in enumerate(zip(words, found, strict=True)):
-        log_prob, state = model.advance(state, word)
+        log_prob, after = model.advance(state, word)
+        state = cast("HhmmState", after)
         derivations = tuple(derivation(row, place + 1, whole=False) for row in rows)
         if place and derivations and derivations[0].start == place:
             began = state.prefix_mass  # the parser counts from here

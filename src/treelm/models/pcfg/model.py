@@ -118,8 +118,8 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         """Return the probabilities of two prefixes, whose ratio is that of a word."""
         del before
         words = self._own(state).words
-        before = self._charts.chart(words).log_prefix if words else 0.0
-        if before == -np.inf:
+        earlier = self._charts.chart(words).log_prefix if words else 0.0
+        if earlier == -np.inf:
             return None
         if word is None:
             after = self._charts.chart(words).log_whole
@@ -130,7 +130,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
             named = f"P(sentences that begin so, up to word {len(words) + 1}, {word})"
         terms = [ScoreTerm(named, after)]
         if words:
-            terms.append(ScoreTerm(f"1 / P(the same, up to word {len(words)})", -before))
+            terms.append(ScoreTerm(f"1 / P(the same, up to word {len(words)})", -earlier))
         return Arithmetic("product", tuple(terms))
 
     def distribution(self, state: State, words: Sequence[Word] | None = None) -> FloatArray:

@@ -87,7 +87,8 @@ class _Scoring:
                 if parser is not None:
                     scores, found = score_and_measure(parser, sentences, threads=self.threads)
                     besides = tuple(np.ascontiguousarray(found[name]) for name in self.measures)
-                if parser is not model or incremental.reads_spelling:
+                own: object = parser
+                if own is not model or incremental.reads_spelling:
                     scores = (
                         incremental.score_batch(sentences, threads=self.threads)
                         if reader is None
