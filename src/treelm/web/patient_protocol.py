@@ -26,6 +26,7 @@ class PatientProtocol(H11Protocol):
     header_seconds = 10.0
 
     _deadline: asyncio.TimerHandle | None = None
+    _has_asked = False
 
     def connection_made(self, transport: Any) -> None:
         """Start the clock."""
@@ -37,6 +38,7 @@ class PatientProtocol(H11Protocol):
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
+            self._has_asked = True
             self._stop_clock()
         elif self._is_idle() and self._deadline is None:
             self._expect_request()
@@ -47,7 +49,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        return not self._has_asked or self.cycle.response_complete
 
     def _expect_request(self) -> None:
         self._deadline = self.loop.call_later(self.header_seconds, self._cut_off)
@@ -60,7 +62,11 @@ class PatientProtocol(H11Protocol):
     def _cut_off(self) -> None:
         self._deadline = None
         if self._is_idle() and not self.transport.is_closing():
+<<<<<<< HEAD
             cycle: object = self.cycle
             if cycle is None:
+=======
+            if not self._has_asked:
+>>>>>>> serve
                 self.transport.write(_TIMEOUT)
             self.transport.close()
