@@ -13,6 +13,7 @@ from treelm.extras import import_extra
 from treelm.web.app import create_app
 from treelm.web.limits import ServerLimits
 from treelm.web.offered_models import OfferedModels
+from treelm.web.patient_protocol import MOST_HEADER_BYTES, patient_protocol
 
 #: Seconds for which requests that are under way may finish when the server is stopped.
 _LAST_SECONDS = 3
@@ -47,17 +48,12 @@ class PlaygroundServer:
         log: bool = False,
     ) -> None:
         uvicorn: Any = import_extra("uvicorn", "Serving the playground")
-        from treelm.web.patient_protocol import MOST_HEADER_BYTES, PatientProtocol
-
-        class Patient(PatientProtocol):
-            header_seconds = limits.send_seconds
-
         self._listener = _listen(host, port)
         self._host = f"[{host}]" if ":" in host else host
         self._app = create_app(models, limits, hosts=allowed_hosts(host, hosts))
         config = uvicorn.Config(
             self._app,
-            http=Patient,
+            http=patient_protocol(limits.send_seconds),
             ws="none",
             loop="asyncio",
             lifespan="on",

@@ -203,7 +203,7 @@ export function sample(answer, use) {
     el("p", { class: "help" }, `Sampled from ${answer.model} with seed ${answer.seed}, which gives the same again; an empty field gives new ones.`),
     el("ol", { class: "samples" }, ...answer.sentences.map((each) => el("li", {},
       el("span", {}, each.words.join(" ") || "(no words)", each.complete ? "" : " … (cut)"),
-      each.words.length ? el("button", { type: "button", class: "small", onclick: () => use(each.words.join(" ")), "aria-label": `Look at: ${each.words.join(" ")}` }, "Look at it") : null,
+      each.words.length ? el("button", { type: "button", class: "small", onclick: () => use(each.words.join(" ")), "aria-label": `Look at it: ${each.words.join(" ")}` }, "Look at it") : null,
       each.tree ? details("Tree", el("code", { class: "brackets" }, each.tree)) : null))),
     el("div", { class: "under" }, el("span"), exports({ name: "samples", tsv })),
   ];
