@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from treelm.estimation.quantize import CodeBits
 from treelm.grammar.coded_weights import WeightChange
 from treelm.models.interface.config import Config, explain
 from treelm.models.interface.incremental import IncrementalModel, check_pairs
-from treelm.models.interface.model import LanguageModel, ModelInfo, Task
+from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel, ModelInfo, Task
 from treelm.models.interface.reduction import Rounding
 from treelm.models.interface.score_explanation import (
     Arithmetic,
@@ -34,7 +34,7 @@ from treelm.models.interface.score_explanation import (
     ScoreTerm,
     log_of,
 )
-from treelm.models.interface.scores import BatchScores, SentenceScore
+from treelm.models.interface.scores import BatchScores, Sample, SentenceScore
 from treelm.models.interface.scoring_views import whole_scores
 from treelm.models.interface.spelling import Spelling
 from treelm.models.interface.states import (
@@ -56,6 +56,7 @@ from treelm.models.mixture.weights import check_weights
 from treelm.models.registry import from_folder
 from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
+from treelm.seeds import random_uniform
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.manifest import Description, Exactness, TrainingCorpus
 
@@ -354,6 +355,45 @@ class InterpolatedModel(_Mixture, IncrementalModel):
     def finish(self, state: State) -> float:
         """Return the natural log probability that the sentence ends in this state."""
         return float(self._mix(np.array([part.finish(own) for part, own in self._pairs(state)])))
+
+    def is_at_start(self, state: State) -> bool:
+        """Return whether the parts have read no word of the sentence."""
+        part, own = next(iter(self._pairs(state)))
+        return part.is_at_start(own)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        first: int = 0,
+        max_words: int = LONGEST_SAMPLE,
+    ) -> list[Sample]:
+        """Return sentences drawn from the mixture; a part that has a share in it spells a word."""
+        found = super().sample(count, seed=seed, first=first, max_words=max_words)
+        if self.spelling is None:
+            return found
+        return [self._spelled(each, first + number) for number, each in enumerate(found)]
+
+    def _spelled(self, sample: Sample, number: int) -> Sample:
+        """Return a sample with unknown words spelled by parts, by their shares in each."""
+        from treelm.models.interface.spelled import spell_sample
+
+        chosen: list[Spelling] = []
+        state: State = self.initial()
+        for place, id_ in enumerate(self.vocabulary.ids_of(sample.words).tolist()):
+            steps = [part.advance(own, id_) for part, own in self._pairs(state)]
+            reach = np.cumsum(np.exp(self._log_weights + [step.log_prob for step in steps]))
+            point = random_uniform(~(sample.seed or 0), number, place) * reach[-1]
+            part = self._parts[min(int(np.searchsorted(reach, point, "right")), len(steps) - 1)]
+            chosen.append(cast("Spelling", part.spelling or self.spelling))
+            state = self._state(step.state for step in steps)
+        return spell_sample(
+            sample,
+            number,
+            chosen.__getitem__,
+            lambda made: self.score(made.words, eos=made.complete).log_prob,
+        )
 
     score_story: ClassVar[str] = "Each word is predicted by all parts; their weights mix them."
     score_reference: ClassVar[str] = (
