@@ -9,7 +9,6 @@ from treelm.cli.options import CommonOptions, TextOptions
 from treelm.corpus.corpus import TextCorpus
 from treelm.corpus.files import write_atomically
 from treelm.corpus.lengths import lines_of_sentences
-from treelm.tasks.raw_text import RawText
 from treelm.tasks.text_check import TextCheck
 
 if TYPE_CHECKING:
@@ -36,9 +35,10 @@ def write_explanations(
         in_bits: Whether log probabilities are written as surprisal.
     """
     from treelm.tasks.explain_scores import explain_scores, explained_lines
+    from treelm.tasks.raw_text import RawText
 
     check = TextCheck(model.vocabulary, tokenized=text.is_raw)
-    raw = RawText() if text.is_raw else None
+    raw = RawText(text.tokenizing) if text.is_raw else None
     corpus = TextCorpus(tuple(files or ["-"]))
     found = text.first(corpus.with_documents(None if raw is None else raw.tokenized))
 
