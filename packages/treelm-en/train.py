@@ -241,7 +241,7 @@ HHMM_OPTIONS = (
 TREELET_OPTIONS = (
     *("--base-counts", "types", "--min-count", 4, "-k", 100, "--no-sentence-hashes"),
 )
-JUDGE_OPTIONS = ("--min-sentences", 12, "--no-sentence-hashes")
+JUDGE_OPTIONS = ("--min-sentences", 60, "--no-sentence-hashes")
 #: Errors that the judge learns, and sentences with each.
 ERRORS = {"agreement": 20_000, "verb-form": 12_000, "missing": 12_000, "extra": 8_000}
 
