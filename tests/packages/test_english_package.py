@@ -11,6 +11,7 @@ from tests.command_line import assert_fine, treelm
 from tests.packages.installed_package import PACKAGES, as_installed, model_names
 
 import treelm as package
+from treelm.models.interface.classifier import Classifier
 from treelm.store.folder import open_folder
 
 FOLDERS = PACKAGES / "treelm-en/src/treelm_en"
@@ -60,15 +61,36 @@ def test_english_hhmm_stumbles_over_a_garden_path() -> None:
     assert hard[-2].surprisal > easy[-2].surprisal
 
 
-def test_english_models_know_agreement() -> None:
+#: Sentences, and the same with an error.
+PAIRS = (
+    ("The dogs near the house bark.", "The dogs near the house barks."),
+    ("The man who likes cats sleeps.", "The man who likes cats sleep."),
+    ("I am very happy to see you.", "I very happy to see you."),
+    ("He goes to school every day.", "He go to school every day."),
+    ("Cats like fish.", "Cats likes fish."),
+    ("She has gone home.", "She has went home."),
+)
+
+
+def test_english_treelets_know_agreement() -> None:
     treelet = package.load(FOLDERS / "en-treelet")
+    right = [treelet.score(good).log_prob > treelet.score(bad).log_prob for good, bad in PAIRS]
+    assert sum(right) >= 5
+
+
+def test_english_judge_prefers_good_sentences() -> None:
     judge = package.load(FOLDERS / "en-judge")
-    for good, bad in (
-        ("The dogs near the house bark.", "The dogs near the house barks."),
-        ("The man who likes cats sleeps.", "The man who likes cats sleep."),
-    ):
-        assert treelet.score(good).log_prob > treelet.score(bad).log_prob
-        assert judge.classify(good).margin > judge.classify(bad).margin
+    assert isinstance(judge, Classifier)
+    good, bad = (
+        judge.margins([judge_words(each) for each in side]) for side in zip(*PAIRS, strict=True)
+    )
+    assert (good > bad).sum() >= 4
+    assert judge.classify("Cats like fish.").label == "good"
+    assert judge.classify("Cats likes fish.").label == "bad"
+
+
+def judge_words(sentence: str) -> tuple[str, ...]:
+    return tuple(package.tokenize(sentence))
 
 
 def test_english_mixture_is_better_than_its_parts() -> None:
