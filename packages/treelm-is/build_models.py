@@ -63,7 +63,8 @@ class Package:
             rule = VocabularyRule(**recipe["vocabulary"])
             options["vocabulary"] = build_vocabulary(TreeSentences(corpus), rule)
         tokenizer = self.common["tokenizer"]
-        return train(recipe["system"], corpus, tokenizer=tokenizer, threads=1, **options)
+        found = train(recipe["system"], corpus, tokenizer=tokenizer, threads=1, **options)
+        return found.quantized(recipe["bits"]) if "bits" in recipe else found
 
     def measure(self, name: str, model: LanguageModel) -> dict[str, float]:
         """Return what the card of a model says about how good it is."""
@@ -86,7 +87,7 @@ class Package:
         target, made = self.folder / name, self.folder / f".{name}.new"
         shutil.rmtree(made, ignore_errors=True)
         self.train(name).save(made)
-        set_date(made / "manifest.json", self.common["date"])
+        settle(made / "manifest.json", self.common["date"], self.data)
         log(name, f"trained in {time.process_time() - start:.0f} s of processor time")
         model = load(made)
         scores = self.measure(name, model)
@@ -103,9 +104,12 @@ class Package:
         log(name, scores, f"{size_of(target):.2f} MB")
 
 
-def set_date(manifest: Path, date: str) -> None:
-    """Give a manifest the date of the package, so that the same data give the same bytes."""
-    text = manifest.read_text(encoding="utf-8")
+def settle(manifest: Path, date: str, data: Path) -> None:
+    """Give a manifest the date of the package, and files names below the data folder.
+
+    So the same data give the same bytes, wherever they lie.
+    """
+    text = manifest.read_text(encoding="utf-8").replace(f"{data}/", "")
     dated, count = re.subn(
         r'^  "date": "[^"]*",$', f'  "date": "{date}",', text, flags=re.MULTILINE
     )
