@@ -19,6 +19,10 @@ MISSING = "no-such-file"
 _FILES = {("evaluate", "pairs"): 2}
 
 
+#: Commands whose output is a picture, and named so.
+DRAWING = frozenset({"demo"})
+
+
 class Call(NamedTuple):
     """A command and the arguments without which it cannot be called."""
 
@@ -33,6 +37,8 @@ class Call(NamedTuple):
             without: An argument that is given otherwise.
         """
         found = list(self.words)
+        if self.words[0] in DRAWING:
+            output += ".svg"
         given = None if without is None else without.name
         positional = [each for each in self.arguments if each.index is not None]
         found += [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cyclopts import Argument
-from tests.cli.every_option import Call, every_call, is_numeric, is_written
+from tests.cli.every_option import DRAWING, Call, every_call, is_numeric, is_written
 from tests.command_line import assert_refused, finish, start_treelm, treelm, treelm_inside
 
 from treelm.cli.reference import value_type
@@ -106,7 +106,8 @@ def test_every_target_is_checked_before_anything_is_read(
     call: Call, argument: Argument, capfdbinary: Capture
 ) -> None:
     Path("file").touch()
-    suffix = ".svg" if argument.name == "--plot" else ""
+    is_picture = argument.name == "--plot" or call.words[0] in DRAWING
+    suffix = ".svg" if is_picture else ""
     for target, reason in (
         (f"missing/x{suffix}", "does not exist"),
         (f"file/x{suffix}", "is no folder"),

@@ -75,7 +75,7 @@ def test_pairs_refuses_what_it_must(files: Path, tmp_path: Path, capfdbinary: Ca
     good, bad, json_lines = files / "test.good", files / "test.bad", files / "pairs.jsonl"
     for arguments, code, part in (
         ((*model,), 2, "two files"),
-        ((*model, good), 2, "two files"),
+        ((*model, good), 3, "test.good:1"),
         ((*model, good, bad, "--blimp", json_lines), 2, "two files"),
         (("--blimp", json_lines), 2, "-m MODEL"),
         ((*model, good, files / "dev.bad"), 3, "do not form pairs"),

@@ -19,6 +19,7 @@ _FLOATS = (
 _LARGEST = 4096
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what does not fit becomes infinite, or anything
 def change_values(folder: Folder, random: Random) -> str:
     """Change numbers of a tensor; type and shape stay."""
     tables = folder.tables or {}

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from treelm.errors import EngineError
+from treelm.errors import EngineError, option
 from treelm.extras import import_extra
 from treelm.web.app import create_app
 from treelm.web.limits import ServerLimits
@@ -103,7 +103,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise EngineError(
             f"nobody can listen at {host} port {port}: {error.strerror or error}. Choose another "
-            "with --host and --port.",
+            f"with {option('host')} and {option('port')}.",
             code="E_ADDRESS",
         ) from error
     return listener
