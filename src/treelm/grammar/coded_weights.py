@@ -17,7 +17,7 @@ import numpy.typing as npt
 from treelm.errors import ModelFileError
 from treelm.grammar.grammar import FloatArray, Grammar
 from treelm.grammar.lexicon import Lexicon
-from treelm.store.schema import Tensor, Tensors
+from treelm.store.schema import LARGEST, Tensor, Tensors
 
 #: Bits of a code: fewer lose accuracy, more gain nothing.
 BITS = 8
@@ -58,7 +58,7 @@ def coded_tensors(name: str, *, optional_gaps: bool = True) -> tuple[Tensor, ...
 
 
 def _is_book(array: npt.NDArray[Any], _: Tensors) -> str | None:
-    if array[0] != 0 or not (np.isfinite(array).all() and (array >= 0).all() and array.max() <= 1):
+    if array[0] != 0 or not ((array >= 0).all() and array.max() <= LARGEST):
         return "is no codebook of weights"
     return None
 
@@ -68,7 +68,7 @@ def encoded(name: str, weights: FloatArray, *, least: float = 0.0) -> dict[str, 
 
     Args:
         name: Name of the weights.
-        weights: Numbers from 0 to 1.
+        weights: Numbers that are not negative.
         least: Smaller ones become zero.
 
     Examples:
@@ -159,7 +159,7 @@ def with_codes(
         np.concatenate([grammar.unary_weights, grammar.binary_weights]),
         np.concatenate([small.unary_weights, small.binary_weights]),
     )
-    if lexicon.normalized or (len(lexicon.entry_scores) and lexicon.entry_scores.max() > 1):
+    if lexicon.normalized:
         return small, lexicon, rules, WeightChange(0.0, 0.0, 0.0)
     own = encoded(_SCORES, lexicon.entry_scores)
     scores = decoded(own, _SCORES, len(lexicon.entry_scores))
@@ -196,7 +196,7 @@ def _codebook(logs: FloatArray) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
     bins = np.searchsorted(edges, logs, side="right")
     counts = np.bincount(bins, minlength=len(edges) + 1)
     means = np.bincount(bins, logs, minlength=len(edges) + 1) / np.maximum(counts, 1)
-    book[1 : len(means) + 1] = np.where(counts > 0, np.minimum(np.exp(means), 1.0), 0.0)
+    book[1 : len(means) + 1] = np.where(counts > 0, np.exp(means), 0.0)
     return book, (bins + 1).astype(np.uint8)
 
 
