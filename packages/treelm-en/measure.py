@@ -2,7 +2,9 @@
 
     python packages/treelm-en/measure.py --data FOLDER --work FOLDER [--only parser ngram ...]
 
-Development sets are used; nothing was chosen by what this finds. Each figure is kept in the work
+Development sets are used, and some choices were made on them: below which weight rules are dropped,
+how many features the judge has, how the HHMM looks at words before. So the figures are not those of
+unseen text. Each figure is kept in the work
 folder, so an interrupted run is resumed by the same command.
 """
 

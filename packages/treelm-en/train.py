@@ -1,8 +1,8 @@
 """Train the models of treelm-en from open data: ``make pretrained``.
 
 Every step writes one file or folder and is left out if that is there, so an interrupted run is
-resumed by the same command. The same data give the same bytes: seeds and dates are fixed, and
-nothing depends on the number of threads.
+resumed by the same command. Seeds, names and dates are fixed and nothing depends on the number of
+threads, so that the same data give the same bytes.
 
 Documents are counted within each source. Every hundredth is held out: it finds weights of mixtures
 and measures perplexity, and no model is trained on it. One of twenty is parsed, by a first grammar

@@ -55,7 +55,9 @@ def test_differences_are_drawn_for_pairs_alone(widest: int | None) -> None:
 
 
 def test_no_pair_at_all_is_a_picture_too() -> None:
-    ET.fromstring(draw_difference(("A", "B"), [], title="nothing"))
+    picture = ET.fromstring(draw_difference(("A", "B"), [], title="nothing"))
+    assert picture.tag.endswith("svg")
+    assert "nothing" in "".join(picture.itertext())
 
 
 def test_labels_have_probabilities_unless_they_are_certain() -> None:
