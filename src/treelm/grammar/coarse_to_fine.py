@@ -12,12 +12,12 @@ from treelm.errors import UsageError
 from treelm.grammar.grammar import FloatArray, Grammar, IntArray
 from treelm.grammar.lexicon import Lexicon, LongArray, block_starts
 
-#: Rounds of equation 9.2, and the change at which they end.
+#: Rounds of the fixed point of expected counts, and the change at which they end.
 _ROUNDS, _CHANGE = 50, 1e-9
 
 
 def expected_subcategories(grammar: Grammar) -> FloatArray:
-    """Return how often every subcategory is expected in a tree sampled from the grammar (9.2)."""
+    """Return how often every subcategory is expected in a tree sampled from the grammar."""
     total = grammar.total_substates
     starts = grammar.substate_starts
     parents: list[LongArray] = []
@@ -80,7 +80,7 @@ def ancestors(grammar: Grammar, level: int) -> IntArray:
 def project(
     grammar: Grammar, lexicon: Lexicon, level: int, counts: FloatArray | None = None
 ) -> tuple[Grammar, Lexicon]:
-    """Return grammar and lexicon with the subcategories as they were after `level` cycles (9.1).
+    """Return grammar and lexicon with the subcategories as they were after `level` cycles.
 
     Args:
         grammar: The finest grammar.

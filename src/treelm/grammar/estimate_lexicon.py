@@ -71,7 +71,7 @@ def berkeley_lexicon(
     names: LexiconNames | None = None,
     groups: IntArray | None = None,
 ) -> Lexicon:
-    """Return the lexicon of the Berkeley parser (equations 7.1 to 7.4).
+    """Return the lexicon of the Berkeley parser.
 
     Args:
         tagged: The pairs of word and tag in the training trees.
@@ -175,7 +175,7 @@ class _Berkeley:
         signature_of: npt.NDArray[np.uint32],
         groups: IntArray | None,
     ) -> Lexicon:
-        """Return the scores (7.4) of words and signatures."""
+        """Return the scores of words and signatures."""
         options, tagged = self.options, self.tagged
         word_of = tagged.pairs[:, 0]
         rare_total = self.rare_counts.sum()

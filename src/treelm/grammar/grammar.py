@@ -175,7 +175,7 @@ class Grammar:
         return replace(self, unary_weights=weights[0], binary_weights=weights[1], codes=codes)
 
     def is_normalized(self, tolerance: float = TOLERANCE) -> bool:
-        """Whether the rules of every phrasal subcategory sum to one (equation 1.1)."""
+        """Whether the rules of every phrasal subcategory sum to one."""
         return bool((np.abs(self.rule_sums() - 1.0) <= tolerance).all())
 
     def check_normalized(self, tolerance: float = TOLERANCE) -> None:

@@ -158,7 +158,7 @@ class LatentTrees:
         threads: int = 1,
         executor: Executor = SERIAL,
     ) -> Expectation:
-        """Return expected counts of all rules (equations 4.1 to 4.4).
+        """Return expected counts of all rules.
 
         Args:
             substates: Subcategories of all symbols.
@@ -193,7 +193,7 @@ class LatentTrees:
     def merge_gains(
         self, substates: IntArray, weights: FloatArray, shares: FloatArray, *, threads: int = 1
     ) -> FloatArray:
-        """Return, at every even subcategory, the log likelihood gained by merging it (5.4).
+        """Return, at every even subcategory, the log likelihood gained by merging it.
 
         Args:
             substates: Subcategories of all symbols.

@@ -226,7 +226,7 @@ def block_starts(sizes: npt.NDArray[np.signedinteger[Any]]) -> LongArray:
 def smooth_subcategories(
     scores: FloatArray, starts: LongArray, alpha: float, *, others: bool = False
 ) -> FloatArray:
-    """Return scores moved towards the mean of their block by `alpha` (equation 6.1).
+    """Return scores moved towards the mean of their block by `alpha`.
 
     Args:
         scores: The scores.

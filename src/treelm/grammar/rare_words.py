@@ -1,4 +1,4 @@
-"""Rare words of a tag share one distribution over subcategories (equation 7.2)."""
+"""Rare words of a tag share one distribution over subcategories."""
 
 from __future__ import annotations
 

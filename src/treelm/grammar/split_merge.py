@@ -1,7 +1,7 @@
 """Split-merge training of grammars with latent subcategories (Petrov et al. 2006).
 
 In every cycle each subcategory is split in two, expectation-maximization separates the halves,
-and the splits that help least are undone. Equation numbers are those of the specification.
+and the splits that help least are undone.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def smooth(
     branches: IntArray | None = None,
     threads: int = 1,
 ) -> None:
-    """Move weights towards their mean over the subcategories of the parent (6.1), in place.
+    """Move weights towards their mean over the subcategories of the parent, in place.
 
     Args:
         rules: The rules.
@@ -196,7 +196,7 @@ def smooth(
 def split(
     rules: LatentRules, before: LatentWeights, *, noise: float, seed: int, cycle: int
 ) -> LatentWeights:
-    """Return the grammar with every subcategory but ROOT's split in two (3.1).
+    """Return the grammar with every subcategory but ROOT's split in two.
 
     The history gets one level: the number of each half's origin.
     """
@@ -220,7 +220,7 @@ def split(
 
 
 def sibling_shares(rules: LatentRules, state: LatentWeights, counts: FloatArray) -> FloatArray:
-    """Return the share of each subcategory in itself and its sibling together: q of (5.2)."""
+    """Return the share of each subcategory in itself and its sibling together."""
     totals = _native.substate_totals(rules.rows, state.substates, counts)
     firsts = _even_places(state.substates)
     both = totals[firsts] + totals[firsts + 1]
@@ -297,7 +297,7 @@ class SplitMerge:
     def run_cycle(
         self, state: LatentWeights, cycle: int
     ) -> Generator[Iteration, None, LatentWeights]:
-        """Run one cycle: split, learn, merge, learn, smooth (2.1).
+        """Run one cycle: split, learn, merge, learn, smooth.
 
         Args:
             state: The grammar before the cycle.

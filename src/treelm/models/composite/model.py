@@ -261,8 +261,8 @@ class CompositeModel(TrainedModel[CompositeConfig], IncrementalModel):
         "before, the exposed heads and the topics of the document; their shares weigh them."
     )
     score_reference: ClassVar[str] = (
-        "Tan et al. (2012), the sum over parses and topics; Chelba and Jelinek (2000) "
-        "(docs/systems/composite.md)"
+        "Tan et al. (2011), section 3.2: the probability of a word from all partial parses and "
+        "topics, whose product is equation 3; Chelba and Jelinek (2000) (docs/systems/composite.md)"
     )
 
     def word_arithmetic(

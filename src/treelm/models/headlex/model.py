@@ -75,6 +75,10 @@ class HeadlexModel(TrainedModel[HeadlexConfig], PackedTreeModel):
     system: ClassVar[str] = "headlex"
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY})
     config_class: ClassVar[type[Config]] = HeadlexConfig
+    tree_reference: ClassVar[str] = (
+        "Collins (1999), Model 1; Pauls and Klein (2012), section 5.2, footnote 6: what is added "
+        "to it; section 4: the sum over trees (docs/systems/headlex.md)"
+    )
 
     def __init__(
         self,

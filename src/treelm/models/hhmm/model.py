@@ -332,7 +332,8 @@ class HhmmModel(BatchParser, TrainedModel[HhmmConfig], IncrementalModel):
         "the probability of the word under each."
     )
     score_reference: ClassVar[str] = (
-        "Schwartz et al. (2011), equations 5 and 6: prefix probabilities (docs/systems/hhmm.md)"
+        "Schwartz et al. (2011), section 3.1, equations 5 and 6: the probability of a prefix, and "
+        "the step to the next; section 4.1: the stacks (docs/systems/hhmm.md)"
     )
 
     def word_arithmetic(

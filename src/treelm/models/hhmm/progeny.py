@@ -1,7 +1,7 @@
 """Expected left progeny: how often a category begins, at any depth of left branches, another.
 
-Equations (10) to (13) of the model: E_d(b ->* a), the expected number of a among the left progeny
-of an awaited b, is what expansions, transitions and reductions of the stack are made of.
+E_d(b ->* a), the expected number of a among the left progeny of an awaited b, is what expansions,
+transitions and reductions of the stack are made of.
 """
 
 from __future__ import annotations

@@ -173,7 +173,10 @@ class LatentSvmModel(Classifier[LatentSvmConfig]):
         "The margin is the weight of the best tree: the sum of the weights of its productions, "
         "each as often as it occurs."
     )
-    score_reference: ClassVar[str] = "Cherry and Quirk (2008), section 3 (docs/systems/lsvm.md)"
+    score_reference: ClassVar[str] = (
+        "Cherry and Quirk (2008), section 3.1, equation 1: the weight of the best tree; section 4: "
+        "its productions (docs/systems/lsvm.md)"
+    )
 
     def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
         """Return the productions of the best tree with what each adds."""

@@ -544,7 +544,7 @@ class InterpolatedSentences(_Mixture):
             self.score(words).log_prob,
             (step,),
             "The weights mix the probabilities that the parts give to the whole sentence.",
-            "docs/systems/interpolated-sentences.md",
+            "the equation of docs/systems/interpolated-sentences.md",
         )
 
     def score(self, sentence: Words, *, eos: bool = True) -> SentenceScore:

@@ -225,7 +225,8 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         "a back-off weight for each shorter context."
     )
     score_reference: ClassVar[str] = (
-        "Kneser and Ney (1995); Chen and Goodman (1999), section 3 (docs/systems/ngram.md)"
+        "Kneser and Ney (1995), Chen and Goodman (1999): interpolated back-off "
+        "(docs/systems/ngram.md)"
     )
 
     def word_arithmetic(

@@ -109,7 +109,7 @@ class PcfgModel(GrammarModel[PcfgConfig], IncrementalModel):
         "before it; a prefix has the probability of all trees that begin with its words."
     )
     score_reference: ClassVar[str] = (
-        "Jelinek and Lafferty (1991); Stolcke (1995), section 4 (docs/systems/pcfg.md)"
+        "Jelinek and Lafferty (1991), Stolcke (1995): prefix probabilities (docs/systems/pcfg.md)"
     )
 
     def word_arithmetic(

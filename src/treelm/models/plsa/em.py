@@ -150,7 +150,7 @@ def _shards(counts: _native.DocumentWords, topics: Floats, words: int) -> Iterat
 
 
 def plsa_step(counts: _native.DocumentWords, state: PlsaState, *, run: Run = QUIET) -> PlsaState:
-    """Return the state after one more iteration of EM, equation (3).
+    """Return the state after one more iteration of EM (docs/systems/plsa.md).
 
     Args:
         counts: Words in documents.

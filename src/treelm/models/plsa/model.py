@@ -205,7 +205,7 @@ class PlsaModel(TrainedModel[PlsaConfig], IncrementalModel):
         "weigh the predictions."
     )
     score_reference: ClassVar[str] = (
-        "Hofmann (2001); Tan et al. (2012): the sum over topics (docs/systems/plsa.md)"
+        "Hofmann (2001); Tan et al. (2011), section 2: the sum over topics (docs/systems/plsa.md)"
     )
 
     def word_arithmetic(

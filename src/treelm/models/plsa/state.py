@@ -59,7 +59,7 @@ class TopicMixture:
         return np.sort(np.argsort(-self.shares, kind="stable")[:keep])
 
     def step(self, probs: Floats, *, keep: int, rate: float) -> tuple[float, TopicMixture]:
-        """Return the probability of a word, and the mixture after it, equations (22) and (24).
+        """Return the probability of a word, and the mixture after it.
 
         Args:
             probs: Probability of the word under each topic; with several parses, their weighted

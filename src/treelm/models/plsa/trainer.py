@@ -294,7 +294,7 @@ class PlsaTrainer:
     # -- EM ---------------------------------------------------------------------------------
 
     def expect(self) -> tuple[float, Counts, KeptTopics]:
-        """Return log likelihood, expected counts and topics: one E-step of equation (19)."""
+        """Return log likelihood, expected counts and topics: one E-step."""
         assert self.kept is not None
         types, run = len(self.tables.top_counts()), self.run
         is_sent = run.executor.threads is not None

@@ -167,8 +167,8 @@ class TreeletModel(TrainedModel[TreeletConfig], PackedTreeModel):
         return TreeletExplainer(self)
 
     tree_reference: ClassVar[str] = (
-        "Pauls and Klein (2012), section 3: the generative story and its back-off chains "
-        "(docs/systems/treelet.md)"
+        "Pauls and Klein (2012), section 2: the generative story; 2.2: its back-off chains; 4: the "
+        "sum over trees (docs/systems/treelet.md)"
     )
 
     def tree_steps(self, tree: Tree) -> list[ScoreStep]:

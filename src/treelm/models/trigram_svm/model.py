@@ -147,7 +147,8 @@ class TrigramSvmModel(Classifier[TrigramSvmConfig]):
         "entries times their weights, and an offset."
     )
     score_reference: ClassVar[str] = (
-        "Cherry and Quirk (2008), section 4, the n-gram baseline (docs/systems/trigram-svm.md)"
+        "Cherry and Quirk (2008), section 5.1: Trigram-Linear and Trigram-Poly "
+        "(docs/systems/trigram-svm.md)"
     )
 
     def margin_steps(self, words: tuple[str, ...]) -> list[ScoreStep]:
