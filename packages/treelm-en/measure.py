@@ -16,8 +16,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from train import DATA, MODELS
 
@@ -53,14 +54,21 @@ class Measures:
             self._path.write_text(json.dumps(self.scores, indent=1) + "\n", encoding="utf-8")
             print(self.model.name, name, self.scores[name], flush=True)
 
+    def add_all(self, names: Iterable[str], find: Callable[[], dict[str, float]]) -> None:
+        """Measure several things at once, unless all are known."""
+        if all(name in self.scores for name in names):
+            return
+        for name, value in find().items():
+            self.add(name, lambda value=value: value)  # type: ignore[misc]
+
     def command(self, *arguments: object) -> str:
         """Return what a command of treelm writes."""
         words = [sys.executable, "-m", "treelm", *map(str, arguments)]
         return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
 
-    def record(self, *arguments: object) -> dict[str, float]:
+    def record(self, *arguments: object) -> dict[str, Any]:
         """Return the JSON object that a command writes."""
-        found: dict[str, float] = json.loads(self.command(*arguments, "--json"))
+        found: dict[str, Any] = json.loads(self.command(*arguments, "--json"))
         return found
 
     def gold(self, treebank: str, part: str = "dev") -> tuple[Path, Path]:
@@ -85,21 +93,34 @@ class Measures:
         found = self.record("evaluate", "perplexity", "-m", self.model, text, "--tokenized")
         return round(found["perplexity"], 1)
 
-    def pairs(self, *arguments: object) -> float:
-        """Return how often the better sentence of a pair wins, in percent; ties are half right."""
-        found = self.record("evaluate", "pairs", "-m", self.model, *arguments, "--half-ties")
-        return round(100 * found["accuracy"], 1)
+    def blimp(self) -> dict[str, float]:
+        """Return the accuracy on BLiMP, all and subject-verb agreement, in percent.
 
-    def blimp(self, paradigm_prefix: str = "") -> float:
-        """Return the accuracy on BLiMP."""
-        import lzma
+        The better sentence of a pair wins; ties are half right.
+        """
+        path = self.data / "grammaticality/blimp.jsonl.xz"
+        found = self.record("evaluate", "pairs", "-m", self.model, "--blimp", path, "--half-ties")
+        agreement = found["per_phenomenon"]["subject_verb_agreement"]
+        return {
+            "BLiMP": round(100 * found["accuracy"], 1),
+            "BLiMP subject-verb agreement": round(100 * agreement["accuracy"], 1),
+        }
 
-        path = self.work / f"blimp{paradigm_prefix}.jsonl"
-        if not path.exists():
-            with lzma.open(self.data / "grammaticality/blimp.jsonl.xz", "rt") as file:
-                lines = [line for line in file if paradigm_prefix in json.loads(line)["UID"]]
-            path.write_text("".join(lines), encoding="utf-8")
-        return self.pairs("--blimp", path)
+    def reading_times(self) -> dict[str, float]:
+        """Return 1000 times the gain in log likelihood per word of Natural Stories.
+
+        Over length, frequency and position, two words of spill-over, ten parts left out in turn.
+        """
+        times = self.data / "reading/naturalstories/words.tsv"
+        options = ("--spill-over", 2, "--cross-validate", 10)
+        found = self.record("evaluate", "reading-times", times, "-m", self.model, *options)
+        held_out = found["results"][0]["cross_validated"]
+        low, high = held_out["interval_sentences"]
+        return {
+            "reading times gain x1000": round(1000 * held_out["per_word"], 2),
+            "reading times gain x1000, from": round(1000 * low, 2),
+            "reading times gain x1000, to": round(1000 * high, 2),
+        }
 
     def words_per_second(self) -> float:
         """Return how many words of GUM it reads in a second of processor time, one thread."""
@@ -122,12 +143,26 @@ class Measures:
         treelm.load(self.model)
         return round(time.process_time() - begin, 2)
 
+    def memory(self) -> float:
+        """Return the most memory of a process that loads it and uses it once, in megabytes."""
+        use = "parse" if "parser" in self.model.name else "score"
+        # Not by getrusage: what it tells of a child begins with what its parent holds.
+        script = (
+            "import sys, treelm; "
+            f"treelm.load(sys.argv[1]).{use}('The old man gave the boat to his sister.'); "
+            "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+        )
+        words = [sys.executable, "-c", script, str(self.model)]
+        printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return round(float(printed) * 1.024e-3)
+
 
 def measure(name: str, found: Measures, *, blimp: bool) -> None:
     """Measure what a model of this name is for."""
     found.add("megabytes", lambda: _megabytes(found.model))
     found.add("load seconds", found.load_seconds)
     found.add("words per second", found.words_per_second)
+    found.add("memory in megabytes", found.memory)
     if name in ("en-parser", "en-hhmm"):
         for treebank in TREEBANKS:
             found.add(f"F1 {treebank} dev", lambda: found.f1(treebank))  # noqa: B023
@@ -137,8 +172,10 @@ def measure(name: str, found: Measures, *, blimp: bool) -> None:
             found.add(f"perplexity {treebank} dev", lambda: found.perplexity(words))  # noqa: B023
     if name == "en-judge":
         found.add("accuracy on errors in gum dev", lambda: _judged(found))
+    if name in ("en-ngram", "en-hhmm", "en-mixture"):
+        found.add_all(("reading times gain x1000",), found.reading_times)
     if blimp and name != "en-parser":
-        found.add("BLiMP", found.blimp)
+        found.add_all(("BLiMP", "BLiMP subject-verb agreement"), found.blimp)
 
 
 def _judged(found: Measures) -> float:
