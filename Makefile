@@ -178,6 +178,7 @@ reference: install ## Write the pages that are made from the program
 docs: $(VENV)/.tools ## Build the documentation site into site/
 	$(PIP) install --group docs
 	$(BIN)/zensical build --clean
+	$(BIN)/python docs/check_site.py site
 
 bench: install ## Measure speed; prints throughput and ratios
 	$(BIN)/python benchmarks/trees.py

@@ -1,9 +1,13 @@
-"""The pictures of the README are what its commands draw."""
+"""The pictures of the README and of the pages are what their commands draw, and all are shown."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from tests.documentation.test_documentation import blocks, commands, run_command
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -23,3 +27,54 @@ def test_the_commands_of_the_readme_draw_its_pictures(tmp_path: Path) -> None:
         assert path.read_bytes() == shown.read_bytes(), (
             f"run the commands of the README and copy {path.name} to docs/pictures"
         )
+
+
+# -- pictures of the pages ------------------------------------------------------------------
+
+
+def _make_pictures() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "make_pictures", REPOSITORY / "docs" / "make_pictures.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MAKER = _make_pictures()
+#: Drawn by the commands of the README, and by hand.
+_OTHERS = {"surprisal", "tree", "overview"}
+
+
+def _words(picture: str) -> str:
+    """Return a picture without its numbers and colours, which weights decide."""
+    return re.sub(r"#[0-9a-f]{6}|[-+\N{MINUS SIGN}]?\d+(\.\d+)?", "#", picture)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAKER.PICTURES)
+def test_a_picture_is_what_its_script_draws(name: str) -> None:
+    if name in MAKER.FITTED:
+        pytest.importorskip("sklearn")
+    drawn = MAKER.PICTURES[name]()
+    kept = (REPOSITORY / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    if name in MAKER.FITTED:
+        drawn, kept = _words(drawn), _words(kept)
+    assert drawn == kept, f"run `python docs/make_pictures.py {name}`, and look at it"
+
+
+def test_every_picture_is_made_and_shown() -> None:
+    kept = {path.stem for path in (REPOSITORY / "docs" / "pictures").iterdir()}
+    assert kept == set(MAKER.PICTURES) | _OTHERS
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert all(f"pictures/{name}.svg" in shown for name in kept)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "docs" / "pictures").glob("*.svg")))
+def test_a_picture_says_what_it_shows_and_loads_nothing(path: Path) -> None:
+    picture = path.read_text(encoding="utf-8")
+    assert re.search(r"<title>.+</title>", picture)
+    assert not re.search(r"(?:href|src)=|url\(|@import|<script", picture)

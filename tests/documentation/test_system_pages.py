@@ -1,4 +1,4 @@
-"""Every system has a page, which the index links, and the index says what it can do."""
+"""Every system has a page of the same shape, which the index links, and the index says what it can do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.documentation.test_documentation import sections
 
 from treelm.cli.main import app
 from treelm.models.interface.model import Task
@@ -56,6 +57,25 @@ def test_index_says_what_a_system_can_do(name: str) -> None:
         if task is Task.PERPLEXITY or (task is Task.SCORE and Task.CLASSIFY in tasks):
             continue
         assert row[task.value] == ("yes" if task in tasks else ""), task
+
+
+#: What every page says, in this order; other sections may stand between.
+SHAPE = ["The idea", "Equations", "What is counted", "Cost", "Limits", "Figures"]
+
+#: Where figures come from.
+_SOURCE = re.compile(
+    r"\]\((?:https://github\.com/treelm/treelm/tree/main/experiments/|\.\./benchmarks)"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_system_page_has_the_shape_of_all(name: str) -> None:
+    text = (DOCS / "systems" / f"{name}.md").read_text(encoding="utf-8")
+    found = sections(re.sub(r"^### .*$", "", text, flags=re.MULTILINE))
+    assert [title for title in found if title in SHAPE] == SHAPE
+    assert all(found[title].strip() for title in SHAPE)
+    assert re.search(rf"!\[[^]]{{20,}}\]\(\.\./pictures/{name}\.svg\)", found["The idea"])
+    assert _SOURCE.search(found["Figures"]), "figures need a link to where they come from"
 
 
 def test_every_page_of_a_system_is_about_one() -> None:
