@@ -491,6 +491,11 @@ def train_system(
     learnt_from = inputs
     if getattr(config, "unknown", "symbol") == "spelling":
         _check_text(system, learnt_from)
+    elif getattr(config, "spelling_min_count", 1) > 1:
+        raise UsageError(
+            f"{system.name}: {option('spelling_min_count')} makes a spelling model smaller; there "
+            f"is one with {option('unknown')} spelling only."
+        )
     if run.sentence_hashes:
         listened_to = _listened_to(system, inputs)
         inputs = {**inputs, **listened_to}
@@ -501,7 +506,7 @@ def train_system(
     if remembered is not None:
         model.remember(remembered)
     if getattr(config, "unknown", "symbol") == "spelling":
-        model = _spelled(model, system, learnt_from, run)
+        model = _spelled(model, system, config, learnt_from, run)
     if run.sentence_hashes:
         _check_tuning_text(model, inputs.get(first), inputs)
     return model if tokenizer is None else model.with_tokenizer(tokenizer)
@@ -541,14 +546,26 @@ def _check_text(system: System, inputs: Mapping[str, Any]) -> None:
 
 
 def _spelled(
-    model: LanguageModel, system: System, inputs: Mapping[str, Any], run: Run
+    model: LanguageModel, system: System, config: Config, inputs: Mapping[str, Any], run: Run
 ) -> LanguageModel:
-    """Return the model with a spelling model of the unknown words of its training data."""
+    """Return the model with a spelling model of the unknown words of its training data.
+
+    It is stored as the other tables of the model are.
+    """
     from treelm.models.interface.spelled import with_spelling
     from treelm.models.interface.train_spelling import train_spelling
 
-    text = _training_text(system, inputs)
-    spelling = train_spelling(model.vocabulary, text, threads=run.threads, progress=run.progress)
+    spelling = train_spelling(
+        model.vocabulary,
+        _training_text(system, inputs),
+        min_count=getattr(config, "spelling_min_count", 1),
+        threads=run.threads,
+        progress=run.progress,
+    )
+    if bits := getattr(config, "bits", None):
+        spelling = spelling.quantized(bits, threads=run.threads, progress=run.progress)
+    if getattr(config, "layout", "hashed") == "compact":
+        spelling = spelling.compacted(progress=run.progress)
     return with_spelling(model, spelling)
 
 

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from treelm.characters import visible
 from treelm.errors import ModelFileError, UsageError, option
+from treelm.limits import LARGEST_COUNT
 from treelm.store.folder import ModelFolder
 from treelm.store.untrusted import excerpt
 
@@ -47,6 +48,9 @@ class WordModelConfig(Config):
     """What the probability of an unknown word is: that of the symbol which stands for all of them
     (symbol), or that times the probability of its spelling (spelling), so that every word has a
     probability of its own."""
+    spelling_min_count: int = Field(default=1, ge=1, le=LARGEST_COUNT)
+    """With unknown spelling: leave sequences of four or more characters that are rarer than this,
+    and of three that are rarer than half of it, out of the spelling model: it becomes smaller."""
 
 
 _Config = TypeVar("_Config", bound="Config")

@@ -49,6 +49,10 @@ _VARIANTS = (
 )
 
 
+#: Those that make tables smaller: that of the spelling model, too.
+_SMALLER = ("compacted", "quantized")
+
+
 def with_spelling(model: OwnModel, spelling: Spelling) -> OwnModel:
     """Return a model that spells unknown words.
 
@@ -109,7 +113,12 @@ def _spelling_too(method: Callable[..., LanguageModel]) -> Callable[..., Languag
     def called(self: _Spelled, *arguments: Any, **named: Any) -> LanguageModel:
         make = getattr(self._closed, method.__name__)
         made: LanguageModel = make(*arguments, **named)
-        return with_spelling(made, self.spelling).with_tokenizer(self.tokenizer)
+        spelling = self.spelling
+        if method.__name__ in _SMALLER:
+            spelling = getattr(spelling, method.__name__)(
+                *arguments, **{name: named[name] for name in named if name != "memory"}
+            )
+        return with_spelling(made, spelling).with_tokenizer(self.tokenizer)
 
     return called
 

@@ -25,10 +25,13 @@ from treelm.corpus.vocabulary import RESERVED, Vocabulary
 from treelm.corpus.words import SPACE
 from treelm.errors import ModelFileError
 from treelm.estimation.backoff_table import BackoffTable
+from treelm.estimation.layout import make_compact
+from treelm.estimation.quantize import SMALL_CODES, CodeBits, quantize
 from treelm.events.counts import Ids
 from treelm.models.interface.model import SPELLING
 from treelm.models.interface.states import model_fingerprint
 from treelm.models.interface.words import WordIds
+from treelm.parallel.progress import SILENT, Progress
 from treelm.seeds import random_bits, random_uniform
 from treelm.store.folder import FolderWriter, ModelFolder
 from treelm.store.schema import Array, Tensor, Tensors, damage_in, read_tensors
@@ -222,6 +225,31 @@ class Spelling:
             contexts[active] = characters.following(contexts[active], drawn)
         unfinished = {*active.tolist()}
         return [None if number in unfinished else word for number, word in enumerate(words)]
+
+    # -- smaller tables -----------------------------------------------------------------------
+
+    def quantized(
+        self, bits: CodeBits, *, threads: int = 1, progress: Progress = SILENT
+    ) -> Spelling:
+        """Return the chain with codes instead of floats; codes of fewer than 8 bits compact.
+
+        Args:
+            bits: Number of bits per code.
+            threads: Number of threads.
+            progress: Progress callback.
+        """
+        if self.table.shape.value_bits < 32 or self.table.shape.compact:
+            return self
+        coded = quantize(self.table, bits, threads=threads, progress=progress).table
+        small = make_compact(coded, bits, progress=progress) if bits in SMALL_CODES else coded
+        return Spelling(small, self.alphabet, self.log_mass, self.vocabulary)
+
+    def compacted(self, *, progress: Progress = SILENT) -> Spelling:
+        """Return the chain with a compact table: the same numbers."""
+        if self.table.shape.compact:
+            return self
+        small = make_compact(self.table, progress=progress)
+        return Spelling(small, self.alphabet, self.log_mass, self.vocabulary)
 
     # -- files ------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ def train_spelling(
     vocabulary: Vocabulary,
     corpora: Sequence[TextCorpus | TreeCorpus],
     *,
+    min_count: int = 1,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Spelling:
@@ -52,12 +53,13 @@ def train_spelling(
     Args:
         vocabulary: That of the model.
         corpora: The training data; read once more.
+        min_count: Smallest count of sequences of four and more characters, and twice that of three.
         threads: Kernel threads; results do not depend on it.
         progress: Told how far it is.
     """
     with progress.step("learning how unknown words are spelled"):
         counts = rare_words(vocabulary, count_words(corpora))
-        return spelling_of(counts, vocabulary, threads=threads)
+        return spelling_of(counts, vocabulary, min_count=min_count, threads=threads)
 
 
 def spelling_of(
@@ -65,6 +67,7 @@ def spelling_of(
     vocabulary: Vocabulary,
     *,
     order: int = ORDER,
+    min_count: int = 1,
     threads: int = 1,
 ) -> Spelling:
     """Return the spelling model of given words.
@@ -73,6 +76,7 @@ def spelling_of(
         counts: How often each word occurs.
         vocabulary: The words that are known.
         order: Characters that the chain looks at, the predicted one included.
+        min_count: Smallest count of sequences of four and more characters, and twice that of three.
         threads: Kernel threads; results do not depend on it.
     """
     words = list(counts)
@@ -92,7 +96,7 @@ def spelling_of(
     with warnings.catch_warnings():
         # There are too few characters for counts of counts at the lowest levels, always.
         warnings.simplefilter("ignore", TreelmWarning)
-        smoothing = modified_kneser_ney(levels)
+        smoothing = modified_kneser_ney(levels, min_counts=_least(chain, min_count))
     table = estimate(
         levels,
         smoothing,
@@ -105,6 +109,14 @@ def spelling_of(
     whole = Spelling(table, alphabet, np.zeros(symbols), vocabulary)
     log_mass = _log_mass(whole) if symbols == 1 else _log_mass_of_forms(whole)
     return Spelling(table, alphabet, log_mass, vocabulary)
+
+
+def _least(chain: Chain, min_count: int) -> tuple[int, ...]:
+    """Return the smallest count of every level; none if all are kept."""
+    if min_count == 1:
+        return ()
+    by_width = {0: 1, 1: 1, 2: (min_count + 1) // 2}
+    return tuple(by_width.get(width, min_count) for width in chain.widths)
 
 
 def count_words(corpora: Iterable[TextCorpus | TreeCorpus]) -> dict[str, int]:
