@@ -88,10 +88,15 @@ class Measures:
         self.command("parse", "-m", self.model, "--tokenized", words, "-o", parses, "-q")
         return round(100 * self.record("evaluate", "parses", gold, parses)["labelled_f1"], 2)
 
-    def perplexity(self, text: Path) -> float:
-        """Return the perplexity of tokenized text."""
+    def perplexity(self, treebank: str) -> dict[str, float]:
+        """Return the perplexity of a treebank, unknown words by their symbols and spelled."""
+        text = self.gold(treebank)[1]
         found = self.record("evaluate", "perplexity", "-m", self.model, text, "--tokenized")
-        return round(found["perplexity"], 1)
+        return {
+            f"perplexity {treebank} dev": round(found["closed_perplexity"], 1),
+            f"open perplexity {treebank} dev": round(found["perplexity"], 1),
+            f"bits per character {treebank} dev": round(found["bits_per_character"], 3),
+        }
 
     def blimp(self) -> dict[str, float]:
         """Return the accuracy on BLiMP, all and subject-verb agreement, in percent.
@@ -168,8 +173,8 @@ def measure(name: str, found: Measures, *, blimp: bool) -> None:
             found.add(f"F1 {treebank} dev", lambda: found.f1(treebank))  # noqa: B023
     if name in ("en-ngram", "en-hhmm", "en-treelet", "en-mixture"):
         for treebank in TREEBANKS[:2]:
-            words = found.gold(treebank)[1]
-            found.add(f"perplexity {treebank} dev", lambda: found.perplexity(words))  # noqa: B023
+            names = (f"perplexity {treebank} dev", f"bits per character {treebank} dev")
+            found.add_all(names, lambda: found.perplexity(treebank))  # noqa: B023
     if name == "en-judge":
         found.add("accuracy on errors in gum dev", lambda: _judged(found))
     if name in ("en-ngram", "en-hhmm", "en-mixture"):

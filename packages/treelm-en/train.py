@@ -164,7 +164,7 @@ class Recipe:
 
     def ngram(self) -> Path:
         """Train the n-gram model of all text."""
-        sizes = ("--order", 4, "--min-count", 1, 5, 14, 28, "--no-measure")
+        sizes = ("--order", 4, "--min-count", 1, 5, 14, 28, "--no-measure", *spelling(64))
         small = (*SMALL, "--no-sentence-hashes")
         text = ("--text", self.text("train"), "--vocabulary", self.vocabulary())
         return self.train(MODELS / "en-ngram", "ngram", *text, *sizes, *small)
@@ -232,14 +232,22 @@ class Recipe:
 
 #: Copies of trees without full stops and capitals, for chat, headlines and commands.
 PARSER_OPTIONS = ("--copies", "unpunctuated", "lowercase", "--copy-share", 0.1)
+
+
+def spelling(min_count: int) -> tuple[object, ...]:
+    """Return the options that give every word a probability, in half a megabyte or a bit more."""
+    return ("--unknown", "spelling", "--spelling-min-count", min_count)
+
+
 #: Compact tables with codes of six bits.
 SMALL = ("--bits", 6, "--layout", "compact")
 HHMM_OPTIONS = (
     *("--word-context", 2, "--tag-context", 1, "--rule-min-count", 10, "--context-min-count", 3),
-    *("--beam-width", 500, "--no-sentence-hashes"),
+    *("--beam-width", 500, "--no-sentence-hashes", *spelling(12)),
 )
 TREELET_OPTIONS = (
     *("--base-counts", "types", "--min-count", 4, "-k", 100, "--no-sentence-hashes"),
+    *spelling(10),
 )
 JUDGE_OPTIONS = ("--min-sentences", 60, "--no-sentence-hashes")
 #: Errors that the judge learns, and sentences with each.
