@@ -243,11 +243,11 @@ def spelling(min_count: int) -> tuple[object, ...]:
 SMALL = ("--bits", 6, "--layout", "compact")
 HHMM_OPTIONS = (
     *("--word-context", 2, "--tag-context", 1, "--rule-min-count", 10, "--context-min-count", 3),
-    *("--beam-width", 500, "--no-sentence-hashes", *spelling(12)),
+    *("--beam-width", 500, "--no-sentence-hashes", *spelling(6)),
 )
 TREELET_OPTIONS = (
     *("--base-counts", "types", "--min-count", 4, "-k", 100, "--no-sentence-hashes"),
-    *spelling(10),
+    *spelling(6),
 )
 JUDGE_OPTIONS = ("--min-sentences", 60, "--no-sentence-hashes")
 #: Errors that the judge learns, and sentences with each.

@@ -106,6 +106,25 @@ def test_english_mixture_is_better_than_its_parts() -> None:
     assert sum(mixture.score(line).log_prob for line in text) > best - 5
 
 
+@pytest.mark.parametrize("name", ["ngram", "hhmm", "mixture", "treelet"])
+def test_english_models_spell_unknown_words(name: str) -> None:
+    """A word that looks like English is likelier than one that does not, and neither is easy."""
+    model = package.load(FOLDERS / f"en-{name}")
+    known, likely, unlikely = (
+        model.score(f"The {word} left.").log_prob for word in ("train", "blinders", "bxqzders")
+    )
+    assert not {"blinders", "bxqzders"} & set(model.vocabulary.symbols)
+    assert known > likely + 5
+    assert likely > unlikely + 5
+    assert model.spelling is not None
+
+
+def test_english_surprisal_of_an_unknown_word_is_large_and_marked() -> None:
+    rows = package.load(FOLDERS / "en-hhmm").surprisal("The blinders left.")
+    assert [row.oov for row in rows][:3] == [False, True, False]
+    assert rows[1].surprisal > 20
+
+
 def test_english_models_work_by_name_in_every_command(installed: None) -> None:
     found = json.loads(assert_fine(treelm("models", "--json"), None))["models"]
     assert [model["name"] for model in found] == NAMES
