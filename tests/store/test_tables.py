@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from treelm.errors import ModelFileError, OutputFileError
+from treelm.store import tables as tables_module
 from treelm.store.tables import ALIGNMENT, DTYPES, MAX_HEADER_BYTES, open_tables, write_tables
 
 Arrays = dict[str, NDArray[Any]]
@@ -174,6 +177,28 @@ def test_tables_larger_than_a_piece(tmp_path: Path) -> None:
     tables = open_tables(tmp_path / "t")
     for name, array in tensors.items():
         assert np.array_equal(tables[name], array)
+
+
+def test_tables_pieces_end_where_large_pages_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of a file end at multiples of their size, so that systems can keep large pages."""
+    sizes: list[int] = []
+
+    class Recorder(io.BytesIO):
+        def write(self, data: Any) -> int:
+            sizes.append(memoryview(data).nbytes)
+            return super().write(data)
+
+    recorder = Recorder()
+    monkeypatch.setattr(tables_module, "write_atomically", lambda path: nullcontext(recorder))
+    large, small = np.arange(6_000_000, dtype=np.uint64), np.arange(9, dtype=np.uint8)
+    write_tables(tmp_path / "t", {"large": large, "small": small})
+    ends = np.cumsum(sizes)
+    assert ends[-1] == len(recorder.getvalue())
+    assert np.count_nonzero(ends % (1 << 21) == 0) == large.nbytes // (16 << 20)
+    (tmp_path / "t").write_bytes(recorder.getvalue())
+    assert np.array_equal(open_tables(tmp_path / "t")["large"], large)
 
 
 @pytest.mark.parametrize("name", ["", "__metadata__", 3, None])

@@ -74,6 +74,53 @@ nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.s
 
 std::string_view model_of(const NgramState& state) { return {state.model.data(), state.model.size()}; }
 
+// A state as a Python object. One is made and freed for every word, so its type is a plain one: nanobind would enter
+// each instance into a map and take it out again.
+struct StateObject {
+  PyObject head;
+  NgramState value;
+};
+
+PyTypeObject* state_type = nullptr;
+
+const NgramState& state_in(PyObject* object) { return reinterpret_cast<const StateObject*>(object)->value; }
+
+NgramState& new_state(nb::object& owner, PyTypeObject* type = state_type) {
+  StateObject* made = PyObject_New(StateObject, type);
+  if (made == nullptr) throw nb::python_error();
+  owner = nb::steal(reinterpret_cast<PyObject*>(made));
+  return *new (&made->value) NgramState();
+}
+
+}  // namespace
+
+}  // namespace treelm::bindings
+
+namespace nanobind::detail {
+
+// What nanobind's functions are given and return is a copy.
+template <>
+struct type_caster<treelm::bindings::NgramState> {
+  NB_TYPE_CASTER(treelm::bindings::NgramState, const_name("treelm._native.NgramState"))
+
+  bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+    if (Py_TYPE(source.ptr()) != treelm::bindings::state_type) return false;
+    value = treelm::bindings::state_in(source.ptr());
+    return true;
+  }
+  static handle from_cpp(const Value& state, rv_policy, cleanup_list*) {
+    object owner;
+    treelm::bindings::new_state(owner) = state;
+    return owner.release();
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace treelm::bindings {
+
+namespace {
+
 // The log probabilities of a sentence: those of its words, and of its end.
 struct NgramSentence {
   std::vector<double> log_probs;
@@ -87,7 +134,6 @@ class NgramReader {
               nb::type_object step)
       : table_(std::move(table)),
         words_(std::move(words)),
-        state_type_(nb::type<NgramState>()),
         step_(std::move(step)),
         width_(table_->shape().widths.front()),
         start_(start),
@@ -164,9 +210,7 @@ class NgramReader {
     std::vector<double> distinct(firsts.size()), log_probs(count);
     std::vector<nb::object> after(firsts.size());
     for (std::size_t p = 0; p < firsts.size(); ++p) {
-      NgramState next;
-      distinct[p] = read(*own[firsts[p]], ids[firsts[p]], next);
-      after[p] = nb::cast(std::move(next));
+      distinct[p] = read(*own[firsts[p]], ids[firsts[p]], [&]() -> NgramState& { return new_state(after[p]); });
     }
     nb::list found;
     for (std::size_t i = 0; i < count; ++i) {
@@ -240,9 +284,9 @@ class NgramReader {
 
  private:
   const NgramState* own_state(nb::handle state) const {
-    if (!state.type().is(state_type_)) return nullptr;
-    const auto* own = nb::inst_ptr<NgramState>(state);
-    return own->model == empty_.model ? own : nullptr;
+    if (Py_TYPE(state.ptr()) != state_type) return nullptr;
+    const NgramState& own = state_in(state.ptr());
+    return own.model == empty_.model ? &own : nullptr;
   }
 
   // The id of a word or of an id, or `none`.
@@ -299,33 +343,41 @@ class NgramReader {
     return state.table == table_.get() ? state.context : table_->context_after(state.words.data(), state.length);
   }
 
-  double read(const NgramState& state, std::uint32_t word, NgramState& next) const {
-    next.context = context_of(state);
-    if (state.length > 1) table_->fetch_word(state.words[0], word);
-    const double log_prob = table_->read_word(next.context, word);
+  // Reads a word. What the look-up needs is asked for first, and comes while `make` makes the object of the next state.
+  template <class Make>
+  double read(const NgramState& state, std::uint32_t word, const Make& make) const {
+    std::uint32_t context = context_of(state);
+    const BackoffTable::Sought sought = table_->seek(context, state.length == 0 ? none : state.words[0], word);
+    NgramState& next = make();
+    table_->fetch(sought);
     next.model = empty_.model;
     next.table = table_.get();
-    next.length = std::min(table_->depth_of(next.context), std::min(state.length + 1, width_));
-    if (next.length == 0) return log_prob;
     next.words[0] = word;
-    std::copy_n(state.words.begin(), next.length - 1, next.words.begin() + 1);
+    const std::uint32_t most = std::min(state.length + 1, width_);
+    if (most > 1) std::copy_n(state.words.begin(), most - 1, next.words.begin() + 1);
+    const double log_prob = table_->read_sought(sought, context, word);
+    next.context = context;
+    next.length = std::min(table_->depth_of(context), most);
+    table_->fetch_back(context);
     return log_prob;
   }
 
   nb::object step(const NgramState& state, std::uint32_t word) {
-    NgramState next;
-    const double log_prob = read(state, word, next);
+    nb::object next, made;
+    const double log_prob = read(state, word, [&]() -> NgramState& {
+      made = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(step_.ptr()), 2));
+      if (!made.is_valid()) throw nb::python_error();
+      return new_state(next);
+    });
     ++advances_;
-    nb::object made = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(step_.ptr()), 2));
-    if (!made.is_valid() || PyTuple_SetItem(made.ptr(), 0, PyFloat_FromDouble(log_prob)) != 0 ||
-        PyTuple_SetItem(made.ptr(), 1, nb::cast(std::move(next)).release().ptr()) != 0)
+    if (PyTuple_SetItem(made.ptr(), 0, PyFloat_FromDouble(log_prob)) != 0 ||
+        PyTuple_SetItem(made.ptr(), 1, next.release().ptr()) != 0)
       throw nb::python_error();
     return made;
   }
 
   std::shared_ptr<const BackoffTable> table_;
   std::shared_ptr<const WordEncoder> words_;
-  nb::handle state_type_;
   nb::type_object step_;
   std::uint32_t width_, start_, end_;
   bool unknown_by_option_;
@@ -334,43 +386,97 @@ class NgramReader {
   std::uint64_t advances_ = 0;
 };
 
-void bind_state(nb::module_& module) {
-  nb::class_<NgramState>(module, "NgramState")
-      .def(
-          "__init__",
-          [](NgramState* self, const std::vector<std::uint32_t>& context, bool first, const nb::bytes& model) {
-            if (context.size() > max_columns || model.size() != model_bytes)
-              throw Error(ErrorCode::argument, "a state has 32 words at most, and 8 bytes that identify its model");
-            new (self) NgramState();
-            std::copy_n(model.c_str(), model_bytes, self->model.begin());
-            self->first = first;
-            self->length = static_cast<std::uint32_t>(context.size());
-            std::copy(context.begin(), context.end(), self->words.begin());
-          },
-          nb::arg("context"), nb::arg("first"), nb::arg("model"))
-      .def_prop_ro("context", &NgramState::context_tuple)
-      .def_ro("first", &NgramState::first)
-      .def_prop_ro("model", [](const NgramState& self) { return bytes_of(model_of(self)); })
-      .def("payload", [](const NgramState& self) { return bytes_of(self.payload()); })
-      .def("to_bytes",
-           [](const NgramState& self) {
-             return bytes_of(std::string(1, state_version).append(model_of(self)) + self.payload());
-           })
-      .def(
-          "__eq__", [](const NgramState& self, const NgramState& other) { return self.same(other); }, nb::is_operator(),
-          nb::arg("other"))
-      .def("__hash__", [](const NgramState& self) { return static_cast<std::int64_t>(self.hash() >> 1); })
-      .def("__repr__",
-           [](const NgramState& self) {
-             return nb::str("NgramState(context={!r}, first={!r}, model={!r})")
-                 .format(self.context_tuple(), self.first, bytes_of(model_of(self)));
-           })
-      .def("__reduce__", [](nb::handle_t<NgramState> handle) {
-        const auto& self = *nb::inst_ptr<NgramState>(handle);
-        return nb::make_tuple(handle.type(),
-                              nb::make_tuple(self.context_tuple(), self.first, bytes_of(model_of(self))));
-      });
+// An object without words that belongs to no model, for __init__ to fill.
+PyObject* make_state(PyTypeObject* type, PyObject*, PyObject*) {
+  nb::object made;
+  try {
+    new_state(made, type);
+  } catch (nb::python_error& error) {
+    error.restore();
+  }
+  return made.release().ptr();
 }
+
+void free_state(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+Py_hash_t hash_state(PyObject* self) { return static_cast<Py_hash_t>(state_in(self).hash() >> 1); }
+
+PyObject* compare_states(PyObject* self, PyObject* other, int operation) {
+  if (Py_TYPE(other) != state_type || (operation != Py_EQ && operation != Py_NE))
+    return nb::borrow(Py_NotImplemented).release().ptr();
+  return PyBool_FromLong(state_in(self).same(state_in(other)) == (operation == Py_EQ) ? 1 : 0);
+}
+
+void init_state(nb::handle self, const std::vector<std::uint32_t>& context, bool first, const nb::bytes& model) {
+  if (Py_TYPE(self.ptr()) != state_type) throw nb::type_error("a state of an n-gram model is needed");
+  if (context.size() > max_columns || model.size() != model_bytes)
+    throw Error(ErrorCode::argument, "a state has 32 words at most, and 8 bytes that identify its model");
+  NgramState state;
+  std::copy_n(model.c_str(), model_bytes, state.model.begin());
+  state.first = first;
+  state.length = static_cast<std::uint32_t>(context.size());
+  std::copy(context.begin(), context.end(), state.words.begin());
+  reinterpret_cast<StateObject*>(self.ptr())->value = state;
+}
+
+void bind_state(nb::module_& module) {
+  std::array<PyType_Slot, 5> slots{{{Py_tp_new, reinterpret_cast<void*>(make_state)},
+                                    {Py_tp_dealloc, reinterpret_cast<void*>(free_state)},
+                                    {Py_tp_hash, reinterpret_cast<void*>(hash_state)},
+                                    {Py_tp_richcompare, reinterpret_cast<void*>(compare_states)},
+                                    {0, nullptr}}};
+  PyType_Spec spec{"treelm._native.NgramState", sizeof(StateObject), 0, Py_TPFLAGS_DEFAULT, slots.data()};
+  const nb::object type = nb::steal(PyType_FromSpec(&spec));
+  if (!type.is_valid()) throw nb::python_error();
+  state_type = reinterpret_cast<PyTypeObject*>(nb::object(type).release().ptr());  // it lives as long as the program
+  const auto def = [&](const char* name, auto&& function, const auto&... extra) {
+    nb::setattr(type, name, nb::cpp_function(function, nb::name(name), nb::scope(type), nb::is_method(), extra...));
+  };
+  const auto property = [&](const char* name, auto&& getter) {
+    const nb::object get = nb::cpp_function(getter, nb::name(name), nb::scope(type), nb::is_method());
+    nb::setattr(type, name, nb::handle(reinterpret_cast<PyObject*>(&PyProperty_Type))(get));
+  };
+  def("__init__", &init_state, nb::arg("context"), nb::arg("first"), nb::arg("model"));
+  property("context", [](const NgramState& self) { return self.context_tuple(); });
+  property("first", [](const NgramState& self) { return self.first; });
+  property("model", [](const NgramState& self) { return bytes_of(model_of(self)); });
+  def("payload", [](const NgramState& self) { return bytes_of(self.payload()); });
+  def("to_bytes", [](const NgramState& self) {
+    return bytes_of(std::string(1, state_version).append(model_of(self)) + self.payload());
+  });
+  def("__repr__", [](const NgramState& self) {
+    return nb::str("NgramState(context={!r}, first={!r}, model={!r})")
+        .format(self.context_tuple(), self.first, bytes_of(model_of(self)));
+  });
+  def("__reduce__", [](const NgramState& self) {
+    return nb::make_tuple(nb::handle(reinterpret_cast<PyObject*>(state_type)),
+                          nb::make_tuple(self.context_tuple(), self.first, bytes_of(model_of(self))));
+  });
+  module.attr("NgramState") = type;
+}
+
+// What decoders call for every word, without nanobind's search for the right overload.
+PyObject* advance_fast(PyObject* reader, PyObject* const* arguments, Py_ssize_t count) noexcept {
+  if (count != 2 || arguments[0] == Py_None || arguments[1] == Py_None) {
+    PyErr_SetString(PyExc_TypeError, "advance() takes a state and a word");
+    return nullptr;
+  }
+  try {
+    return nb::inst_ptr<NgramReader>(reader)->advance(arguments[0], arguments[1]).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyMethodDef advance_method{"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance_fast)),
+                           METH_FASTCALL, "advance(state, word)"};
 
 }  // namespace
 
@@ -401,7 +507,10 @@ void bind_ngram_reader(nb::module_& module) {
           nb::arg("unknown_by_option"), nb::arg("step"))
       .def("initial", &NgramReader::initial, nb::kw_only(), nb::arg("position_matters"))
       .def("fragment", &NgramReader::fragment)
-      .def("advance", &NgramReader::advance, nb::arg("state"), nb::arg("word"))
+      .def_prop_ro("advance",
+                   [](nb::handle_t<NgramReader> self) {
+                     return nb::steal(PyCFunction_NewEx(&advance_method, self.ptr(), nullptr));
+                   })
       .def("advance_id", &NgramReader::advance_id, nb::arg("state"), nb::arg("word"))
       .def("finish", &NgramReader::finish, nb::arg("state"))
       .def("matched_words", &NgramReader::matched_words, nb::arg("state"), nb::arg("word"))

@@ -42,24 +42,10 @@ std::uint32_t BackoffTable::read(std::uint32_t context, std::uint32_t word, doub
     *p = read_after(suffixes, word);
     return suffixes.contexts[suffixes.longest];
   }
-  double weight = 1;
-  std::uint32_t depth = depth_of(context);
-  for (;;) {
-    const Region& region = layout_.entries[shape_.widths.front() - depth];
-    const std::uint64_t at = find<Bits>(region, context - layout_.starts[depth], word);
-    const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
-    if (at != no_position && (depth > 0 || stored != absent)) {
-      *p = weight * usable_probability(stored);
-      return follow(region, at, region.has_weight ? weight_at<Bits>(region, at) : not_a_context);
-    }
-    weight *= usable_weight(weight_of<Bits>(context, depth));
-    if (depth == 0) {
-      *p = weight * uniform_base(word);
-      return empty_context;
-    }
-    context = shorter(context, depth);
-    depth = depth_of(context);
-  }
+  const auto look_up = [&](const Region& region, std::uint32_t, std::uint64_t row) {
+    return find<Bits>(region, row, word);
+  };
+  return read_with<Bits>(look_up, context, word, p);
 }
 
 std::uint32_t BackoffTable::shorter_context(std::uint32_t context) const {
@@ -208,6 +194,10 @@ BackoffTable::Advance BackoffTable::advance(const std::uint32_t* context, std::u
 }
 
 template std::uint64_t BackoffTable::find<own_bits>(const Region&, std::uint64_t, std::uint32_t) const;
+template std::uint64_t BackoffTable::find<8>(const Region&, std::uint64_t, std::uint32_t) const;
+template std::uint64_t BackoffTable::find<16>(const Region&, std::uint64_t, std::uint32_t) const;
+template std::uint64_t BackoffTable::find<32>(const Region&, std::uint64_t, std::uint32_t) const;
+template std::uint64_t BackoffTable::find<64>(const Region&, std::uint64_t, std::uint32_t) const;
 template std::uint32_t BackoffTable::read<own_bits>(std::uint32_t, std::uint32_t, double*) const;
 template std::uint32_t BackoffTable::read<8>(std::uint32_t, std::uint32_t, double*) const;
 template std::uint32_t BackoffTable::read<16>(std::uint32_t, std::uint32_t, double*) const;

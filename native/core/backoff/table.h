@@ -132,6 +132,25 @@ class BackoffTable {
   void fetch_after(std::uint32_t context, std::uint32_t word) const;
   // The same if it is not known after more than the one word before it.
   void fetch_word(std::uint32_t before, std::uint32_t word) const;
+  // What a word may need at any depth after a context that ends with `before`, asked for in two steps. Whoever has
+  // something else to do does it between them: the first asks where the rows lie, the second for the rows.
+  class Sought {
+    friend class BackoffTable;
+    struct Look {
+      const Region* region;
+      std::uint64_t row;  // of the context
+      std::uint64_t hash;
+      Region::Place place;
+    };
+    std::array<Look, 4> looks_;
+    std::size_t count_ = 0;
+  };
+  Sought seek(std::uint32_t context, std::uint32_t before, std::uint32_t word) const;
+  void fetch(const Sought& sought) const;
+  // What `read_word` gives for the word that was sought after a context.
+  double read_sought(const Sought& sought, std::uint32_t& context, std::uint32_t word) const;
+  // Asks for what falling back from a context will need.
+  void fetch_back(std::uint32_t context) const;
   // ln p of every word of the sequences, and of `end` after each unless it is `none`.
   void score_sequences(std::span<const std::uint32_t> ids, std::span<const std::uint64_t> starts, std::uint32_t start,
                        std::uint32_t end, double* out) const;
@@ -186,10 +205,15 @@ class BackoffTable {
     while (found > wanted && at > from) found = offset(--at);
     return found == wanted ? at : no_position;
   }
-  // Brings what reading these words one after the other will need into the caches, for all of them at once: no more
-  // than `most_fetched`.
-  static constexpr std::size_t most_fetched = 64;
-  void fetch_words(std::span<const std::uint32_t> words) const;
+  // What was found when words one after the other were looked up at once, each after one, two, ... words before it.
+  static constexpr std::size_t most_fetched = 64, most_depths = 4;
+  struct Found {
+    std::uint64_t context = no_position;  // row of the words before; no_position if nothing was looked up
+    std::uint64_t row = no_position;
+  };
+  using FoundRows = std::array<std::array<Found, most_depths>, most_fetched>;
+  // Looks these words up, no more than `most_fetched`, and brings what reading them will need into the caches.
+  void look_ahead(std::span<const std::uint32_t> words, FoundRows& found) const;
   // The position of a row, or no_position.
   template <unsigned Bits>
   std::uint64_t find(const Region& region, std::uint64_t context, std::uint32_t last) const;
@@ -237,6 +261,9 @@ class BackoffTable {
   void contexts_in(std::size_t from, const std::uint32_t* columns, std::uint32_t* found) const;
   template <unsigned Bits>
   std::uint32_t read(std::uint32_t context, std::uint32_t word, double* p) const;
+  // The same, where find(region, depth, row of the context) gives the row of the word.
+  template <unsigned Bits, class Find>
+  std::uint32_t read_with(const Find& find, std::uint32_t context, std::uint32_t word, double* p) const;
   template <unsigned Bits>
   class SequenceScorer;
 
@@ -291,6 +318,28 @@ class ContextColumns {
   const BackoffTable& table_;
   std::vector<std::uint32_t> shorter_, column_;
 };
+
+template <unsigned Bits, class Find>
+std::uint32_t BackoffTable::read_with(const Find& find, std::uint32_t context, std::uint32_t word, double* p) const {
+  double weight = 1;
+  std::uint32_t depth = depth_of(context);
+  for (;;) {
+    const Region& region = layout_.entries[shape_.widths.front() - depth];
+    const std::uint64_t at = find(region, depth, context - layout_.starts[depth]);
+    const double stored = at == no_position ? absent : probability_at<Bits>(region, at);
+    if (at != no_position && (depth > 0 || stored != absent)) {
+      *p = weight * usable_probability(stored);
+      return follow(region, at, region.has_weight ? weight_at<Bits>(region, at) : not_a_context);
+    }
+    weight *= usable_weight(weight_of<Bits>(context, depth));
+    if (depth == 0) {
+      *p = weight * uniform_base(word);
+      return empty_context;
+    }
+    context = shorter(context, depth);
+    depth = depth_of(context);
+  }
+}
 
 template <class Visit>
 void BackoffTable::each_row(const Region& region, const Visit& visit) const {

@@ -236,14 +236,21 @@ void BackoffTable::read_words(std::uint32_t context, std::span<const std::uint32
   if (shape_.compact) return read_compact(context, words, out);
   constexpr std::size_t piece = most_fetched - max_columns;
   const std::size_t before = shape_.widths.front();
+  FoundRows found;
   with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    std::size_t first = 0;
     for (std::size_t i = 0; i < words.size(); ++i) {
       // In pieces, each with the words before it that may be its context.
       if (i % piece == 0) {
-        const std::size_t first = i - std::min(i, before);
-        fetch_words(words.subspan(first, std::min(words.size(), i + piece) - first));
+        first = i - std::min(i, before);
+        look_ahead(words.subspan(first, std::min(words.size(), i + piece) - first), found);
       }
-      context = read<Bits>(context, words[i], out + i);
+      const auto& known = found[i - first];
+      const auto find_known = [&](const Region& region, std::uint32_t depth, std::uint64_t row) {
+        if (depth - 1 < most_depths && known[depth - 1].context == row) return known[depth - 1].row;
+        return find<Bits>(region, row, words[i]);
+      };
+      context = read_with<Bits>(find_known, context, words[i], out + i);
     }
   });
   for (std::size_t i = 0; i < words.size(); ++i) out[i] = std::log(out[i]);
@@ -271,8 +278,65 @@ void BackoffTable::fetch_word(std::uint32_t before, std::uint32_t word) const {
   prefetch_rows(region, place, from, to);
 }
 
-void BackoffTable::fetch_words(std::span<const std::uint32_t> words) const {
-  constexpr std::uint64_t nothing = no_position;
+BackoffTable::Sought BackoffTable::seek(std::uint32_t context, std::uint32_t before, std::uint32_t word) const {
+  Sought sought;
+  if (shape_.compact) return sought;  // its contexts are looked up first
+  const Region& unigrams = layout_.entries.back();
+  if (word < unigrams.rows) prefetch(slot(unigrams, word));
+  const auto look = [&](std::uint32_t depth, std::uint64_t row) {
+    const Region& region = layout_.entries[shape_.widths.front() - depth];
+    if (!region.fits(row, word)) return;
+    const std::uint64_t hash = region.mixer.mix(region.key(row, word));
+    const Region::Place place = region.place(hash);
+    prefetch(arrays_.index + region.index + place.bucket);
+    sought.looks_[sought.count_++] = {&region, row, hash, place};
+  };
+  std::uint32_t depth = depth_of(context);
+  while (depth > 1 && sought.count_ + 1 < sought.looks_.size()) {
+    look(depth, context - layout_.starts[depth]);
+    context = shorter(context, depth);
+    depth = depth_of(context);
+  }
+  if (depth != 0) look(1, depth == 1 ? context - layout_.starts[1] : before);
+  return sought;
+}
+
+void BackoffTable::fetch(const Sought& sought) const {
+  for (std::size_t i = 0; i < sought.count_; ++i) {
+    const Sought::Look& look = sought.looks_[i];
+    const auto [from, to] = bucket_rows(*look.region, look.place.bucket);
+    prefetch_rows(*look.region, look.place, from, to);
+  }
+}
+
+double BackoffTable::read_sought(const Sought& sought, std::uint32_t& context, std::uint32_t word) const {
+  if (shape_.compact) return read_word(context, word);
+  double p = 0;
+  context = with_value_bits(shape_.value_bits, [&]<unsigned Bits>() {
+    std::size_t i = 0;  // the looks go from longer contexts to shorter ones, as reading does
+    const auto find_sought = [&](const Region& region, std::uint32_t, std::uint64_t row) {
+      while (i < sought.count_ && sought.looks_[i].region < &region) ++i;
+      if (i == sought.count_ || sought.looks_[i].region != &region || sought.looks_[i].row != row)
+        return find<Bits>(region, row, word);
+      const Sought::Look& look = sought.looks_[i];
+      const auto [from, to] = bucket_rows(region, look.place.bucket);
+      return from == to ? no_position : find_between(region, look.hash, look.place, from, to);
+    };
+    return read_with<Bits>(find_sought, context, word, &p);
+  });
+  return std::log(p);
+}
+
+void BackoffTable::fetch_back(std::uint32_t context) const {
+  if (shape_.compact) return;
+  const std::uint32_t depth = depth_of(context);
+  if (depth < 2) return;
+  const std::uint32_t next = shorter(context, depth);
+  const std::uint32_t next_depth = depth_of(next);
+  if (next_depth != 0) prefetch(slot(contexts_of(next_depth), next - layout_.starts[next_depth]));
+}
+
+void BackoffTable::look_ahead(std::span<const std::uint32_t> words, FoundRows& found) const {
   struct Sought {  // all of it is written before it is read
     std::uint64_t hash;
     Region::Place place;
@@ -283,33 +347,36 @@ void BackoffTable::fetch_words(std::span<const std::uint32_t> words) const {
   const std::size_t count = std::min(words.size(), most_fetched);
   const Region& unigrams = layout_.entries.back();
   for (std::size_t i = 0; i < count; ++i) {
-    sought[i].row = words[i] < unigrams.rows ? words[i] : nothing;
-    if (sought[i].row != nothing) prefetch(slot(unigrams, words[i]));
+    found[i].fill(Found{});
+    sought[i].row = words[i] < unigrams.rows ? words[i] : no_position;
+    if (sought[i].row != no_position) prefetch(slot(unigrams, words[i]));
   }
   for (std::size_t depth = 1; depth < shape_.levels() && depth < count; ++depth) {
     const Region& region = layout_.entries[shape_.levels() - 1 - depth];
+    const bool kept = depth <= most_depths;
     // From the last word on: what is sought for one needs what was found for the word before.
     for (std::size_t i = count; i-- > depth;) {
       const std::uint64_t context = sought[i - 1].row;
-      sought[i].row = nothing;
-      if (context == nothing || !region.fits(context, words[i])) continue;
+      sought[i].row = no_position;
+      if (context == no_position || !region.fits(context, words[i])) continue;
       sought[i].row = 0;
       sought[i].hash = region.mixer.mix(region.key(context, words[i]));
       sought[i].place = region.place(sought[i].hash);
       prefetch(arrays_.index + region.index + sought[i].place.bucket);
+      if (kept) found[i][depth - 1].context = context;
     }
     bool any = false;
     for (std::size_t i = depth; i < count; ++i) {
-      if (sought[i].row == nothing) continue;
+      if (sought[i].row == no_position) continue;
       std::tie(sought[i].from, sought[i].to) = bucket_rows(region, sought[i].place.bucket);
       prefetch_rows(region, sought[i].place, sought[i].from, sought[i].to);
     }
-    if (depth + 1 == shape_.levels()) return;
     for (std::size_t i = depth; i < count; ++i) {
       Sought& each = sought[i];
-      if (each.row == nothing) continue;
-      each.row = each.from == each.to ? nothing : find_between(region, each.hash, each.place, each.from, each.to);
-      any = any || each.row != nothing;
+      if (each.row == no_position) continue;
+      each.row = each.from == each.to ? no_position : find_between(region, each.hash, each.place, each.from, each.to);
+      if (kept) found[i][depth - 1].row = each.row;
+      any = any || each.row != no_position;
     }
     if (!any) return;
   }

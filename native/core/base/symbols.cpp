@@ -22,7 +22,7 @@ std::uint64_t hash_seed() {
   return seed;
 }
 
-Symbols::Symbols() : start_{0}, slots_(first_slots, Slot{0, none}) {}
+Symbols::Symbols() : seed_(hash_seed()), start_{0}, slots_(first_slots, Slot{0, none}) {}
 
 void Symbols::clear() {
   bytes_.clear();
@@ -30,29 +30,19 @@ void Symbols::clear() {
   std::fill(slots_.begin(), slots_.end(), Slot{0, none});
 }
 
-std::uint32_t Symbols::find(std::string_view text) const {
-  const auto hash = static_cast<std::uint32_t>(hash_bytes(text, hash_seed()));
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-    const Slot& slot = slots_[at];
-    if (slot.id == none) return none;
-    if (slot.hash == hash && equals(slot.id, text)) return slot.id;
-  }
-}
-
 std::uint32_t Symbols::intern(std::string_view text) {
-  const auto hash = static_cast<std::uint32_t>(hash_bytes(text, hash_seed()));
+  const std::uint64_t key = key_of(text);
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash & mask;
+  std::size_t at = place_of(key) & mask;
   for (;; at = (at + 1) & mask) {
     const Slot& slot = slots_[at];
     if (slot.id == none) break;
-    if (slot.hash == hash && equals(slot.id, text)) return slot.id;
+    if (is(slot, key, text)) return slot.id;
   }
   if (bytes_.size() + text.size() >= none || size() + 1 >= none)
     throw Error(ErrorCode::too_large, "a symbol table would exceed 4 GiB of text");
   const std::uint32_t id = size();
-  slots_[at] = Slot{hash, id};
+  slots_[at] = Slot{key, id};
   bytes_.append(text);
   start_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   if (start_.size() * 2 > slots_.size()) grow();
@@ -64,7 +54,7 @@ void Symbols::grow() {
   const std::size_t mask = bigger.size() - 1;
   for (const Slot& slot : slots_) {
     if (slot.id == none) continue;
-    std::size_t at = slot.hash & mask;
+    std::size_t at = place_of(slot.key) & mask;
     while (bigger[at].id != none) at = (at + 1) & mask;
     bigger[at] = slot;
   }

@@ -140,6 +140,14 @@ void check_same(Random& random, const BackoffTable& one, const BackoffTable& oth
     const std::uint32_t matched = one.matched_words(one.context_after(row.data() + 1, length), row[0]);
     CHECK(matched <= length + 1);
     CHECK_EQ(matched, other.matched_words(other.context_after(row.data() + 1, length), row[0]));
+    for (const BackoffTable* table : {&one, &other}) {  // whatever is said of the word before
+      std::uint32_t context = table->context_after(row.data() + 1, length);
+      const BackoffTable::Sought sought = table->seek(context, any_id(random, shape.outcomes), row[0]);
+      table->fetch(sought);
+      CHECK_EQ(table->read_sought(sought, context, row[0]), step.log_probability);
+      CHECK_EQ(table->depth_of(context), step.kept);
+      table->fetch_back(context);
+    }
   }
   if (!shape.sequence) return;
   std::vector<std::uint32_t> ids(200);
@@ -158,6 +166,8 @@ void check_same(Random& random, const BackoffTable& one, const BackoffTable& oth
   one.read_words(first, ids, out.data());
   other.read_words(other_first, ids, same.data());
   CHECK(out == same);
+  std::uint32_t context = first;
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK_EQ(one.read_word(context, ids[i]), out[i]);
 }
 
 }  // namespace

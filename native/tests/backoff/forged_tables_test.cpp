@@ -125,7 +125,15 @@ void ask(Random& random, const std::shared_ptr<BackoffTable>& table) {
     }
     if (!shape.sequence) continue;
     const auto length = static_cast<std::uint32_t>(random.below(columns));
-    CHECK(table->advance(row.data() + 1, length, row[0]).kept <= shape.widths.front());
+    const BackoffTable::Advance step = table->advance(row.data() + 1, length, row[0]);
+    CHECK(step.kept <= shape.widths.front());
+    std::uint32_t context = table->context_after(row.data() + 1, length);
+    const BackoffTable::Sought sought = table->seek(context, any_id(random), row[0]);
+    table->fetch(sought);
+    const double log_probability = table->read_sought(sought, context, row[0]);
+    CHECK(log_probability == step.log_probability || (std::isnan(log_probability) && std::isnan(step.log_probability)));
+    CHECK_EQ(table->depth_of(context), step.kept);
+    table->fetch_back(context);
   }
   const ContextColumns columns_of(*table);
   std::vector<std::uint32_t> listed(max_columns);

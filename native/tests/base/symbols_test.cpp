@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <vector>
 
 #include "tests/harness.h"
 
@@ -34,6 +36,25 @@ TEST("symbols: any bytes can be a symbol") {
   CHECK_EQ(symbols[1], zeros);
   CHECK_EQ(symbols[2].size(), 2);
   CHECK_EQ(symbols[3], "\xFF\x80");
+}
+
+TEST("symbols: short and long ones differ in one byte or in their size alone") {
+  Symbols symbols;
+  std::vector<std::string> names;
+  for (std::size_t size = 0; size <= 20; ++size) {
+    for (const char byte : {'\0', 'a', '\xFF'}) {
+      if (size != 0 || byte == 'a') names.emplace_back(size, byte);
+      for (std::size_t place = 0; place < size; ++place) {
+        names.emplace_back(size, byte);
+        names.back()[place] = 'b';
+      }
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (std::uint32_t i = 0; i < names.size(); ++i) CHECK_EQ(symbols.find(names[i]), none);
+  for (std::uint32_t i = 0; i < names.size(); ++i) CHECK_EQ(symbols.intern(names[i]), i);
+  for (std::uint32_t i = 0; i < names.size(); ++i) CHECK_EQ(symbols.find(names[i]), i);
 }
 
 TEST("symbols: ids survive growth, clear forgets them") {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, pairwise, repeat
 from typing import Literal, NamedTuple, Protocol, overload
 
@@ -265,16 +265,9 @@ class BatchScores:
         ends = self.log_probs[self.ends].tolist() if eos else repeat(None)
         words = map(WordScores, repeat(self), count(), sentences)
         fallback = self.fallback(eos=eos).tolist()
-        return map(
-            SentenceScore,
-            totals,
-            repeat(exactness),
-            repeat(eos),
-            words,
-            ends,
-            repeat(None),
-            fallback,
-        )
+        fields = (totals, repeat(exactness), repeat(eos), words, ends, repeat(None), fallback)
+        # By all of its fields: twice as fast as the constructor.
+        return map(partial(tuple.__new__, SentenceScore), zip(*fields, strict=False))
 
 
 def bits(log_prob: float) -> float:

@@ -92,6 +92,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
         self._corpora = tuple(corpora)
         self._width = config.order - 1
         self._made_reader: _native.NgramReader | None = None
+        self._made_advance: Callable[[State, Word], Step | None] | None = None
 
     # -- properties -------------------------------------------------------------------------
 
@@ -260,6 +261,7 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
                 unknown_by_option=self._config.oov_log_prob is not None,
                 step=Step,
             )
+            self._made_advance = self._made_reader.advance
         return self._made_reader
 
     def initial(self, context: Context | None = None) -> NgramState:
@@ -273,10 +275,8 @@ class NgramModel(TrainedModel[NgramConfig], IncrementalModel):
 
     def advance(self, state: State, word: Word) -> Step:
         """Return the natural log probability of a word in a state, and the state after it."""
-        reader = (
-            self._made_reader or self._make_reader()
-        )  # no property: this is called for every word
-        step: Step | None = reader.advance(state, word)
+        # No property: this is called for every word.
+        step: Step | None = (self._made_advance or self._make_reader().advance)(state, word)
         return self._advance_checked(state, word) if step is None else step
 
     def _advance_checked(self, state: State, word: Word) -> Step:
