@@ -322,9 +322,14 @@ def _published(table: Mapping[str, Any], row: Mapping[str, Any], place: int) -> 
     """Return a published figure with the decimals of its column, marked if it was not checked."""
     own = row["published"][place]
     column = [own] if "digits" in row else [each["published"][place] for each in table["row"]]
-    decimals = max(len(str(value).partition(".")[2]) for value in column if value != "-")
+    usual = Counter(_decimals(value) for value in column if value != "-").most_common(1)[0][0]
+    decimals = max(usual, _decimals(own))
     unchecked = row.get("unchecked", table.get("unchecked", False)) and not row.get("checked")
     return shown(own, decimals) + (" †" if unchecked else "")
+
+
+def _decimals(value: float) -> int:
+    return len(str(value).partition(".")[2]) if isinstance(value, float) else 0
 
 
 def _measurements(

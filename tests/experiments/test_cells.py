@@ -18,6 +18,7 @@ sys.path.append(str(CELLS))
 catalogue: Any = importlib.import_module("paper_cells")
 copied_tables: Any = importlib.import_module("copied_tables")
 page: Any = importlib.import_module("cells_page")
+report: Any = importlib.import_module("cells_report")
 
 PAPERS = catalogue.read_papers()
 CELLS_OF_PAPERS = [
@@ -162,3 +163,52 @@ def test_scripts_say_whether_their_files_are_up_to_date() -> None:
     for script in ("cells_page.py", "copied_tables.py"):
         command = [sys.executable, str(CELLS / script), "--check"]
         assert subprocess.run(command).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the reproduction report."""
+    path = tmp_path_factory.mktemp("report") / "new" / "reproduction.html"
+    command = [sys.executable, str(CELLS / "cells_report.py"), "--output", str(path)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed.strip() == str(path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_report_has_every_claim_with_its_verdict(html: str) -> None:
+    for paper in PAPERS:
+        for number, claim in enumerate(paper.claims):
+            article = html.partition(f' id="{paper.folder}-{number}">')[2].partition("</article>")[
+                0
+            ]
+            assert report.escape(claim.text) in article
+            assert f">{claim.verdict}</span>" in article
+            for own in claim.figures:
+                assert own.text in article
+
+
+def test_the_report_has_every_measured_figure_and_every_run(html: str) -> None:
+    for paper in PAPERS:
+        part = html.partition(f'<section id="{paper.folder}">')[2].partition("</section>")[0]
+        for cell in paper.cells:
+            for own in cell.ours:
+                assert f'<td class="number">{catalogue.shown(own.value, own.digits)}' in part
+            if cell.reason is not None:
+                assert f"not run ({cell.reason.name})" in part
+    for run in catalogue.read_runs():
+        assert f"<summary>{run.results}: {len(catalogue.results_of(run.results))} figures" in html
+
+
+def test_every_committed_result_is_in_the_list_of_runs() -> None:
+    files = {
+        path.parent.relative_to(CELLS.parent).as_posix()
+        for path in CELLS.parent.rglob("results.json")
+    }
+    assert files == {run.results for run in catalogue.read_runs()}
+
+
+def test_the_report_loads_and_runs_nothing(html: str) -> None:
+    assert not re.search(r"<(script|img|link|iframe)|https?://(?!www\.w3\.org/2000/svg)", html)
+    assert "default-src 'none'" in html
+    links = set(re.findall(r'href="#([^"]+)"', html))
+    assert links <= set(re.findall(r' id="([^"]+)"', html))
