@@ -18,7 +18,7 @@ SEED ?= 1
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help install wheel demo pretrained check test test-adapters test-cluster test-native test-web test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers clean
+.PHONY: help install wheel demo pretrained check test test-adapters test-cluster test-native test-web test-versions audit lint format sanitize fuzz forge attack reference docs bench bench-peers report clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -185,6 +185,10 @@ bench: install ## Measure speed; prints throughput and ratios
 
 bench-peers: install ## Measure beside the peers found here (KENLM, BERKELEY_PARSER), and write the tables of the page
 	$(BIN)/python benchmarks/peers.py
+
+report: install ## Write build/reproduction.html: every claim and table of the papers beside what was measured here
+	$(BIN)/python experiments/cells/cells_page.py
+	$(BIN)/python experiments/cells/cells_report.py
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

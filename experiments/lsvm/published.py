@@ -11,6 +11,7 @@ GX, GT, LATENT_MLE = "LSVM-Gx", "LSVM-Gt", "LSVM-MLE"
 NO_MEMORY, FIXED = "LSVM-MLE without memory", "LSVM-MLE with fixed trees"
 CFG, TSG, RERANK = "CFG rules", "TSG fragments", "Rerank features"
 NGRAM, TREELET = "5-gram SLR", "TREELET SLR"
+PARSER = "score of the parser (PCFG-LA)"
 
 #: Table 1: average precision, accuracy, pairwise accuracy on translations.
 TABLE_1 = {

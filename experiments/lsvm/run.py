@@ -16,8 +16,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from brackets import bracket_rows, measure_brackets
+from kernels import report_kernels
 from lists import list_rows
 from recipe import print_report, recipe_options
+from retagging import report_retagging
 from systems import LABELS, Systems
 from tables import (
     classified,
@@ -50,6 +52,7 @@ SYSTEMS = {
     "rerank": published.RERANK,
     "ngram": published.NGRAM,
     "treelet": published.TREELET,
+    "parser": published.PARSER,
 }
 
 
@@ -106,6 +109,9 @@ def run(arguments: argparse.Namespace) -> Path:
     report_order(report, found, arguments.seed)
     report_pairs(report, scores, arguments.seed)
     report_rounds(report, systems, names)
+    report_retagging(report, systems, names)
+    if arguments.landmarks:
+        report_kernels(report, systems, arguments.landmarks)
     if "brackets" not in arguments.without:
         report.add_table(
             "Unlabelled F1 of hidden trees (Table 3)",
@@ -182,6 +188,13 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=1, help="pieces, each followed by a fit")
     parser.add_argument("--k", type=int, default=100, help="trees per sentence, for treelets")
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument(
+        "--landmarks",
+        type=int,
+        nargs="*",
+        default=[],
+        help="compare the exact polynomial kernel with approximations of so many landmarks",
+    )
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
     arguments = parser.parse_args()
     if arguments.work is None:

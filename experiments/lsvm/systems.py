@@ -225,6 +225,10 @@ class Systems:
                     SYSTEMS["trigram_svm"], inputs, folder, kernel, run=QUIET
                 ),
             )
+        if name == published.PARSER:
+            if self.parser is None:
+                raise SystemExit("this needs --parser")
+            return load(self.parser)
         if name in TREES:
             trees = {"features": TREES[name], "seed": self.seed}
             forest = self.all_parses()
@@ -289,6 +293,9 @@ class Systems:
             path = self.parses(f"{text}-list", self.texts[text], self.k)
             parser = CachedParser(ForestFile(path))
             return slr_scores(model.with_parser(parser, self.k), sentences)  # type: ignore[attr-defined]
+        if name == published.PARSER:
+            parsed = ForestFile(self.parses(text, self.texts[text]))
+            return np.array([-np.inf if own is None else own.log_prob for own in parsed])
         return model.sentence_log_probs(sentences, threads=self.threads)
 
     def latent_model(self, name: str) -> LatentSvmModel:

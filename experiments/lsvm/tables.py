@@ -18,6 +18,7 @@ from published import (
     MLE_LENGTH,
     NGRAM,
     ORDER,
+    PARSER,
     SOURCE,
     TABLE_1,
     TABLE_2,
@@ -42,7 +43,7 @@ SAMPLES = "Trigram pseudo-negatives (Table 1)"
 PAIRS = "References against translations (Table 1)"
 DISCRIMINATIVE = "Trigram pseudo-negatives (Table 4 of Pauls & Klein)"
 #: Systems whose threshold is tuned on dev; all others decide by the sign.
-TUNED = (MLE, NGRAM, TREELET)
+TUNED = (MLE, NGRAM, TREELET, PARSER)
 
 
 def with_length(systems: Systems, scores: Scores) -> Scores:

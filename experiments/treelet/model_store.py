@@ -25,6 +25,8 @@ from treelm.transforms.treelet import TREELET_TRANSFORMS
 
 FIVE_GRAM, TREELET, RULE, TRANS, PCFG = "5-GRAM", "TREELET", "TREELET-RULE", "TREELET-TRANS", "PCFG"
 PLAIN, HEADLEX, MIXTURE = "TREELET, plain trees", "HEADLEX", "TREELET + 5-GRAM"
+#: The parser's own grammar as a language model; it is given, not trained here.
+LATENT = "PCFG-LA"
 BEST_SMOOTHING = "TREELET, plain trees, modified Kneser-Ney"
 
 #: Options of the treelet models of the tables.

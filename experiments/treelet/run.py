@@ -15,28 +15,41 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from ablation_tables import AblationTables
 from generator_tables import GeneratorTables
-from model_store import FIVE_GRAM, TREELET, Stopped
+from model_store import FIVE_GRAM, PCFG, RULE, TRANS, TREELET, Stopped
 from recipe import print_report, recipe_options
+from rival_tables import RivalTables
 from training_sets import ALL, replace_text
 
 from treelm.tasks.report.report import Report
 from treelm.tasks.sample import SamplingReport, sample_sentences
 
-PARTS = ("samples", "perplexity", "trigram", "generators", "noisy", "mt", "curve", "ablations")
+PARTS = (
+    "samples",
+    "examples",
+    "perplexity",
+    "trees",
+    "trigram",
+    "generators",
+    "noisy",
+    "rival",
+    "mt",
+    "curve",
+    "ablations",
+)
 
 #: Exit status when the time limit is reached; the same command resumes.
 GO_ON = 75
 
 
-class TreeletTables(AblationTables, GeneratorTables):
+class TreeletTables(AblationTables, GeneratorTables, RivalTables):
     """All tables, each by the name of its part."""
 
     # -- Table 1 ----------------------------------------------------------------------------
 
     def samples(self) -> None:
-        """Sample four sentences of 15 to 20 words from TREELET and the 5-gram."""
+        """Sample four sentences of 15 to 20 words from each model that can."""
         rows, rejected = [], []
-        for name in (TREELET, FIVE_GRAM):
+        for name in (FIVE_GRAM, TREELET, RULE, TRANS, PCFG):
             counts = SamplingReport()
             drawn = sample_sentences(
                 self.models.get(self.small, name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ Sentence = tuple[str, ...]
 _PIECE, _BATCH = 500, 32
 #: Rows of the score file: unigram, then one for each length of the list.
 _UNIGRAM, _REPEATED = "unigram", "repeated"
+#: What the parser itself thinks of the sentences.
+_PARSER = "parser"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Scores:
         trees: Number of trees of each sentence.
         fallbacks: Number of sentences without a tree.
         seconds: Time of parsing and scoring.
+        parser: Log probabilities of the sentences under the parser's own grammar, as far as its
+            pruned charts go; NaN where they were not kept.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -53,6 +58,11 @@ class Scores:
     trees: Numbers
     fallbacks: int
     seconds: dict[str, float]
+    parser: Numbers
+
+    def parser_slr(self, key: Key) -> Numbers:
+        """Return the log-odds ratio of the parser, with the unigrams of a model."""
+        return (self.parser - self.unigram[key]) / self.lengths
 
     def slr(self, key: Key, k: int) -> Numbers:
         """Return the syntactic log-odds ratio of every sentence."""
@@ -131,6 +141,12 @@ class ScoreStore:
                 what: round(sum(about[what] for about in abouts), 1)
                 for what in ("parsing", "scoring")
             },
+            np.concatenate(
+                [
+                    np.array(about.get(_PARSER, [np.nan] * len(about["trees"])), dtype=np.float64)
+                    for about in abouts
+                ]
+            ),
         )
 
     def _score(
@@ -142,6 +158,7 @@ class ScoreStore:
         }
         about = {"parsing": 0.0, "scoring": 0.0, "fallbacks": 0}
         trees: list[int] = []
+        own_log_probs: list[float] = []
         alone = {key: unigram_log_probs(model) for key, model in models.items()}
         rest = iter(sentences)
         while batch := list(islice(rest, _BATCH)):
@@ -151,6 +168,7 @@ class ScoreStore:
             start = time.perf_counter()
             about["fallbacks"] += sum(not len(own) or own[0].is_fallback for own in lists)
             trees += [len(own) for own in lists]
+            own_log_probs += map(_sentence_log_prob, lists)
             ids = [models[keys[0]].vocabulary.encode(words) for words in batch]
             for key, model in models.items():
                 own = found[key]
@@ -159,7 +177,9 @@ class ScoreStore:
             about["scoring"] += time.perf_counter() - start
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "about.json").is_file():
-            replace_text(folder / "about.json", json.dumps({**about, "trees": trees}))
+            replace_text(
+                folder / "about.json", json.dumps({**about, "trees": trees, _PARSER: own_log_probs})
+            )
         for key, own in found.items():
             draft = folder / f"{key.file}.draft.npz"
             before = dict(_load(folder, key)) if _path(folder, key).is_file() else {}
@@ -195,6 +215,13 @@ class ScoreStore:
                 _, first = np.unique(forms[:k], return_index=True)
                 found[str(k)].append(log_sum(log_probs[np.sort(first)]))
             found[_REPEATED].append(log_sum(log_probs))
+
+
+def _sentence_log_prob(parses: Sequence[ScoredTree]) -> float:
+    """Return the log probability of the words in the parser's chart."""
+    if not len(parses) or parses[0].is_fallback:
+        return -math.inf
+    return parses[0].sentence_log_prob
 
 
 def _packed(parses: Sequence[ScoredTree]) -> PackedTrees | None:

@@ -113,7 +113,10 @@ def lsvm_options(data: Path, folder: Path) -> tuple[str, ...]:
     write_lists(data / "mt/multi30k")
     grammar = str(train_parser(data, folder))
     work = ("--work", str(folder / "work"), "--parser", grammar, "--vertical-order", "1")
-    return (*work, "--train", "30", "--held", "12", "--rounds", "1", "--k", "2")
+    return (
+        *work,
+        *["--train", "30", "--held", "12", "--rounds", "1", "--k", "2", "--landmarks", "5"],
+    )
 
 
 def write_parallel_data(data: Path) -> None:

@@ -188,6 +188,19 @@ def test_treelet(data: Path, tmp_path: Path, every_stop: bool) -> None:
     )
     assert "Perplexity by training size" in tables
     assert "Samples (Table 1)" in tables
+    normalised = values(results, "Trigram pseudo-negatives: what the score is normalised by")
+    for model in ("TREELET-RULE", "TREELET", "5-GRAM"):
+        own = {metric for name, metric in normalised if name == model}
+        assert "accuracy by log probability, a threshold for each length" in own
+        assert len(own) == 5
+    by_trees = values(results, "Trigram pseudo-negatives by trees of a sentence")
+    assert {metric for _, metric in by_trees} == {"accuracy, k = 1", "accuracy, k = 10"}
+    for kind in ("one error", "trigram model", "translation (ted, phrase-based)"):
+        assert tables.count(f"## Negatives (Table 3): {kind}") == 1
+    noisy = values(results, "Noisy sentences (Table 5)")
+    for model in ("PCFG-LA", "classifier, CFG rules", "classifier, rerank features"):
+        assert (model, "independent accuracy") in noisy
+        assert (model, "pairwise accuracy") in noisy
     judged = values(results, "Trigram models of more or less text")
     assert (
         judged["TREELET", "accuracy"]
@@ -211,6 +224,17 @@ def test_lsvm(data: Path, tmp_path: Path, every_stop: bool) -> None:
     assert all(0 <= value <= 1 for value in found.values())
     pairs = values(results, "References against translations (Table 1)")
     assert ("LSVM-MLE", "pairwise accuracy") in pairs
+    parser = "score of the parser (PCFG-LA)"
+    assert (parser, "pairwise accuracy") in pairs
+    assert (parser, "accuracy") in found
+    kernels = values(
+        results, "Polynomial kernel over n-grams, by landmarks of Nystroem's approximation"
+    )
+    assert ("5 landmarks", "accuracy") in kernels
+    assert ("exact: a landmark for every training sentence", "accuracy") in kernels
+    moved = values(results, "Hidden trees before and after training (Section 5.5)")
+    assert all(0 <= value <= 1 for value in moved.values())
+    assert "A tree of LSVM-Gx (Figure 1)" in tables
     for title in ("Order of the paper", "Unlabelled F1 of hidden trees (Table 3)", "Not run"):
         assert title in tables
     if find_spec("sacrebleu") is not None:

@@ -16,7 +16,8 @@ _PICTURE_ELEMENTS = frozenset(
     {"svg", "title", "desc", "style", "g", "rect", "circle", "line", "path", "text", "tspan"}
 )
 
-_STYLE = """
+#: The look of all pages of reports.
+STYLE = """
 :root { color-scheme: light dark; --page: #f8fafc; --card: #ffffff; --text: #1e293b;
   --quiet: #64748b; --line: #e2e8f0; --accent: #0f766e; --alert: #fef3c7; --alert-text: #78350f; }
 @media (prefers-color-scheme: dark) { :root { --page: #0b1120; --card: #111827; --text: #e2e8f0;
@@ -128,7 +129,7 @@ def html_page(title: str, signature: str, sections: Sequence[Section]) -> str:
     return _PAGE.format(
         title=escape(title),
         signature=escape(signature),
-        style=_STYLE,
+        style=STYLE,
         body="\n".join(_section(section) for section in sections if not section.is_empty),
     )
 
