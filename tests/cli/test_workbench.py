@@ -83,7 +83,7 @@ def test_designs(folder: Path) -> None:
     call = ("evaluate", "design", "items.tsv", "-m", "2-gram", "--critical", "critical")
     call += ("--factors", "age", "verb=left,came", "--no-tokenize")
     done = treelm(*call, "-o", "cells.tsv", "--plot", "design.svg", "--json", cwd=folder)
-    few = b"treelm: only 3 items are whole: intervals and t are rough.\n"
+    few = b"treelm: intervals and t are rough: items in all conditions: 3.\n"
     found = json.loads(assert_fine(done, few))["2-gram"]
     assert found["n"] == 3
     assert set(found["effects"]) == {"age", "verb", "interaction"}
@@ -137,7 +137,7 @@ def test_designs_of_few_items_say_so(folder: Path) -> None:
     (folder / "one.tsv").write_text("\n".join([table[0], table[1], table[3]]) + "\n")
     done = treelm("evaluate", "design", "one.tsv", "-m", "2-gram", *factors, cwd=folder)
     assert b"] t -\n" in assert_fine(done, None)
-    assert b"only 1 items are whole: intervals and t are rough" in done.stderr
+    assert b"intervals and t are rough: items in all conditions: 1." in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["trees", "n-best list", "UTF-16", "commas", "nothing", "text"])

@@ -110,7 +110,7 @@ def design(
         for regions in table.sentences():
             check.add_sentences([list(chain.from_iterable(regions))])
         note_unknown_words(check, common)
-        found[name] = result = evaluate_design(
+        found[name] = evaluate_design(
             loaded,
             table,
             chosen,
@@ -119,8 +119,9 @@ def design(
             seed=seed,
             threads=threads.thread_count,
         )
-        if len(result.items) < _FEW_ITEMS:
-            common.note(f"only {len(result.items)} items are whole: intervals and t are rough.")
+    whole = min(len(each.items) for each in found.values())
+    if whole < _FEW_ITEMS:
+        common.note(f"intervals and t are rough: items in all conditions: {whole}.")
     if output is not None:
         with write_atomically(output) as out:
             out.write(_items(found, [factor.column for factor in chosen]).encode())
