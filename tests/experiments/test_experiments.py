@@ -307,15 +307,19 @@ def test_package_of_models_is_made_by_one_command(data: Path, tmp_path: Path) ->
 
 def test_reading_times(data: Path, tmp_path: Path) -> None:
     write_garden_paths(data)
-    options = ("--work", str(tmp_path / "work"), "--folds", "5")
+    options = ("--work", str(tmp_path / "work"), "--folds", "5", "--beam-width", "20")
     results, tables = run("reading_times", data, tmp_path / "report", *options)
     gains = values(results, "What a model adds to length, frequency and position")
     models = {model for model, _ in gains}
     assert {"5-gram", "HHMM", "PCFG", "PLSA", "2-SLM", "5-gram + HHMM"} <= models
+    assert {"3-gram/2-SLM/PLSA", "5-gram + 3-gram/2-SLM/PLSA"} <= models
+    ready = values(results, "Ready models: What a model adds to the en-ngram")
+    assert {model for model, _ in ready} == {"en-hhmm", "en-mixture"}
     added = values(results, "What a model adds to the 5-gram")
     assert {model for model, _ in added} == models - {"5-gram"}
     assert "The same without unknown words" in tables
     paths = values(results, "Interaction: the effect in NP/Z minus that in NP/S, in bits")
+    models |= {"en-ngram", "en-hhmm", "en-mixture"}
     assert {model for model, _ in paths} == models
     suites = values(results, "Test suites: share of items for which all predictions hold")
     assert len(suites) == 6 * len(models)
