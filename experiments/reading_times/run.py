@@ -19,7 +19,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from recipe import print_report, recipe_options
-from study_models import BASELINE, TREEBANKS, StudyModels
+from study_models import BASELINE, READY, TREEBANKS, StudyModels
 
 from treelm.corpus.files import write_atomically
 from treelm.corpus.reading_times import ZonedSentence
@@ -54,6 +54,7 @@ class Study:
         self, report: Report, models: Mapping[str, IncrementalModel], arguments: argparse.Namespace
     ) -> None:
         self._report, self._models = report, models
+        self._own = [name for name in models if name not in READY]
         self._data: Path = arguments.data
         self._work: Path = arguments.work
         self._seed: int = arguments.seed
@@ -67,28 +68,35 @@ class Study:
         words = read_study_words(
             folder / "words.tsv", folder / "trees.mrg", drop_different_words=True
         )
-        for previous in (False, True):
-            records: dict[str, dict[str, Any]] = {}
-            for name in self._models:
-                if name == BASELINE:
-                    continue
-                kept = self._kept(
-                    f"power{' previous' * previous} {name}",
-                    lambda name=name, previous=previous: self._gains(
-                        words, name, previous=previous
-                    ),
-                )
-                # The baseline alone is in the study of every model, with the same figures.
-                records |= {_key(each): each for each in kept}
-            self._add_gains(list(records.values()), ", previous time known" if previous else "")
+        for baseline, own, what in (
+            (BASELINE, self._own, ""),
+            (READY[0], READY, "Ready models: "),
+        ):
+            for previous in (False, True):
+                records: dict[str, dict[str, Any]] = {}
+                for name in own:
+                    if name == baseline:
+                        continue
+                    kept = self._kept(
+                        f"power{' previous' * previous} {name}",
+                        lambda name=name, previous=previous, baseline=baseline: self._gains(
+                            words, name, baseline, previous=previous
+                        ),
+                    )
+                    # The baseline alone is in the study of every model, with the same figures.
+                    records |= {_key(each): each for each in kept}
+                suffix = ", previous time known" if previous else ""
+                self._add_gains(list(records.values()), baseline, what, suffix)
 
-    def _gains(self, words: StudyWords, name: str, *, previous: bool) -> list[dict[str, Any]]:
+    def _gains(
+        self, words: StudyWords, name: str, baseline: str, *, previous: bool
+    ) -> list[dict[str, Any]]:
         """Return what a model adds to length, frequency and position, and to the baseline."""
-        names = (BASELINE, name)
+        names = (baseline, name)
         study = reading_study(
             words,
             {each: self._models[each] for each in names},
-            baseline=BASELINE,
+            baseline=baseline,
             spill_over=SPILL_OVER,
             previous_time=previous,
             folds=self._folds,
@@ -126,21 +134,25 @@ class Study:
                 out.write(made.encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def _add_gains(self, records: Sequence[dict[str, Any]], suffix: str) -> None:
+    def _add_gains(
+        self, records: Sequence[dict[str, Any]], baseline: str, what: str, suffix: str
+    ) -> None:
         titles = {
             (False, "all"): "What a model adds to length, frequency and position",
             (False, "known"): "The same without unknown words",
-            (True, "all"): f"What a model adds to the {BASELINE}",
-            (True, "known"): f"What a model adds to the {BASELINE}, without unknown words",
+            (True, "all"): f"What a model adds to the {baseline}",
+            (True, "known"): f"What a model adds to the {baseline}, without unknown words",
         }
+        rows: dict[str, dict[tuple[bool, str], str]] = {}
+        perplexities = {each["model"]: f"{each['perplexity']:.1f}" for each in records}
         for each in records:
-            if each["over"] not in ([], [BASELINE]):
+            if each["over"] not in ([], [baseline]):
                 continue
             gain = each["cross_validated"]
             low, high = gain["interval_sentences"]
             self._report.add_result(
                 Result(
-                    table=titles[bool(each["over"]), each["words"]] + suffix,
+                    table=what + titles[bool(each["over"]), each["words"]] + suffix,
                     model=each["model"],
                     metric="delta log likelihood per word, 1000 x",
                     data="Natural Stories 1-6",
@@ -150,7 +162,19 @@ class Study:
                     digits=2,
                 )
             )
-        self._report.add_table(f"All figures{suffix}", COLUMNS, [_row(each) for each in records])
+            found = rows.setdefault(each["model"], {})
+            found[bool(each["over"]), each["words"]] = _shown(gain["per_word"], (low, high), 1000)
+        first = [name for name in rows if name == baseline]
+        self._report.add_table(
+            f"{what}1000 x gain per word{suffix}",
+            ("model", "perplexity", *titles.values()),
+            [
+                (name, perplexities[name], *(rows[name].get(key, "-") for key in titles))
+                for name in (*first, *(each for each in rows if each != baseline))
+            ],
+        )
+        title = f"{what}All figures{suffix}"
+        self._report.add_table(title, COLUMNS, [_row(each) for each in records])
         alone = [each for each in records if not each["over"] and each["words"] == "all"]
         points = [
             Series(
@@ -168,18 +192,19 @@ class Study:
         ]
         picture = draw_scatter(
             points,
-            title=f"Power against perplexity{suffix}",
+            title=f"{what}Power against perplexity{suffix}",
             x_axis="perplexity",
             y_axis="delta log likelihood per word",
             log_x=True,
         )
-        self._report.add_figure(picture, f"Power against perplexity{suffix}")
+        self._report.add_figure(picture, f"{what}Power against perplexity{suffix}")
 
     def garden(self) -> None:
         """The stimuli of the SAP benchmark: surprisal where the sentence is disambiguated."""
         source = self._data / "grammaticality/sap-items/items_ClassicGP.csv"
         self._report.add_input("SAP, garden paths", source, role="test")
         rows = []
+        wide = []
         groups: dict[str, list[Bar]] = {}
         for name in self._models:
             found = self._kept(f"garden {name}", lambda name=name: self._effects(source, name))
@@ -200,6 +225,8 @@ class Study:
                 )
                 groups.setdefault(title, []).append(Bar(name, each["mean"], low, high))
             both = found["interaction"]
+            shown = [found[kind] for kind in (*KINDS, "interaction")]
+            wide.append((name, *(_shown(each["mean"], each["interval"]) for each in shown)))
             self._report.add_result(
                 Result(
                     table="Interaction: the effect in NP/Z minus that in NP/S, in bits",
@@ -211,6 +238,9 @@ class Study:
                     interval=tuple(both["interval"]),
                 )
             )
+        self._report.add_table(
+            "Effect of ambiguity in bits", ("model", *KINDS.values(), "NP/Z - NP/S"), wide
+        )
         self._report.add_table(
             "Garden paths of the SAP benchmark: surprisal of the disambiguating word, in bits",
             ("kind", "model", "items", "unambiguous", "ambiguous", "effect", "interval", "unknown"),
@@ -262,8 +292,12 @@ class Study:
     def suites(self) -> None:
         """Our six suites in SyntaxGym's format."""
         given = [read_suite(path, tokenizing=True) for path in sorted(SUITES.glob("*.json"))]
+        wide = []
         for name in self._models:
             found = self._kept(f"suites {name}", lambda name=name: self._accuracies(given, name))
+            shares = [accuracy for accuracy, _, _ in found.values()]
+            mean = sum(shares) / len(shares)
+            wide.append((name, *(f"{share:.2f}" for share in (*shares, mean))))
             for suite, (accuracy, n, interval) in found.items():
                 self._report.add_result(
                     Result(
@@ -276,6 +310,8 @@ class Study:
                         interval=tuple(interval),
                     )
                 )
+
+        self._report.add_table("Test suites", ("model", *found, "mean"), wide)
 
     def _accuracies(self, suites: Sequence[Suite], name: str) -> dict[str, Any]:
         """Return accuracy, number of items and interval of each suite."""
@@ -302,6 +338,11 @@ COLUMNS = (
     "fitted gain",
     "p",
 )
+
+
+def _shown(mean: float, interval: Sequence[float], factor: float = 1) -> str:
+    low, high = (factor * each for each in interval)
+    return f"{factor * mean:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _key(record: dict[str, Any]) -> str:

@@ -18,6 +18,8 @@ from treelm.models.interface.incremental import IncrementalModel, as_incremental
 TREEBANKS = ("gum", "masc")
 BASELINE = "5-gram"
 
+#: No round of EM.
+_COUNTS_ALONE = {"iterations": 0, "follow_up": 0}
 #: System and options of every model.
 SINGLE: dict[str, tuple[str, dict[str, Any]]] = {
     BASELINE: ("ngram", {"order": 5}),
@@ -26,12 +28,20 @@ SINGLE: dict[str, tuple[str, dict[str, Any]]] = {
     "PLSA": ("plsa", {"topics": 50}),
     "3-gram/PLSA": ("plsa", {"order": 3, "topics": 50}),
     "2-SLM": ("slm", {}),
-    "3-gram/2-SLM": ("composite", {"order": 3, "heads": 2, "iterations": 0, "follow_up": 0}),
+    "3-gram/2-SLM": ("composite", {"order": 3, "heads": 2, **_COUNTS_ALONE}),
+    "3-gram/2-SLM/PLSA": ("composite", {"order": 3, "heads": 2, "topics": 50, **_COUNTS_ALONE}),
 }
 #: Those whose weights are found on held-out trees, or on held-out text.
 _ON_TREES, _ON_TEXT = ("slm", "composite"), ("plsa",)
 #: Word-level mixtures; EM finds the weights on documents of the dev sets.
-MIXTURES = tuple((BASELINE, name) for name in ("HHMM", "PCFG", "2-SLM", "3-gram/PLSA"))
+MIXTURES = tuple(
+    (BASELINE, name) for name in ("HHMM", "PCFG", "2-SLM", "3-gram/PLSA", "3-gram/2-SLM/PLSA")
+)
+
+
+#: Models of more text, as the package `treelm-en` has them; the first is their baseline.
+READY = ("en-ngram", "en-hhmm", "en-mixture")
+_PACKAGE = Path(__file__).resolve().parents[2] / "packages/treelm-en/src/treelm_en"
 
 
 def mixture_name(parts: tuple[str, ...]) -> str:
@@ -122,6 +132,14 @@ class StudyModels:
         return as_incremental(treelm.load(folder))
 
     def all(self) -> dict[str, IncrementalModel]:
-        """Return all models and mixtures by name."""
+        """Return all models and mixtures by name, and the ready ones."""
         found = {name: self.single(name) for name in SINGLE}
-        return found | {mixture_name(parts): self.mixture(parts) for parts in MIXTURES}
+        found |= {mixture_name(parts): self.mixture(parts) for parts in MIXTURES}
+        return found | {name: self._ready(name) for name in READY}
+
+    def _ready(self, name: str) -> IncrementalModel:
+        """Return a ready model for tokenized text, with the beam of the study."""
+        model = treelm.load(_PACKAGE / name).with_tokenizer(None)
+        if name != READY[0]:
+            model = model.with_search(beam_width=self._beam)
+        return as_incremental(model)

@@ -120,7 +120,8 @@ def pairs(
 
     Args:
         model: Any model that scores.
-        good: Good sentences; or, without `bad`, a file of JSON lines with the keys of BLiMP.
+        good: Good sentences; or, without `bad`, a file of pairs: a table (.tsv, .csv, .parquet)
+            with the columns ``good`` and ``bad``, or JSON lines with the keys of BLiMP.
         bad: The bad sentences, in the same order.
         measure: Compare log probabilities, or syntactic log-odds ratios (``slr``).
         seed: Seed of the intervals.
@@ -128,11 +129,17 @@ def pairs(
         threads: Kernel threads; results do not depend on it.
     """
     from treelm.tasks.evaluate.pair_accuracy import evaluate_pairs
-    from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
+    from treelm.tasks.evaluate.pair_files import (
+        MinimalPairs,
+        holds_table,
+        read_json_pairs,
+        read_pair_files,
+        read_pair_table,
+    )
 
     files = [each for each in (good, bad) if isinstance(each, (str, os.PathLike))]
     if bad is None and len(files) == 1:
-        given = read_json_pairs(files[0])
+        given = (read_pair_table if holds_table(files[0]) else read_json_pairs)(files[0])
     elif len(files) == 2:
         given = read_pair_files(*files)
     else:
@@ -150,19 +157,20 @@ def pairs(
 
 
 def suites(
-    model: ModelSource, files: Iterable[Source], *, seed: int = 0, threads: int = 1
+    model: ModelSource, files: Source | Iterable[Source], *, seed: int = 0, threads: int = 1
 ) -> SuiteResults:
     """Return for how many items of SyntaxGym's test suites the surprisals are as predicted.
 
     Args:
         model: An incremental model.
-        files: Suites in SyntaxGym's JSON format, of raw text.
+        files: Suites in SyntaxGym's JSON format, of raw text; one may be given alone.
         seed: Seed of the intervals.
         threads: Kernel threads; results do not depend on it.
     """
     from treelm.tasks.evaluate.suites import evaluate_suites, read_suite
 
-    given = [read_suite(file) for file in files]
+    several = [files] if isinstance(files, (str, os.PathLike)) else files
+    given = [read_suite(file) for file in several]
     return evaluate_suites(loaded(model), given, seed=seed, threads=threads)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_hhmm_benchmark_prints_every_figure(tmp_path: Path) -> None:
     printed = run_script(SCRIPT.with_name("hhmm.py"), "--trees", trees, "--sentences", "3")
     for figure in ("beam 2000, ratio 1e-05", "cached", "r^2 of a line", "2 threads over 1"):
         assert figure in printed
+
+
+def test_experiment_benchmark_measures_every_word(tmp_path: Path) -> None:
+    options = ("--work", tmp_path / "work", "--trees", sample_path(), "--words", "60")
+    script = SCRIPT.with_name("experiment.py")
+    printed = run_script(script, *options, "--beam-width", "20")
+    assert "60 words, beam 20, 2 threads" in printed
+    for what in ("text, HHMM", "text, 5-gram", "stimuli, both", "the same, all measures"):
+        assert re.search(rf"{what}: [\d.]+ processor s, .* 60 rows, .* load", printed)
 
 
 def test_latent_benchmark_compares_two_charts(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.models.ngram_models import small_ngram
 import treelm as package
 from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.sample_treebank import sample_path
+from treelm.errors import UsageError
 
 TEXT = "The old ferry left.\nWe can't stay."
 TOKENS = "The old ferry left .\nWe ca n't stay ."
@@ -167,6 +168,68 @@ def test_models_that_take_text_differently_are_refused(packages: Path, tmp_path:
     both = ("surprisal", "-m", "en-ngram", "-m", "plain", "--stimuli", table)
     assert_refused(treelm(*both), 2, "say --tokenize or --tokenized")
     assert b"surprisal_plain" in assert_fine(treelm(*both, "--tokenized"), None)
+
+
+def test_models_with_different_tokenizers_are_refused(packages: Path, tmp_path: Path) -> None:
+    table = tmp_path / "items.tsv"
+    table.write_text("item\tword\n1\tThe\n1\tferry\n")
+    small_ngram(order=2).with_tokenizer("simple").save("simple")
+    both = ("-m", "en-ngram", "-m", "simple")
+    message = "different tokenizers (penn and simple)"
+    assert_refused(treelm("surprisal", *both, "--stimuli", table), 2, message)
+    with pytest.raises(UsageError, match="different tokenizers"):
+        package.surprisal_table({"a": packages / "en-ngram", "b": "simple"}, table)
+    times = tmp_path / "times.tsv"
+    times.write_text("item\tzone\tword\tmean_rt\n1\t1\tThe\t300\n")
+    assert_refused(treelm("evaluate", "reading-times", times, *both), 2, message)
+
+
+def test_pairs_are_raw_text_for_models_that_take_it(packages: Path, tmp_path: Path) -> None:
+    raw, tokens = tmp_path / "raw.tsv", tmp_path / "tokens.tsv"
+    raw.write_text("good\tbad\nThe ferry didn't leave.\tThe ferry leave didn't.\n")
+    tokens.write_text("good\tbad\nThe ferry did n't leave .\tThe ferry leave did n't .\n")
+    for table, how in ((raw, ()), (tokens, ("--tokenized",)), (raw, ("--tokenized",))):
+        done = treelm("evaluate", "pairs", "-m", "en-ngram", table, *how, "-o", f"{len(how)}.tsv")
+        assert_fine(done, None)
+        assert (b"looks untokenized" in done.stderr) == (table is raw and bool(how))
+        if table is tokens:
+            assert Path("0.tsv").read_bytes() == Path("1.tsv").read_bytes()
+
+
+#: A suite whose words the two tokenizers take apart differently.
+SUITE = {
+    "meta": {"name": "s", "metric": "sum"},
+    "region_meta": {"1": "a"},
+    "predictions": [{"type": "formula", "formula": "(1;%x%) < (1;%y%)"}],
+    "items": [
+        {
+            "item_number": 1,
+            "conditions": [
+                {"condition_name": name, "regions": [{"region_number": 1, "content": text}]}
+                for name, text in (("x", "It didn't leave"), ("y", "Frumious didn't leave"))
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(("tokenizer", "words"), [("penn", 8), ("simple", 6)])
+def test_suites_and_designs_use_the_tokenizer_of_the_model(
+    tokenizer: str, words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_ngram(order=2).with_tokenizer(tokenizer).save("model")
+    Path("suite.json").write_text(json.dumps(SUITE))
+    Path("items.csv").write_text(
+        "item,c,first,sentence\n1,x,1,It didn't leave\n1,y,1,Frumious didn't leave\n"
+    )
+    for command in (
+        ("suites", "suite.json"),
+        ("design", "items.csv", "--factors", "c", "--critical", "first"),
+    ):
+        done = treelm("evaluate", *command, "-m", "model")
+        assert_fine(done, None)
+        assert f"of {words}) are unknown".encode() in done.stderr
 
 
 def test_demo_shows_the_ready_models(packages: Path) -> None:

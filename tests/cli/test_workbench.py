@@ -83,7 +83,8 @@ def test_designs(folder: Path) -> None:
     call = ("evaluate", "design", "items.tsv", "-m", "2-gram", "--critical", "critical")
     call += ("--factors", "age", "verb=left,came", "--no-tokenize")
     done = treelm(*call, "-o", "cells.tsv", "--plot", "design.svg", "--json", cwd=folder)
-    found = json.loads(assert_fine(done))["2-gram"]
+    few = b"treelm: intervals and t are rough: items in all conditions: 3.\n"
+    found = json.loads(assert_fine(done, few))["2-gram"]
     assert found["n"] == 3
     assert set(found["effects"]) == {"age", "verb", "interaction"}
     low, high = found["effects"]["verb"]["interval"]
@@ -92,7 +93,7 @@ def test_designs(folder: Path) -> None:
     assert table[0] == "model\titem\tage\tverb\tsurprisal\tunknown"
     assert len(table) == 13
     assert (folder / "design.svg").read_text().startswith("<svg")
-    assert b"interaction" in assert_fine(treelm(*call, cwd=folder))
+    assert b"interaction" in assert_fine(treelm(*call, cwd=folder), few)
     assert_refused(treelm(*call[:-1], "--region", "2", cwd=folder), 2, "either --region or")
 
 
@@ -110,7 +111,57 @@ def test_pairs_of_one_table_are_compared(folder: Path) -> None:
 def test_stimuli_in_documents(folder: Path) -> None:
     call = ("surprisal", "-m", "2-gram", "--stimuli", "items.tsv")
     done = treelm(*call, "--document", "item", cwd=folder)
-    assert assert_fine(done) == assert_fine(treelm(*call, cwd=folder))
+    assert_refused(done, 2, "--document is for models that remember the sentences before")
     assert_refused(treelm(*call, "--document", "page", cwd=folder), 2, 'no column "page"')
     refused = treelm("surprisal", "-m", "2-gram", "--document", "item", cwd=folder, stdin=b"x\n")
     assert_refused(refused, 2, "--document goes with --stimuli")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "surprisal --stimuli items.tsv",
+        "evaluate reading-times words.tsv",
+        "evaluate design items.tsv --factors age=old,new verb=left,came --critical critical",
+    ],
+)
+def test_search_options_that_no_model_has_are_refused(folder: Path, command: str) -> None:
+    models = ("-m", "2-gram", "-m", "1-gram", "--beam-width", "10")
+    done = treelm(*command.split(), *models, cwd=folder)
+    assert_refused(done, 2, "ngram models have no search with beam_width")
+
+
+def test_designs_of_few_items_say_so(folder: Path) -> None:
+    factors = ("--factors", "age=old,new", "--critical", "critical")
+    table = (folder / "items.tsv").read_text().splitlines()
+    (folder / "one.tsv").write_text("\n".join([table[0], table[1], table[3]]) + "\n")
+    done = treelm("evaluate", "design", "one.tsv", "-m", "2-gram", *factors, cwd=folder)
+    assert b"] t -\n" in assert_fine(done, None)
+    assert b"intervals and t are rough: items in all conditions: 1." in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["trees", "n-best list", "UTF-16", "commas", "nothing", "text"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "surprisal --stimuli FILE",
+        "evaluate reading-times FILE",
+        "evaluate suites FILE",
+        "evaluate pairs FILE",
+        "evaluate design FILE --factors age --region 1",
+    ],
+)
+def test_files_of_other_kinds_are_refused(
+    command: str, kind: str, folder: Path, tmp_path: Path
+) -> None:
+    content = {
+        "trees": b"(S (NP (NN rain)) (VP (VBD fell)))\n" * 3,
+        "n-best list": b"0 ||| the boat left ||| LM0= -3 ||| -4\n" * 3,
+        "UTF-16": "item\tword\n1\tThe\n1\tboat\n".encode("utf-16"),
+        "commas": b"item,age,zone,word,mean_rt\n1,old,1,The,300\n1,old,2,boat,310\n",
+        "nothing": b"",
+        "text": b"The boat left .\nIt was old .\n",
+    }[kind]
+    (tmp_path / "given.tsv").write_bytes(content)
+    line = [str(tmp_path / "given.tsv") if part == "FILE" else part for part in command.split()]
+    assert_refused(treelm(*line, "-m", folder / "2-gram"), 3, "given.tsv")

@@ -331,15 +331,19 @@ def test_package_of_models_is_made_by_one_command(data: Path, tmp_path: Path) ->
 
 def test_reading_times(data: Path, tmp_path: Path) -> None:
     write_garden_paths(data)
-    options = ("--work", str(tmp_path / "work"), "--folds", "5")
+    options = ("--work", str(tmp_path / "work"), "--folds", "5", "--beam-width", "20")
     results, tables = run("reading_times", data, tmp_path / "report", *options)
     gains = values(results, "What a model adds to length, frequency and position")
     models = {model for model, _ in gains}
     assert {"5-gram", "HHMM", "PCFG", "PLSA", "2-SLM", "5-gram + HHMM"} <= models
+    assert {"3-gram/2-SLM/PLSA", "5-gram + 3-gram/2-SLM/PLSA"} <= models
+    ready = values(results, "Ready models: What a model adds to the en-ngram")
+    assert {model for model, _ in ready} == {"en-hhmm", "en-mixture"}
     added = values(results, "What a model adds to the 5-gram")
     assert {model for model, _ in added} == models - {"5-gram"}
     assert "The same without unknown words" in tables
     paths = values(results, "Interaction: the effect in NP/Z minus that in NP/S, in bits")
+    models |= {"en-ngram", "en-hhmm", "en-mixture"}
     assert {model for model, _ in paths} == models
     suites = values(results, "Test suites: share of items for which all predictions hold")
     assert len(suites) == 6 * len(models)
@@ -347,3 +351,36 @@ def test_reading_times(data: Path, tmp_path: Path) -> None:
     again, _ = run("reading_times", data, tmp_path / "again", *options, "--parts", "reading")
     assert values(again, "What a model adds to the 5-gram") == added
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    rows = published_rows(data, tmp_path)
+    assert {name: len(cells) for name, *cells in rows} == {"lstm.csv": 4, "gpt2.csv": 4}
+    assert rows[1][1:] == [
+        "+2.00 [+2.00, +2.00]",
+        "+5.00 [+5.00, +5.00]",
+        "+3.00 [+3.00, +3.00]",
+        "+3.00 [+3.00, +3.00]",
+    ]
+
+
+def published_rows(data: Path, folder: Path) -> list[list[str]]:
+    """Surprisals in the formats in which others publish them, measured beside the recipe's own."""
+    table = (data / "reading/naturalstories/words.tsv").read_text().splitlines()
+    words = [row.split("\t") for row in table[1:]]
+    tokens = [f"1\t{n}\t{row[2]}\t{n * 7 % 11}\n" for n, row in enumerate(words, 1)]
+    tokens[4] = "1\t5\tUNK-LC\t3\n"
+    (folder / "lstm.csv").write_text("sentence_id\ttoken_id\ttoken\tsurprisal\n" + "".join(tokens))
+    effects = {"NPS": 2, "NPZ": 5, "MVRR": 3}
+    (folder / "gpt2.csv").write_text(
+        "item,condition,disambPosition_0idx,word_pos,sum_surprisal_base2\n"
+        + "".join(
+            f"{item},{kind}_{level},1.0,{place},{10 + (level == 'AMB') * effect * place}\n"
+            for item in (1, 2)
+            for kind, effect in effects.items()
+            for level in ("AMB", "UAMB")
+            for place in (0, 1, 2)
+        )
+    )
+    files = ("--stories", folder / "lstm.csv", "--garden", folder / "gpt2.csv")
+    options = ("--data", data, "--work", folder / "work", "--folds", "5")
+    script = RECIPES / "reading_times/published.py"
+    printed = run_script(script, *map(str, (*options, *files)))
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines()]

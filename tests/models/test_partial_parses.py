@@ -236,6 +236,20 @@ def test_partial_parses_become_json(trained: HhmmModel) -> None:
     assert first["probability"] == found.steps[1].trees[0].probability
 
 
+def test_partial_parses_become_a_data_frame(trained: HhmmModel) -> None:
+    pytest.importorskip("polars")
+    parses = treelm.partial_parses(trained, "The old ferry left .", k=3)
+    frame = parses.to_frame()
+    assert frame.height == sum(len(step.trees) for step in parses.steps)
+    for position, step in enumerate(parses.steps, 1):
+        rows = frame.filter(frame["position"] == position)
+        assert rows["tree"].to_list() == [str(each.tree) for each in step.trees]
+        assert rows["probability"].to_list() == [each.probability for each in step.trees]
+        assert rows["came_from"].to_list() == [each.came_from for each in step.trees]
+        assert set(rows["word"]) == {step.word}
+        assert set(rows["surprisal"]) == {step.surprisal}
+
+
 def test_partial_parses_of_a_mixture_are_those_of_its_parser(trained: HhmmModel) -> None:
     ngram = treelm.train(
         "ngram",

@@ -12,7 +12,13 @@ from tests.models.ngram_models import sample_sentences, small_ngram
 from tests.models.toy_model import TOY, ToyModel
 
 from treelm.corpus.score_files import write_score_table
-from treelm.errors import CorpusFormatError, UnsupportedTask, UsageError, VocabularyError
+from treelm.errors import (
+    CorpusFormatError,
+    TreelmWarning,
+    UnsupportedTask,
+    UsageError,
+    VocabularyError,
+)
 from treelm.models.registry import SYSTEMS, load
 from treelm.tasks.compare import CompareOptions, compare
 from treelm.tasks.evaluate.comparison import BLOCK, compare_answers, compare_log_probs
@@ -137,6 +143,31 @@ def test_pairs_are_compared_by_mcnemar(folders: tuple[Path, Path], tmp_path: Pat
 
 
 # -- files ----------------------------------------------------------------------------------
+
+
+def test_pairs_of_one_table_are_compared(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    table = tmp_path / "pairs.tsv"
+    table.write_text("good\tbad\nThe boat left .\tboat the left .\nIt was old .\told was it .\n")
+    good = write(tmp_path / "good", "The boat left .", "It was old .")
+    bad = write(tmp_path / "bad", "boat the left .", "old was it .")
+    found = compare(*folders, [table], OPTIONS)
+    assert found.to_record() == compare(*folders, [good, bad], OPTIONS).to_record()
+
+
+def test_raw_pairs_are_tokenized_by_models_that_do(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    rows = "good\tbad\nThe boat left.\tboat the left.\nIt was old.\told was it.\n"
+    raw = write(tmp_path / "raw.tsv", rows)
+    with pytest.warns(TreelmWarning, match="looks untokenized.*`treelm tokenize` tokenizes"):
+        compare(*folders, [raw], OPTIONS)
+    tokens = write(tmp_path / "tokens.tsv", rows.replace(".", " ."))
+    made = []
+    for folder in folders:
+        made.append(tmp_path / folder.name)
+        load(folder).with_tokenizer("penn").save(made[-1])
+    found = compare(made[0], made[1], [raw], OPTIONS)
+    assert found.to_record() == compare(*folders, [tokens], OPTIONS).to_record()
 
 
 def test_score_files_give_what_the_models_give(

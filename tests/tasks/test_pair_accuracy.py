@@ -300,6 +300,18 @@ def test_pairs_of_one_table_may_be_csv(tmp_path: Path) -> None:
     pairs = read_pair_table(path, tokenizing=True)
     assert pairs.good.sentences == (("Yes", ",", "it", "left", "."),)
     assert pairs.names() == ("2",)
+    path.write_text("good;bad\nYes, it left;Left yes it\n")
+    assert read_pair_table(path).bad.sentences == (("Left", "yes", "it"),)
+
+
+def test_pairs_of_one_table_may_be_parquet(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "pairs.parquet"
+    columns = {"item": [5, 6], "good": ["a b", "c"], "bad": ["b a", "d"]}
+    polars.DataFrame(columns).write_parquet(path)
+    pairs = read_pair_table(path)
+    assert pairs.names() == ("5", "6")
+    assert pairs.good.sentences == (("a", "b"), ("c",))
 
 
 @pytest.mark.parametrize(

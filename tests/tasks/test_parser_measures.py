@@ -252,7 +252,7 @@ def test_stimuli_of_whole_sentences_get_a_row_for_each_word(tmp_path: Path) -> N
     path.write_text("item\tsentence\n1\tThe president meets\n2\tThe president meets\n")
     table = read_stimuli(path)
     assert table.columns == ("item", "sentence", "position", "word")
-    assert [row[0::2] for row in table.rows] == [(i, p) for i in "12" for p in "123"]
+    assert [row[0::2] for row in table.rows] == [(i, p) for i in "12" for p in (1, 2, 3)]
     assert [row[3] for row in table.rows[:3]] == ["The", "president", "meets"]
     assert len(list(table.sentences())) == 2
     with pytest.raises(UsageError, match="every row is a whole sentence"):
@@ -271,7 +271,7 @@ def test_stimuli_of_the_same_words_in_a_row_are_told_apart(tmp_path: Path) -> No
 def measured(sentence: str, model: LanguageModel) -> list[tuple[object, ...]]:
     """The rows of one sentence, as the table has them."""
     return [
-        (sentence, str(place), each.word, each.surprisal, each.log_prob, int(each.oov))
+        (sentence, place, each.word, each.surprisal, each.log_prob, int(each.oov))
         for place, each in enumerate(model.surprisal(sentence), 1)
     ]
 
@@ -308,9 +308,15 @@ def test_stimuli_are_read_from_parquet_and_frames(tmp_path: Path) -> None:
     frame = polars.DataFrame({"item": [1, 1], "word": ["The", "president"]})
     frame.write_parquet(tmp_path / "items.parquet")
     wanted = read_stimuli(path)
-    assert read_stimuli(tmp_path / "items.parquet") == wanted
-    assert stimuli_of_frame(frame, tokenizing=False) == wanted
     model = exact_model(PRESIDENT, 2)
+    for kept in (
+        read_stimuli(tmp_path / "items.parquet"),
+        stimuli_of_frame(frame, tokenizing=False),
+    ):
+        assert (kept.columns, kept.numbers) == (wanted.columns, wanted.numbers)
+        assert list(kept.sentences()) == list(wanted.sentences())
+        # So that the result can be joined with the frame again.
+        assert measure_stimuli(model, kept).to_frame()["item"].to_list() == [1, 1]
     found = measure_stimuli(model, wanted).to_frame()
     assert found["word"].to_list() == ["The", "president"]
     assert found["surprisal"].to_list() == [
@@ -321,6 +327,76 @@ def test_stimuli_are_read_from_parquet_and_frames(tmp_path: Path) -> None:
         read_stimuli(tmp_path / "broken.parquet")
     with pytest.raises(UsageError, match="a file or a data frame, not an object of the type list"):
         stimuli_of_frame([], tokenizing=False)
+
+
+def test_frames_with_missing_words_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"item": [1, 1], "word": ["The", float("nan")]})
+    with pytest.raises(CorpusFormatError, match="such as NA or null taken for a missing value"):
+        stimuli_of_frame(frame, tokenizing=False)
+
+
+def test_surprisal_tables_take_one_name_alone() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"text": [1, 1], "word": ["The", "president"]})
+    model = exact_model(PRESIDENT, 2)
+    table = treelm.surprisal_table(model, frame, measures="depth", sentence="text")
+    assert table.columns[2:] == ["surprisal", "log_prob", "oov", "depth"]
+    assert "beam_mass" in treelm.surprisal_table(model, frame, measures="all", sentence="text")
+    with pytest.raises(UsageError, match="here every model starts each sentence anew"):
+        treelm.surprisal_table(model, frame, sentence="text", document="text")
+    with pytest.raises(UsageError, match='no column "story"'):
+        treelm.surprisal_table(model, frame, sentence="text", document="story")
+
+
+def test_measures_that_no_model_has_are_refused() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"item": [1], "word": ["a"]})
+    models = {"x": ToyModel.of(), "y": ToyModel.of()}
+    with pytest.raises(UnsupportedTask, match='"entropy" describes the states of a parser'):
+        treelm.surprisal_table(models, frame, measures=["entropy"])
+    with pytest.raises(UsageError, match='no measure "entorpy"'):
+        treelm.surprisal_table(models, frame, measures=["entorpy"])
+
+
+#: Tables whose rows would be put together into sentences that nobody wrote.
+DOUBTFUL = {
+    "the rows of item 1 do not stand together": [(1, "a"), (2, "b"), (1, "c"), (2, "d")],
+    "the words of item 1 are the same 3 times over": [(1, "a"), (1, "b")] * 3,
+    "the words of item 1 are the same 2 times over": [(1, "a"), (1, "a"), (1, "b"), (1, "b")],
+}
+
+
+@pytest.mark.parametrize("message", DOUBTFUL)
+def test_stimuli_that_stand_in_an_odd_order_are_doubted(tmp_path: Path, message: str) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("item\tword\n" + "".join(f"{i}\t{word}\n" for i, word in DOUBTFUL[message]))
+    with pytest.warns(TreelmWarning, match=message):
+        read_stimuli(path)
+
+
+def test_stimuli_of_several_readers_one_after_the_other_are_not_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    rows = [(r, i, w) for r in "AB" for i in "12" for w in ("the", "dog", "barks", "barks")]
+    path.write_text("reader\titem\tword\n" + "".join("\t".join(row) + "\n" for row in rows))
+    assert len(list(read_stimuli(path).sentences())) == 4
+
+
+def test_stimuli_whose_condition_changes_within_a_sentence_are_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("sent_id\tcondition\tword\n1\ta\tthe\n1\ta\tdog\n1\tb\tthe\n1\tb\tcat\n")
+    with pytest.warns(TreelmWarning, match="the column condition changes within the sentence"):
+        read_stimuli(path)
+    assert len(list(read_stimuli(path, ["sent_id", "condition"]).sentences())) == 2
+
+
+def test_cells_of_stimuli_stay_cells(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text('item,note,word\n1,"two\tcells\nor lines",a\n')
+    made = measure_stimuli(ToyModel.of(), read_stimuli(path))
+    header, row, *rest = made.to_bytes("tsv").decode().split("\n")
+    assert (rest, len(row.split("\t"))) == ([""], len(header.split("\t")))
+    assert json.loads(made.to_bytes("jsonl"))["note"] == "two\tcells\nor lines"
 
 
 def test_models_of_the_same_name_are_refused() -> None:

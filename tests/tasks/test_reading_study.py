@@ -332,3 +332,44 @@ def test_script_for_r_has_the_formulae() -> None:
     assert "lme4::lmer" in script
     assert "brms::brm" in script
     assert script.count("(") == script.count(")")
+
+
+EXPERIMENT = "subject,item,condition,position,word,rt\n" + "".join(
+    f"s{reader},a{item},{condition},{place},{word},{300 + 7 * reader + 31 * place % 50}\n"
+    for reader in range(3)
+    for item in (1, 2)
+    for condition, text in (("x", "the old boat left us ."), ("y", "the old boat came too ."))
+    for place, word in enumerate(text.split(), 1)
+)
+
+
+def test_texts_are_told_apart_by_several_columns(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text(EXPERIMENT)
+    with pytest.raises(CorpusFormatError, match=r"item and condition: item item condition"):
+        read_times(path, "rt")
+    words = read_study_words(path, column="rt", item=("item", "condition"))
+    assert [each.words[3] for each in words.sentences] == ["left", "came"] * 2
+    model = small_ngram(order=2)
+    table = reading_study(words, {"m": model}, spill_over=0).table
+    assert set(table.texts) == {"a1 x", "a1 y", "a2 x", "a2 y"}
+    line = joined_table(table).splitlines()[1].split("\t")
+    assert (line[KEYS.index("item")], line[KEYS.index("reader")]) == ("a1 x", "s0")
+
+
+def test_times_are_read_from_parquet(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "times.csv"
+    path.write_text(EXPERIMENT)
+    polars.read_csv(path).write_parquet(tmp_path / "times.parquet")
+    columns = ("item", "condition")
+    found = read_times(tmp_path / "times.parquet", "rt", item=columns)
+    assert found == read_times(path, "rt", item=columns)
+
+
+def test_trees_go_with_texts_that_have_numbers(tmp_path: Path) -> None:
+    times, trees = tmp_path / "times.tsv", tmp_path / "trees.mrg"
+    times.write_text("item\tzone\tword\tmean_rt\nstory\t1\train\t300\n")
+    trees.write_text("(S (NN rain/1.1))\n")
+    with pytest.raises(UsageError, match="name their text by a number"):
+        read_study_words(times, trees)

@@ -32,10 +32,13 @@ def compare(
 ) -> None:
     """Compare two models, or two files of scores or answers, and test the difference.
 
+    Text and pairs are raw text if both models have a tokenizer.
+
     Args:
         a: Model folder, or file of scores or answers.
         b: The same for the other system.
-        files: A text; pairs, as two files or one file of JSON lines; or the correct labels.
+        files: A text; pairs, as two files or one, a table (.tsv, .csv, .parquet) or JSON lines
+            (.jsonl); or the correct labels.
         slr: Pairs: compare syntactic log-odds ratios instead of log probabilities.
         thresholds: Scores with labels: from which score on a sentence is good, for A and for B.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from cyclopts import Parameter
 
@@ -306,7 +306,11 @@ def pairs(
     blimp: File | None = None,
     slr: bool = False,
     tokenize: Annotated[
-        bool | None, Parameter(negative=("--no-tokenize",), show_default="only with --blimp")
+        bool | None,
+        Parameter(
+            negative=("--tokenized", "--no-tokenize"),
+            show_default="--tokenize with --blimp, or if the model has a tokenizer",
+        ),
     ] = None,
     half_ties: bool = False,
     drop_identical: bool = False,
@@ -327,7 +331,7 @@ def pairs(
             with the columns good and bad, and perhaps id and condition.
         blimp: File of JSON lines with the keys of BLiMP, instead of these.
         slr: Compare syntactic log-odds ratios instead of log probabilities.
-        tokenize: Take raw text, and tokenize it first.
+        tokenize: Take raw text and tokenize it first, or tokenized text as it is.
         half_ties: Count a tie as half right, in accuracy, interval and p value.
         drop_identical: Leave out pairs whose sentences are the same.
     """
@@ -348,13 +352,19 @@ def pairs(
             good, bad, seed=measuring.seed, measure=measure, half_ties=half_ties
         )
     else:
-        loaded = length.apply(scoring.model(model))
-        is_raw = blimp is not None if tokenize is None else tokenize
+        from treelm.models.interface.raw_text import shared_tokenizing
+        from treelm.models.registry import load
+
+        whole = load(model)
+        loaded = length.apply(scoring.apply(whole.with_tokenizer(None)))
+        wants_raw = blimp is not None or whole.tokenizer is not None
+        is_raw = wants_raw if tokenize is None else tokenize
+        how: Any = {"tokenizing": is_raw, "tokenize": shared_tokenizing([whole])}
         if blimp is not None:
-            pairs = read_json_pairs(blimp, tokenizing=is_raw)
+            pairs = read_json_pairs(blimp, **how)
         else:
             read = read_pair_table if len(files or ()) == 1 else read_pair_files
-            pairs = read(*(files or ()), tokenizing=is_raw)
+            pairs = read(*(files or ()), **how)
         check = TextCheck(loaded.vocabulary, tokenized=is_raw)
         for side in (pairs.good, pairs.bad):
             check.add_sentences(side.sentences)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,6 @@ from cyclopts import Parameter
 from treelm.cli.model_options import (
     LengthOptions,
     SearchOptions,
-    load_for_tokens,
     note_unknown_words,
 )
 from treelm.cli.options import (
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 _ITEMS = (
     "File to write: a table with the surprisal of the region for every model, item and condition."
 )
+
+#: With fewer items all may agree by chance.
+_FEW_ITEMS = 6
 
 
 def design(
@@ -57,7 +61,7 @@ def design(
         list[str] | None,
         Parameter(metavar="COLUMN...", show_default="item and the factors"),
     ] = None,
-    tokenize: Annotated[bool, Parameter(negative=("--no-tokenize",))] = True,
+    tokenize: Annotated[bool, Parameter(negative=("--tokenized", "--no-tokenize"))] = True,
     output: Annotated[OptionalOutputFile, Parameter(help=_ITEMS)] = None,
     plot: NewPicture | None = None,
     seed: Seed = 0,
@@ -86,15 +90,22 @@ def design(
         plot: Picture to write, .svg or .html: the mean surprisal of each condition.
         seed: Seed of the intervals.
     """
+    from treelm.models.interface.raw_text import shared_tokenizing
+    from treelm.models.registry import load
     from treelm.tasks.evaluate.designs import Factor, Region, draw_design, evaluate_design
     from treelm.tasks.surprisal.stimuli import model_names, read_stimuli
 
     chosen = [Factor.parse(each) for each in factors]
     columns = sentence or [item, *(factor.column for factor in chosen)]
-    table = read_stimuli(stimuli, columns, tokenizing=tokenize, whole_has_columns=True)
+    models = [load(path) for path in model]
+    table = replace(
+        read_stimuli(stimuli, columns, tokenizing=tokenize, whole_has_columns=True),
+        tokenize=shared_tokenizing(models),
+    )
     found = {}
-    for name, path in zip(model_names(model), model, strict=True):
-        loaded = length.apply(search.apply_if_possible(load_for_tokens(path)))
+    ready = search.apply_to_several([each.with_tokenizer(None) for each in models])
+    for name, each in zip(model_names(model), ready, strict=True):
+        loaded = length.apply(each)
         check = TextCheck(loaded.vocabulary, tokenized=tokenize, model=name)
         for regions in table.sentences():
             check.add_sentences([list(chain.from_iterable(regions))])
@@ -108,6 +119,9 @@ def design(
             seed=seed,
             threads=threads.thread_count,
         )
+    whole = min(len(each.items) for each in found.values())
+    if whole < _FEW_ITEMS:
+        common.note(f"intervals and t are rough: items in all conditions: {whole}.")
     if output is not None:
         with write_atomically(output) as out:
             out.write(_items(found, [factor.column for factor in chosen]).encode())
@@ -149,5 +163,7 @@ def _lines(found: dict[str, DesignResult]) -> dict[str, object]:
             low, high = each.interval
             record[
                 f"{prefix}effect of {effect}" if effect != "interaction" else prefix + effect
-            ] = f"{each.mean:+.2f} [{low:+.2f}, {high:+.2f}] t {each.t:.2f}"
+            ] = f"{each.mean:+.2f} [{low:+.2f}, {high:+.2f}] t " + (
+                f"{each.t:.2f}" if math.isfinite(each.t) else "-"
+            )
     return record

@@ -12,7 +12,6 @@ from treelm.characters import visible
 from treelm.cli.model_options import (
     LengthOptions,
     SearchOptions,
-    load_for_tokens,
     note_unknown_words,
 )
 from treelm.cli.options import (
@@ -33,6 +32,7 @@ from treelm.tasks.text_check import TextCheck
 if TYPE_CHECKING:
     from treelm.corpus.reading_times import ZonedSentence
     from treelm.models.interface.incremental import IncrementalModel
+    from treelm.models.interface.model import LanguageModel
     from treelm.tasks.evaluate.reading_study import ReadingStudy
 
 
@@ -57,6 +57,7 @@ def reading_times(
     reader: Annotated[
         str | None, Parameter(metavar="COLUMN", show_default="reader, subject, participant")
     ] = None,
+    item: Annotated[list[str] | None, Parameter(metavar="COLUMN...", show_default="item")] = None,
     spill_over: Annotated[int, between(0, 10)] = 1,
     previous_time: bool = False,
     cross_validate: Annotated[
@@ -84,15 +85,16 @@ def reading_times(
     that all models know.
 
     Args:
-        times: Table with the columns item, zone, word and times, tab-separated or .csv; one row per
-            word, or one per word and reader. The sentences are those of a column sentence, or as
-            punctuation tells.
+        times: Table with the columns item, zone, word and times, tab-separated, .csv or .parquet;
+            one row per word, or one per word and reader. The sentences are those of a column
+            sentence, or as punctuation tells.
         baseline: Model folder of a baseline, usually an n-gram model, whose surprisal is in the
             regression before that of a model is added. Its word counts are the frequencies.
         trees: Trees of the same texts whose words end in /item.zone; their words must be those of
             the table.
         column: The column of reading times.
         reader: The column of readers, in a table of single readers.
+        item: Columns whose values tell texts apart; of an experiment item and condition.
         spill_over: Number of preceding words whose length, frequency and surprisal count too.
         previous_time: The log time of the word before is a predictor too.
         cross_validate: Number of parts into which sentences are divided; each is predicted by a
@@ -110,19 +112,37 @@ def reading_times(
         plot: Picture to write, .svg or .html: what each model adds, against its perplexity.
         seed: Seed of the division into parts and of the intervals.
     """
+    from treelm.models.interface.raw_text import shared_tokenizing
+    from treelm.models.registry import load
     from treelm.tasks.evaluate.reading_script import column_name, joined_table
     from treelm.tasks.evaluate.reading_script import r_script as script_of
     from treelm.tasks.evaluate.reading_study import read_study_words, reading_study
     from treelm.tasks.surprisal.stimuli import model_names
 
+    paths = list(dict.fromkeys([*([] if baseline is None else [baseline]), *model]))
+    loaded = {path: load(path) for path in paths}
     words = read_study_words(
-        times, trees, column, reader=reader, drop_different_words=drop_different_words
+        times,
+        trees,
+        column,
+        reader=reader,
+        item=item or ["item"],
+        drop_different_words=drop_different_words,
+        tokenize=shared_tokenizing(loaded.values()),
     )
     if words.dropped:
         common.note(f"{words.dropped} words differ between the table and the trees: left out.")
-    paths = list(dict.fromkeys([*([] if baseline is None else [baseline]), *model]))
     names = dict(zip(paths, model_names(paths), strict=True))
-    models = {names[path]: _open(path, words.sentences, search, length, common) for path in paths}
+    plain = search.apply_to_several([each.with_tokenizer(None) for each in loaded.values()])
+    models = {
+        names[path]: _ready(
+            length.apply(each),
+            TextCheck(each.vocabulary, tokenized=True, model=visible(path)),
+            words.sentences,
+            common,
+        )
+        for path, each in zip(paths, plain, strict=True)
+    }
     study = reading_study(
         words,
         models,
@@ -152,18 +172,16 @@ def reading_times(
     write_record(study.to_record() if json else _lines(study), as_json=json)
 
 
-def _open(
-    path: str,
+def _ready(
+    model: LanguageModel,
+    check: TextCheck,
     sentences: Sequence[ZonedSentence],
-    search: SearchOptions,
-    length: LengthOptions,
     common: CommonOptions,
 ) -> IncrementalModel:
     """Return a model, and say how many words it does not know."""
     from treelm.models.interface.incremental import as_incremental
 
-    found = as_incremental(length.apply(search.apply_if_possible(load_for_tokens(path))))
-    check = TextCheck(found.vocabulary, tokenized=True, model=visible(path))
+    found = as_incremental(model)
     check.add_sentences(sentence.words for sentence in sentences)
     note_unknown_words(check, common)
     return found

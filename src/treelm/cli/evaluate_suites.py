@@ -33,7 +33,7 @@ def suites(
     /,
     *,
     model: Annotated[ModelPath, Parameter(help="Model folder of an incremental model.")],
-    tokenize: Annotated[bool, Parameter(negative=("--no-tokenize",))] = True,
+    tokenize: Annotated[bool, Parameter(negative=("--tokenized", "--no-tokenize"))] = True,
     output: Annotated[OptionalOutputFile, Parameter(help=_OUTCOMES)] = None,
     seed: Seed = 0,
     json: AsJson = False,
@@ -54,11 +54,13 @@ def suites(
             space.
         seed: Seed of the intervals, which are bootstraps over items.
     """
+    from treelm.models.interface.raw_text import shared_tokenizing
     from treelm.models.registry import load
     from treelm.tasks.evaluate.suites import evaluate_suites, read_suite
 
     loaded = length.apply(search.apply(load(model)))
-    given = [read_suite(file, tokenizing=tokenize) for file in files or ["-"]]
+    apart = shared_tokenizing([loaded])
+    given = [read_suite(file, tokenizing=tokenize, tokenize=apart) for file in files or ["-"]]
     check = TextCheck(loaded.vocabulary, tokenized=tokenize)
     for suite in given:
         check.add_sentences(list(suite.sentences()))

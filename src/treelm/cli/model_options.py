@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -89,6 +90,17 @@ class SearchOptions:
         names = set(self.given) & set(model.search_options)
         return model.with_search(**{name: self.given[name] for name in names}) if names else model
 
+    def apply_to_several(self, models: Sequence[LanguageModel]) -> list[LanguageModel]:
+        """Return models, those that have such a search with the search asked for.
+
+        Raises:
+            UnsupportedTask: if an option is given that none of them has.
+        """
+        for name, value in self.given.items():
+            if models and not any(name in model.search_options for model in models):
+                models[0].with_search(**{name: value})
+        return [self.apply_if_possible(model) for model in models]
+
 
 @Parameter(name="*", group=Group("Length options", sort_key=55))
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +126,12 @@ def load_for_tokens(folder: str) -> LanguageModel:
 
 
 class OpenedModel(NamedTuple):
-    """A model for tokenized text, how the text is taken that is read for it, and its folder."""
+    """A model for tokenized text, how text is taken for it, its folder, and as it was saved."""
 
     model: LanguageModel
     text: TextOptions
     folder: Path
+    saved: LanguageModel
 
 
 def open_model(
@@ -142,7 +155,7 @@ def open_model(
     else:
         folder = Path(name) if name.startswith(NEURAL) else model_folder(name)
         found = load(name)
-    return OpenedModel(found.with_tokenizer(None), text.for_model(found), folder)
+    return OpenedModel(found.with_tokenizer(None), text.for_model(found), folder, found)
 
 
 def note_unknown_words(check: TextCheck, common: CommonOptions) -> None:

@@ -120,6 +120,7 @@ class _Models:
     ) -> _Models:
         """Return models, all for tokenized text."""
         from treelm.models.interface.model import Task
+        from treelm.models.interface.raw_text import shared_tokenizing
         from treelm.tasks.surprisal.stimuli import model_names
 
         found = [open_model(name, Task.SURPRISAL, text, common) for name in names]
@@ -128,10 +129,9 @@ class _Models:
                 "some of the models take raw text and others tokenized text: say --tokenize or "
                 "--tokenized."
             )
-        if len(found) == 1:
-            models = [search.apply(found[0].model)]
-        else:
-            models = [search.apply_if_possible(each.model) for each in found]
+        if found[0].text.is_raw:
+            shared_tokenizing(each.saved for each in found)  # else words differ between models
+        models = search.apply_to_several([each.model for each in found])
         called = model_names(str(each.folder) for each in found)
         pairs = zip(called, map(length.apply, models), strict=True)
         return cls(dict(pairs), found[0].text)

@@ -31,7 +31,7 @@ class Wanted(StrEnum):
     K_BEST = "k-best lists of trees"
     N_BEST = "an n-best list"
     TABLE = "a tab-separated table"
-    CSV = "a table of stimuli (.csv)"
+    CSV = "a comma-separated table (.csv)"
     SCORES = "scores, a table or one number per line"
     ARPA = "an ARPA language model"
     JSON = "JSON lines"
@@ -149,7 +149,8 @@ _ADVICE = {
     ),
     FileKind.CONLLU: "No command reads it; its text stands in its lines `# text = ...`.",
     FileKind.COMMAS: (
-        "Save it with tabs between the columns; only tables of stimuli may be named .csv instead."
+        "Save it with tabs between the columns; tables of stimuli, pairs and times may also be "
+        "named .csv."
     ),
     FileKind.WORDS: "`treelm parse -m MODEL FILE` finds the trees of tokenized text.",
 }

@@ -8,7 +8,6 @@ has several tokens, ``/item.zone.part``.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,10 +17,11 @@ from itertools import chain, groupby
 from treelm.characters import visible
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus
-from treelm.corpus.file_kinds import Wanted
-from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.files import Source, source_name
 from treelm.corpus.sentences import split_sentences
+from treelm.corpus.tables import read_table, text_of
 from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError, option
 
@@ -34,6 +34,7 @@ _OTHER_NAMES = {
 }
 #: Share of words that may differ and be left out; where more do, something else is wrong.
 MOST_DIFFERENT = 0.02
+_ITEM = "item"
 _NO_TIME = frozenset({"", "NA", "nan", "NaN"})
 
 Zone = tuple[int, int]
@@ -51,6 +52,7 @@ class TimedWord:
         reader: Who read it; empty for a mean over readers.
         sentence: What the table says of its sentence; empty where it says nothing.
         line: Line of the table.
+        text: What the table calls the text.
     """
 
     item: int
@@ -60,6 +62,7 @@ class TimedWord:
     reader: str = ""
     sentence: str = ""
     line: int = field(default=0, compare=False)
+    text: str = field(default="", compare=False)
 
     @property
     def key(self) -> Zone:
@@ -76,26 +79,41 @@ class ZonedSentence:
 
 
 def read_times(
-    source: Source, column: str = "mean_rt", *, reader: str | None = None
+    source: Source,
+    column: str = "mean_rt",
+    *,
+    reader: str | None = None,
+    item: Sequence[str] = (_ITEM,),
 ) -> list[TimedWord]:
     """Return the words of a table with their times.
 
     Args:
-        source: Tab-separated, or named .csv, with a header.
+        source: Tab-separated, or named .csv or .parquet, with a header.
         column: The column of times.
         reader: The column of readers; by default ``reader``, ``subject`` or ``participant``, if
             there is one.
+        item: Columns whose values tell texts apart. Texts that they do not number are numbered as
+            they come.
 
     Raises:
         CorpusFormatError: ``E_TIMES``, naming the line.
     """
     name = source_name(source)
-    rows = _rows(source, name)
-    header = rows[0] if rows else []
-    places = _places(name, header, column, reader)
+    rows = read_table(source, "E_TIMES")
+    header = [str(each) for each in rows[0][1]] if rows else []
+    places = _places(name, header, column, reader, item)
+    texts = [header.index(each) for each in item]
+    labels = [
+        " ".join(text_of(cells[place]).strip() for place in texts if place < len(cells))
+        for _, cells in rows[1:]
+    ]
+    are_numbers = all(label.isdecimal() for label in labels)
+    known: dict[str, int] = {}
     found = []
-    for number, cells in enumerate(rows[1:], 2):
-        given = {each: cells[place] for each, place in places.items() if place < len(cells)}
+    for label, (number, cells) in zip(labels, rows[1:], strict=True):
+        given = {
+            each: text_of(cells[place]) for each, place in places.items() if place < len(cells)
+        }
         try:
             time = given["time"].strip()
             value = None if time in _NO_TIME else float(time)
@@ -103,48 +121,47 @@ def read_times(
                 raise ValueError(time)
             if "reader" in places and not given["reader"].strip():
                 raise ValueError("no reader")
+            if not label.strip() or not given["word"].strip():
+                raise ValueError("no item or no word")
             found.append(
                 TimedWord(
-                    int(given["item"]),
+                    int(label) if are_numbers else known.setdefault(label, len(known) + 1),
                     int(given["zone"]),
                     given["word"],
                     value,
                     given.get("reader", ""),
                     given.get("sentence", ""),
                     number,
+                    label,
                 )
             )
         except (ValueError, KeyError) as error:
             raise _wrong(
-                f"{name}:{number}: this row needs an item, a zone, a word and a positive {column}"
-                f"{', and a reader' if 'reader' in places else ''}.",
+                f"{name}:{number}: this row needs an item, a zone (a number), a word and a "
+                f"positive {column}{', and a reader' if 'reader' in places else ''}.",
                 name,
                 number,
             ) from error
-    _check_keys(found, name)
+    _check_keys(found, name, "condition" if "condition" in header and item == (_ITEM,) else None)
     return found
 
 
-def _rows(source: Source, name: str) -> list[list[str]]:
-    if not name.removesuffix(".gz").endswith(".csv"):
-        return [line.split("\t") for line in read_lines(source, Wanted.TABLE)]
-    lines = list(read_lines(source, Wanted.CSV))
-    separator = max(",;\t", key=lines[0].count) if lines else ","
-    return list(csv.reader(lines, delimiter=separator))
-
-
-def _places(name: str, header: Sequence[str], column: str, reader: str | None) -> dict[str, int]:
-    """Return the place of each column that is used."""
-    wanted = {"item": "item", "zone": "zone", "word": "word", "time": column}
+def _places(
+    name: str, header: Sequence[str], column: str, reader: str | None, item: Sequence[str]
+) -> dict[str, int]:
+    """Return the place of each column that is used, but for those of texts."""
+    wanted = {"zone": "zone", "word": "word", "time": column}
     chosen = wanted | {"reader": reader or "reader", "sentence": "sentence"}
     for key, others in _OTHER_NAMES.items():
         if chosen[key] not in header and not (key == "reader" and reader):
             chosen[key] = next((each for each in others if each in header), chosen[key])
-    missing = [chosen[key] for key in wanted if chosen[key] not in header]
+    missing = [each for each in item if each not in header]
+    missing += [chosen[key] for key in wanted if chosen[key] not in header]
     if missing or (reader and reader not in header):
         raise _wrong(
             f"{name}: the first line of a table of times must name the columns "
-            f"{', '.join(wanted.values())}; it has no {missing[0] if missing else reader}. "
+            f"{', '.join([*item, *wanted.values()])}; it has no "
+            f"{missing[0] if missing else reader}. "
             f"Columns: {', '.join(map(visible, header)) or 'none'}.",
             name,
             1,
@@ -152,8 +169,15 @@ def _places(name: str, header: Sequence[str], column: str, reader: str | None) -
     return {key: header.index(each) for key, each in chosen.items() if each in header}
 
 
-def _check_keys(rows: Sequence[TimedWord], name: str) -> None:
-    """Refuse a word that stands twice, or that differs between readers."""
+def _check_keys(rows: Sequence[TimedWord], name: str, other: str | None) -> None:
+    """Refuse a word that stands twice, or that differs between readers.
+
+    Args:
+        rows: The words.
+        name: What the table is called.
+        other: A column that may tell texts apart and was not used.
+    """
+    several = "" if other is None else f" Texts by item and {other}: {option('item')} item {other}."
     words: dict[Zone, TimedWord] = {}
     seen: dict[tuple[int, int, str], int] = {}
     for row in rows:
@@ -163,16 +187,17 @@ def _check_keys(rows: Sequence[TimedWord], name: str) -> None:
                 "" if row.reader else " Are there several readers, in a column of another name?"
             )
             raise _wrong(
-                f"{name}:{row.line}: item {row.item} and zone {row.zone} stand in line {first} "
-                f"already.{advice}",
+                f"{name}:{row.line}: item {visible(row.text)} and zone {row.zone} stand in line "
+                f"{first} already.{advice}{several}",
                 name,
                 row.line,
             )
         same = words.setdefault(row.key, row)
         if same.word != row.word or same.sentence != row.sentence:
             raise _wrong(
-                f"{name}:{row.line}: the word of item {row.item} and zone {row.zone} is "
-                f'"{visible(row.word)}" here and "{visible(same.word)}" in line {same.line}.',
+                f"{name}:{row.line}: the word of item {visible(row.text)} and zone {row.zone} is "
+                f'"{visible(row.word)}" here and "{visible(same.word)}" in line {same.line}.'
+                f"{several}",
                 name,
                 row.line,
             )
@@ -185,10 +210,16 @@ def _wrong(message: str, name: str, line: int, code: str = "E_TIMES") -> CorpusF
 # -- sentences ------------------------------------------------------------------------------
 
 
-def sentences_of_times(times: Iterable[TimedWord]) -> list[ZonedSentence]:
+def sentences_of_times(
+    times: Iterable[TimedWord], tokenize: Tokenizing = tokenize_words
+) -> list[ZonedSentence]:
     """Return the sentences that the words of a table make, tokenized as wholes.
 
     They are those of a column ``sentence``; without it, those that punctuation tells.
+
+    Args:
+        times: The words.
+        tokenize: What takes a sentence apart.
 
     Raises:
         UsageError: if punctuation does not tell them.
@@ -198,7 +229,7 @@ def sentences_of_times(times: Iterable[TimedWord]) -> list[ZonedSentence]:
     found = []
     for _, words in groupby(ordered, key=lambda each: each.item):
         for sentence in _split(list(words)):
-            tokens = tokenize_words(" ".join(each.word for each in sentence))
+            tokens = tokenize(" ".join(each.word for each in sentence))
             zones = chain.from_iterable(
                 [each.key] * (last - first)
                 for each, first, last in zip(sentence, tokens.starts, tokens.ends, strict=True)

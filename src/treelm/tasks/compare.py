@@ -9,16 +9,17 @@ The test follows from what is compared:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treelm.characters import visible
 from treelm.corpus.file_kinds import Wanted
-from treelm.corpus.files import COMPRESSION, Source, read_lines, source_name
+from treelm.corpus.files import Source, read_lines, source_name
 from treelm.corpus.score_files import (
     ScoreTable,
     align_tables,
@@ -26,8 +27,10 @@ from treelm.corpus.score_files import (
     parse_labels,
     parse_scores,
 )
-from treelm.errors import CorpusFormatError, UsageError
+from treelm.corpus.words import Words
+from treelm.errors import CorpusFormatError, TreelmWarning, UsageError
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.raw_text import shared_tokenizing
 from treelm.models.interface.words import check_vocabularies
 from treelm.models.registry import load, names_model
 from treelm.tasks.evaluate.classification import is_called_good
@@ -45,9 +48,17 @@ from treelm.tasks.evaluate.measured_text import (
     text_of_lines,
 )
 from treelm.tasks.evaluate.pair_accuracy import evaluate_pairs
-from treelm.tasks.evaluate.pair_files import MinimalPairs, read_json_pairs, read_pair_files
+from treelm.tasks.evaluate.pair_files import (
+    MinimalPairs,
+    holds_json_lines,
+    holds_table,
+    read_json_pairs,
+    read_pair_files,
+    read_pair_table,
+)
 from treelm.tasks.evaluate.resampling import ROUNDS
 from treelm.tasks.evaluate.slr import Measure, score_text
+from treelm.tasks.text_check import TextCheck
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +90,9 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     Args:
         a: A model folder, or a file of scores or outcomes.
         b: The same for system B.
-        files: For models a text, two files of pairs, or one JSON Lines file of pairs; for score
-            files the text they are about, or the correct labels; none for outcomes.
+        files: For models a text, two files of pairs, or one file of pairs, a table (.tsv, .csv,
+            .parquet) or JSON lines (.jsonl); for score files the text they are about, or the
+            correct labels; none for outcomes.
         options: Options.
 
     Raises:
@@ -89,7 +101,7 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
     """
     are_models = [names_model(source) for source in (a, b)]
     if all(are_models):
-        first, second = (load(each).with_tokenizer(None) for each in (a, b))
+        first, second = (load(each) for each in (a, b))
         if options.max_words is not None:
             first = first.with_max_words(options.max_words)
             second = second.with_max_words(options.max_words)
@@ -102,18 +114,28 @@ def compare(a: Source, b: Source, files: Sequence[Source], options: CompareOptio
 def _compare_models(
     a: LanguageModel, b: LanguageModel, files: Sequence[Source], options: CompareOptions
 ) -> Comparison:
+    """Compare two models; files are raw text if both of them have a tokenizer."""
     if len(files) not in (1, 2):
         raise UsageError(
-            "to compare two models, give a text, a JSON Lines file of pairs, or two files of good "
-            "and bad sentences."
+            "to compare two models, give a text, a table or a JSON Lines file of pairs, or two "
+            "files of good and bad sentences."
         )
-    if len(files) == 2 or _holds_json_lines(files[0]):
-        pairs = read_json_pairs(files[0]) if len(files) == 1 else read_pair_files(*files)
+    is_raw = a.tokenizer is not None and b.tokenizer is not None
+    how: Any = {"tokenizing": is_raw, "tokenize": shared_tokenizing((a, b) if is_raw else ())}
+    a, b = (model.with_tokenizer(None) for model in (a, b))
+    if len(files) == 2 or holds_json_lines(files[0]) or holds_table(files[0]):
+        read: Callable[..., MinimalPairs] = read_pair_files
+        if len(files) == 1:
+            read = read_pair_table if holds_table(files[0]) else read_json_pairs
+        # BLiMP's sentences are raw text for all models.
+        pairs = read(*files, **(how if is_raw or read is not read_json_pairs else {}))
+        _warn_of_words((a, b), [*pairs.good.sentences, *pairs.bad.sentences], is_raw=is_raw)
         return _compare_on_pairs(a, b, pairs, options)
     check_vocabularies([a.vocabulary, b.vocabulary])
     for model in (a, b):
         model.require(Task.PERPLEXITY)
-    text = read_measured_text(files[0])
+    text = read_measured_text(files[0], **how)
+    _warn_of_words((a, b), text.sentences, is_raw=is_raw)
     if not options.allow_overlap:
         for model in (a, b):
             check_not_trained_on(model, [text])
@@ -128,11 +150,15 @@ def _compare_models(
     )
 
 
-def _holds_json_lines(source: Source) -> bool:
-    path = Path(source)
-    while path.suffix in COMPRESSION:
-        path = path.with_suffix("")
-    return path.suffix in (".jsonl", ".ndjson")
+def _warn_of_words(
+    models: tuple[LanguageModel, LanguageModel], sentences: Sequence[Words], *, is_raw: bool
+) -> None:
+    """Warn where the text does not look tokenized as the text of a model was."""
+    for model in models:
+        check = TextCheck(model.vocabulary, tokenized=is_raw, has_option=False)
+        check.add_sentences(sentences)
+        for sign in check.signs():
+            warnings.warn(sign, TreelmWarning, stacklevel=4)
 
 
 def _compare_on_pairs(

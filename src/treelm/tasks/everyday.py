@@ -18,7 +18,7 @@ from treelm.corpus.words import Words, sentences_of
 from treelm.errors import UsageError
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.partial_parses import PartialParses
-from treelm.models.interface.raw_text import tokenizing as tokenizer_of
+from treelm.models.interface.raw_text import shared_tokenizing
 from treelm.models.interface.scores import WordScore
 from treelm.models.mixture.model import InterpolatedModel, InterpolatedSentences
 from treelm.models.mixture.model import interpolate as mix
@@ -170,9 +170,9 @@ def surprisal_table(
     models: ModelSource | Mapping[str, ModelSource],
     stimuli: Any,
     *,
-    measures: Sequence[str] = (),
-    sentence: Sequence[str] = (),
-    document: Sequence[str] = (),
+    measures: str | Sequence[str] = (),
+    sentence: str | Sequence[str] = (),
+    document: str | Sequence[str] = (),
     tokenizing: bool | None = None,
     threads: int = 1,
 ) -> Any:
@@ -186,7 +186,7 @@ def surprisal_table(
         stimuli: A file (tab-separated, .csv or .parquet) or a data frame of polars or pandas, with
             a column ``word`` and those that tell sentences apart, or with a column ``sentence`` of
             whole sentences.
-        measures: Measures of a parser: ``["all"]``, or names such as ``entropy`` and ``depth``.
+        measures: Measures of a parser: ``"all"``, or names such as ``["entropy", "depth"]``.
         sentence: Columns whose values tell sentences apart; see `read_stimuli`.
         document: Columns whose values tell documents apart, which models with topics remember from
             sentence to sentence; without them every sentence stands alone.
@@ -214,18 +214,21 @@ def surprisal_table(
     if raw is None:
         raw = all(model.tokenizer is not None for model in own.values())
     is_file = isinstance(stimuli, str | os.PathLike)
-    table = (read_stimuli if is_file else stimuli_of_frame)(stimuli, sentence, tokenizing=raw)
-    with_one = [model for model in own.values() if model.tokenizer is not None]
-    if with_one:
-        first = with_one[0]
-        table = replace(table, tokenize=tokenizer_of(first, str(first.tokenizer)))
+    read = read_stimuli if is_file else stimuli_of_frame
+    table = read(stimuli, _names(sentence), tokenizing=raw)
+    table = replace(table, tokenize=shared_tokenizing(own.values()))
     if document:
-        table = table.in_documents(document)
+        table = table.in_documents(_names(document))
     plain = {name: model.with_tokenizer(None) for name, model in own.items()}
     found = measure_stimuli(
-        plain if several else plain[""], table, measures=measures, threads=threads
+        plain if several else plain[""], table, measures=_names(measures), threads=threads
     )
     return found.to_frame()
+
+
+def _names(given: str | Sequence[str]) -> Sequence[str]:
+    """Return names of which one may be given alone."""
+    return (given,) if isinstance(given, str) else given
 
 
 def interpolate(

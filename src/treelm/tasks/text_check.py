@@ -158,19 +158,23 @@ class TextCheck:
                 )
             else:
                 yield f"{counts} are unknown to {self.model}."
+        yield from (f"warning: {sign}" for sign in self.signs())
+
+    def signs(self) -> Iterator[str]:
+        """Yield what makes it doubtful that the text is tokenized as the model wants it."""
         if self._glued.count > _GLUED_SHARE * self._words_seen:
             yield self._untokenized(self._glued, "known only without their punctuation")
         if self._spaced.count:
             yield self._untokenized(self._spaced, "joined by a no-break space")
         if self._capitals.count > _CAPITAL_SHARE * self._words_seen:
             yield (
-                f"warning: words in capitals{_such_as(self._capitals)} are known only in small "
+                f"words in capitals{_such_as(self._capitals)} are known only in small "
                 "letters; all that are unknown look the same to the model."
             )
 
     def _untokenized(self, sign: _Sign, what: str) -> str:
         advice = self._advice("Use --tokenize.")
-        return f"warning: the text looks untokenized: words{_such_as(sign)} are {what}.{advice}"
+        return f"the text looks untokenized: words{_such_as(sign)} are {what}.{advice}"
 
     def _advice(self, with_option: str) -> str:
         """Return what to do with raw text, if anything, after a space."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from treelm.corpus.lengths import TooLongSentence
 from treelm.errors import UsageError, option
+from treelm.extras import import_extra
 from treelm.trees.tree import Tree
 
 #: Label of a node for what is not decided yet.
@@ -208,6 +209,32 @@ class PartialParses:
                 for each in self.whole
             ],
         }
+
+    def to_frame(self) -> Any:
+        """Return a data frame of polars with a row for each word and partial tree after it.
+
+        Its columns are ``position``, ``word``, ``surprisal``, and those that `to_dict` has about
+        trees, which are brackets.
+
+        Raises:
+            MissingExtra: without polars, which the extra ``frames`` brings.
+        """
+        polars = import_extra("polars", "A data frame")
+        return polars.DataFrame(
+            [
+                {
+                    "position": position,
+                    "word": step["word"],
+                    "surprisal": step["surprisal"],
+                    "winner_rank": step["winner_rank"],
+                    "winner_probability": step["winner_probability"],
+                    **tree,
+                }
+                for position, step in enumerate(self.to_dict()["steps"], 1)
+                for tree in step["trees"]
+            ],
+            infer_schema_length=None,
+        )
 
     def _repr_html_(self) -> str:
         from treelm.view.partial_parses_page import partial_parses_html

@@ -66,6 +66,25 @@ def tokenizing(model: LanguageModel, name: str) -> Tokenizing:
     return made
 
 
+def shared_tokenizing(models: Iterable[LanguageModel]) -> Tokenizing:
+    """Return the tokenizer of models that measure the same words; Penn's where none has one.
+
+    Raises:
+        UsageError: if they have different ones, which would take the same words apart differently.
+    """
+    having = [(model, model.tokenizer) for model in models if model.tokenizer is not None]
+    if not having:
+        return plain_tokenizer("penn")
+    names = {name for _, name in having}
+    words = {model.vocabulary.fingerprint for model, name in having if name == "segment"}
+    if len(names) > 1 or len(words) > 1:
+        shown = " and ".join(sorted(names)) if len(names) > 1 else "segment, by different words"
+        raise UsageError(
+            f"the models have different tokenizers ({shown}): measure them one at a time."
+        )
+    return tokenizing(*having[0])
+
+
 def with_tokenizer(model: OwnModel, name: str | None) -> OwnModel:
     """Return a model whose methods tokenize strings; with None, one that splits them at spaces."""
     if name is not None:

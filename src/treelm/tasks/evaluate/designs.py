@@ -193,8 +193,7 @@ def evaluate_design(
 
 
 def _levels(stimuli: Stimuli, factor: Factor) -> tuple[str, ...]:
-    place = stimuli.columns.index(factor.column)
-    found = tuple(dict.fromkeys(row[place] for row in stimuli.rows))
+    found = tuple(dict.fromkeys(stimuli.texts(factor.column)))
     for level in factor.levels:
         if level not in found:
             raise UsageError(
@@ -237,14 +236,14 @@ def _cells(
     chosen = _chosen(stimuli, region)
     measured = measure_stimuli(model, stimuli, threads=threads)
     bits, oov = measured.columns.index(_SURPRISAL), measured.columns.index(_OOV)
-    places = [stimuli.columns.index(factor.column) for factor in factors]
-    item_place = stimuli.columns.index(item)
+    conditions = list(zip(*(stimuli.texts(factor.column) for factor in factors), strict=True))
+    items = stimuli.texts(item)
     found: dict[tuple[str, tuple[str, ...]], tuple[float, bool]] = {}
     sentence_of: dict[tuple[str, tuple[str, ...]], int] = {}
-    for place, (row, cells) in enumerate(zip(stimuli.rows, measured.rows, strict=True)):
+    for place, cells in enumerate(measured.rows):
         if place not in chosen:
             continue
-        key = row[item_place], tuple(row[each] for each in places)
+        key = items[place], conditions[place]
         if sentence_of.setdefault(key, stimuli.numbers[place]) != stimuli.numbers[place]:
             raise UsageError(
                 f'item "{visible(key[0])}" has two sentences in the condition '
@@ -263,18 +262,18 @@ def _chosen(stimuli: Stimuli, region: Region) -> frozenset[int]:
     name = "region" if region.column is None else region.column
     if name not in stimuli.columns:
         raise UsageError(f'there is no column "{name}". Columns: {", ".join(stimuli.columns)}.')
-    place = stimuli.columns.index(name)
+    cells = stimuli.texts(name)
     if region.value is not None:
-        rows = [n for n, row in enumerate(stimuli.rows) if row[place] == region.value]
+        rows = [number for number, cell in enumerate(cells) if cell == region.value]
         if not rows:
             raise UsageError(f'the column "{name}" never has the value "{visible(region.value)}".')
         return frozenset(rows)
     found: list[int] = []
     first, before = 0, -1
-    for number, row in enumerate(stimuli.rows):
+    for number, cell in enumerate(cells):
         if stimuli.numbers[number] != before:
             first, before = number, stimuli.numbers[number]
-        wanted = row[place].strip()
+        wanted = cell.strip()
         if not wanted.isdecimal() or int(wanted) < 1:
             raise UsageError(
                 f'the column "{name}" must have the number of a word, from 1; it has '

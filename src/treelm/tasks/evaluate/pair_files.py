@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,10 @@ import numpy.typing as npt
 from treelm.characters import visible
 from treelm.corpus.corpus import hashed_blocks
 from treelm.corpus.file_kinds import Wanted
-from treelm.corpus.files import Source, lines_of, source_name
-from treelm.corpus.tokenize import tokenize
+from treelm.corpus.files import COMPRESSION, Source, lines_of, source_name
+from treelm.corpus.tables import read_table, text_of
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, UsageError
@@ -91,13 +93,37 @@ def _taken(text: MeasuredText, places: list[int]) -> MeasuredText:
     )
 
 
-def read_pair_files(good: Source, bad: Source, *, tokenizing: bool = False) -> MinimalPairs:
+def holds_json_lines(source: Source) -> bool:
+    """Whether the name of a file says that it has JSON lines."""
+    return _suffix(source) in (".jsonl", ".ndjson")
+
+
+def holds_table(source: Source) -> bool:
+    """Whether the name of a file says that it is a table."""
+    return _suffix(source) in (".tsv", ".csv", ".parquet")
+
+
+def _suffix(source: Source) -> str:
+    path = Path(source)
+    while path.suffix in COMPRESSION:
+        path = path.with_suffix("")
+    return path.suffix
+
+
+def read_pair_files(
+    good: Source,
+    bad: Source,
+    *,
+    tokenizing: bool = False,
+    tokenize: Tokenizing = tokenize_words,
+) -> MinimalPairs:
     """Return the pairs of two files with one sentence per line, in the same order.
 
     Args:
         good: File of the good sentences.
         bad: File of the bad ones.
         tokenizing: Whether they are raw text, which is tokenized first.
+        tokenize: What takes raw text apart.
 
     Raises:
         CorpusFormatError: ``E_LENGTH_MISMATCH`` if they do not match, ``E_NO_DATA`` if there is
@@ -105,7 +131,7 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: bool = False) -> M
     """
     if str(good) == str(bad) == "-":
         raise UsageError("only one of the two files can be standard input.")
-    split = _splitter(is_raw=tokenizing)
+    split = _splitter(tokenize if tokenizing else None)
     wanted = Wanted.RAW_TEXT if tokenizing else Wanted.TEXT
     names, checksums, lines = [], [], []
     for source in (good, bad):
@@ -132,40 +158,38 @@ def read_pair_files(good: Source, bad: Source, *, tokenizing: bool = False) -> M
     return MinimalPairs(first_text, second_text, groups={})
 
 
-def read_pair_table(source: Source, *, tokenizing: bool = False) -> MinimalPairs:
+def read_pair_table(
+    source: Source, *, tokenizing: bool = False, tokenize: Tokenizing = tokenize_words
+) -> MinimalPairs:
     """Return the pairs of a table with the columns ``good`` and ``bad``.
 
     A column ``condition``, or ``UID``, ``linguistics_term`` and ``field`` as BLiMP names them,
     groups the pairs, and the column ``id`` or ``item`` names them.
 
     Args:
-        source: The table: tab-separated without quotes, or named .csv.
+        source: The table: tab-separated without quotes, or named .csv or .parquet.
         tokenizing: Whether sentences are raw text, which is tokenized first.
+        tokenize: What takes raw text apart.
 
     Raises:
         CorpusFormatError: ``E_PAIRS`` with file and line for anything but a pair, ``E_NO_DATA`` if
             there is none.
     """
-    split = _splitter(is_raw=tokenizing)
+    split = _splitter(tokenize if tokenizing else None)
     name = source_name(source)
     digest = hashlib.sha256()
-    is_csv = name.removesuffix(".gz").endswith(".csv")
-    wanted = Wanted.CSV if is_csv else Wanted.TABLE
-    lines = list(lines_of(hashed_blocks(source, digest, wanted), source))
-    rows = csv.reader(lines) if is_csv else (line.split("\t") for line in lines)
-    header: list[str] = next(iter(rows), [])
+    table = read_table(source, "E_PAIRS", digest)
+    header = [str(each) for each in table[0][1]] if table else []
     if not {"good", "bad"} <= set(header):
         found = ", ".join(map(visible, header)) or "none"
         raise _no_row(name, 1, f"the first line must name the columns good and bad; it has {found}")
     sides: dict[str, list[tuple[str, ...]]] = {"good": [], "bad": []}
     numbers: list[int] = []
     others: dict[str, list[str]] = {each: [] for each in header if each not in sides}
-    for number, row in enumerate(rows, 2):
-        if not any(cell.strip() for cell in row):
-            continue
+    for number, row in table[1:]:
         if len(row) != len(header):
             raise _no_row(name, number, f"it has {len(row)} cells for {len(header)} columns")
-        cells = dict(zip(header, row, strict=True))
+        cells = dict(zip(header, map(text_of, row), strict=True))
         for side, sentences in sides.items():
             sentences.append(split(cells[side]))
             if not sentences[-1]:
@@ -191,14 +215,16 @@ def read_pair_table(source: Source, *, tokenizing: bool = False) -> MinimalPairs
 def _no_row(name: str, number: int, what: str) -> CorpusFormatError:
     return CorpusFormatError(
         f"{name}:{number}: {what}. A table of pairs has the columns good and bad, with tabs "
-        "between columns, or is named .csv.",
+        "between columns, or is named .csv or .parquet.",
         code="E_PAIRS",
         path=name,
         line=number,
     )
 
 
-def read_json_pairs(source: Source, *, tokenizing: bool = True) -> MinimalPairs:
+def read_json_pairs(
+    source: Source, *, tokenizing: bool = True, tokenize: Tokenizing = tokenize_words
+) -> MinimalPairs:
     """Return the pairs of a JSON Lines file with the keys of BLiMP.
 
     Each line is an object with ``sentence_good`` and ``sentence_bad``; ``field``,
@@ -207,12 +233,13 @@ def read_json_pairs(source: Source, *, tokenizing: bool = True) -> MinimalPairs:
     Args:
         source: The file.
         tokenizing: Whether sentences are raw text, which is tokenized first.
+        tokenize: What takes raw text apart.
 
     Raises:
         CorpusFormatError: ``E_PAIRS`` with file and line for anything but a pair, ``E_NO_DATA`` if
             there is none.
     """
-    split = _splitter(is_raw=tokenizing)
+    split = _splitter(tokenize if tokenizing else None)
     name = source_name(source)
     digest = hashlib.sha256()
     good: list[tuple[str, ...]] = []
@@ -242,8 +269,9 @@ def read_json_pairs(source: Source, *, tokenizing: bool = True) -> MinimalPairs:
     )
 
 
-def _splitter(*, is_raw: bool) -> Callable[[str], tuple[str, ...]]:
-    return (lambda line: tuple(tokenize(line))) if is_raw else split_words
+def _splitter(tokenize: Tokenizing | None) -> Callable[[str], tuple[str, ...]]:
+    """Return what takes a sentence apart: at spaces, without a tokenizer."""
+    return split_words if tokenize is None else (lambda line: tokenize(line).tokens)
 
 
 def _record(line: str, name: str, number: int) -> dict[str, object]:

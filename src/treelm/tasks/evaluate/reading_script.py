@@ -31,7 +31,7 @@ def joined_table(table: ReadingTable) -> str:
         table: Words with times and predictors, which are not scaled.
     """
     columns = [
-        table.items.tolist(),
+        table.texts or table.items.tolist(),
         table.zones.tolist(),
         (table.sentences + 1).tolist(),
         [reader or "NA" for reader in table.readers],

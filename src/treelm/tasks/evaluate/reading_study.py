@@ -14,7 +14,9 @@ from treelm.corpus.reading_times import (
     same_words,
     sentences_of_times,
 )
-from treelm.errors import EstimationError, UsageError
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
+from treelm.errors import EstimationError, UsageError, option
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.signature import signature
 from treelm.tasks.evaluate.mixed_models import MixedGain, mixed_gain
@@ -54,7 +56,9 @@ def read_study_words(
     column: str = "mean_rt",
     *,
     reader: str | None = None,
+    item: str | Sequence[str] = "item",
     drop_different_words: bool = False,
+    tokenize: Tokenizing = tokenize_words,
 ) -> StudyWords:
     """Return the words of a table of times, and their sentences.
 
@@ -64,11 +68,22 @@ def read_study_words(
             sentences are made of the words of the table.
         column: The column of times.
         reader: The column of readers.
+        item: The columns whose values tell texts apart, such as ``("item", "condition")``.
         drop_different_words: Leave out a few words that differ instead of refusing the table.
+        tokenize: What takes sentences made of the words of the table apart.
+
+    Raises:
+        UsageError: for trees of texts that are not told apart by one number.
     """
-    rows = read_times(times, column, reader=reader)
+    columns = (item,) if isinstance(item, str) else tuple(item)
+    rows = read_times(times, column, reader=reader, item=columns)
     if trees is None:
-        return StudyWords(rows, sentences_of_times(rows))
+        return StudyWords(rows, sentences_of_times(rows, tokenize))
+    if any(str(each.item) != each.text for each in rows):
+        raise UsageError(
+            "the words of trees name their text by a number: texts with other names go without "
+            f"{option('trees')}."
+        )
     sentences = list(read_zoned_trees(trees))
     kept = same_words(rows, sentences, times, dropping=drop_different_words)
     return StudyWords(kept, sentences, len(rows) - len(kept))

@@ -51,6 +51,7 @@ class ReadingTable:
         readers: Who read it; empty for means.
         unknown: Whether it, or a word before it that counts, is unknown to a model.
         spill_over: Number of preceding words whose predictors count.
+        texts: What the table of times calls the text of each row.
     """
 
     words: tuple[str, ...]
@@ -63,6 +64,7 @@ class ReadingTable:
     readers: tuple[str, ...]
     unknown: npt.NDArray[np.bool_]
     spill_over: int = SPILL_OVER
+    texts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.words)
@@ -106,6 +108,7 @@ class ReadingTable:
             sentences=self.sentences[kept],
             readers=tuple(self.readers[place] for place in kept),
             unknown=self.unknown[kept],
+            texts=tuple(self.texts[place] for place in kept) if self.texts else (),
         )
 
     def labels(self, names: Iterable[str]) -> list[str]:
@@ -302,6 +305,7 @@ def reading_table(
         readers=tuple(each.reader for each in kept),
         unknown=np.array(is_unknown, np.bool_),
         spill_over=spill_over,
+        texts=tuple(each.text or str(each.item) for each in kept),
     )
 
 

@@ -18,6 +18,8 @@ from treelm.characters import visible
 from treelm.corpus.corpus import SentenceInDocument
 from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.tokenize import tokenize_words
+from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError
 from treelm.models.interface.model import LanguageModel
@@ -152,13 +154,16 @@ class SuiteResults:
         }
 
 
-def read_suite(source: Source, *, tokenizing: bool = True) -> Suite:
+def read_suite(
+    source: Source, *, tokenizing: bool = True, tokenize: Tokenizing = tokenize_words
+) -> Suite:
     """Return a suite of SyntaxGym's JSON format.
 
     Args:
         source: The file.
         tokenizing: Whether the regions are raw text, as they are in SyntaxGym: each sentence is
             tokenized as a whole.
+        tokenize: What takes a sentence of raw text apart.
 
     Raises:
         CorpusFormatError: ``E_SUITE``, naming the item, if it is malformed.
@@ -175,12 +180,12 @@ def read_suite(source: Source, *, tokenizing: bool = True) -> Suite:
             line=error.lineno,
         ) from error
     try:
-        return _suite_of(given, name, tokenizing=tokenizing)
+        return _suite_of(given, name, tokenize if tokenizing else None)
     except CorpusFormatError as error:
         raise CorpusFormatError(f"{name}: {error}", code="E_SUITE", path=name) from error
 
 
-def _suite_of(given: Any, source: str, *, tokenizing: bool) -> Suite:
+def _suite_of(given: Any, source: str, tokenize: Tokenizing | None) -> Suite:
     """Return the suite of what a file contains."""
     meta = _field(given, "meta", dict, "the suite")
     metric = meta.get("metric", "sum")
@@ -190,9 +195,7 @@ def _suite_of(given: Any, source: str, *, tokenizing: bool) -> Suite:
         Formula.parse(_field(each, "formula", str, "a prediction"))
         for each in _field(given, "predictions", list, "the suite")
     )
-    items = tuple(
-        _item_of(each, tokenizing=tokenizing) for each in _field(given, "items", list, "the suite")
-    )
+    items = tuple(_item_of(each, tokenize) for each in _field(given, "items", list, "the suite"))
     if not items or not predictions:
         raise _malformed("there are no items, or no predictions")
     for item in items:
@@ -209,7 +212,7 @@ def _suite_of(given: Any, source: str, *, tokenizing: bool) -> Suite:
     return Suite(_field(meta, "name", str, "meta"), metric, predictions, items, source)
 
 
-def _item_of(given: Any, *, tokenizing: bool) -> Item:
+def _item_of(given: Any, tokenize: Tokenizing | None) -> Item:
     number = str(_field(given, "item_number", (int, str), "an item"))
     where = f"item {number}"
     conditions = []
@@ -219,7 +222,7 @@ def _item_of(given: Any, *, tokenizing: bool) -> Item:
         for region in _field(each, "regions", list, where):
             numbers.append(str(_field(region, "region_number", (int, str), where)))
             regions.append(split_words(_field(region, "content", str, where)))
-        words = tokenized_regions(regions) if tokenizing else regions
+        words = regions if tokenize is None else tokenized_regions(regions, tokenize)
         if not any(words) or len(set(numbers)) < len(numbers):
             raise _malformed(f'{where}, "{name}": there are no words, or two regions of one number')
         conditions.append(Condition(name, tuple(zip(numbers, words, strict=True))))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +19,14 @@ from typing import Any, Literal
 
 from treelm.characters import visible
 from treelm.corpus.corpus import SentenceInDocument
-from treelm.corpus.file_kinds import Wanted
-from treelm.corpus.files import Source, read_lines, source_name
+from treelm.corpus.files import Source, source_name
+from treelm.corpus.tables import NumberedRow, read_table, text_of
 from treelm.corpus.tokenize import tokenize_words
 from treelm.corpus.tokenizers import Tokenizing
 from treelm.corpus.words import split_words
 from treelm.errors import CorpusFormatError, TreelmWarning, UsageError, option
 from treelm.extras import import_extra
+from treelm.models.interface.incremental import as_incremental
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.surprisal.measures import SUMMED, chosen_measures, parsing_part
 from treelm.tasks.surprisal.rows import SurprisalRow
@@ -50,7 +53,8 @@ class Stimuli:
 
     Args:
         columns: Names of the columns.
-        rows: The cells of each row, never changed and never reordered.
+        rows: The cells of each row, never changed and never reordered: texts, or what a data frame
+            or a parquet file has.
         numbers: By row, the number of its sentence; they never go down.
         is_raw: Whether words are raw text, which is tokenized.
         tokenize: What takes sentences of raw text apart.
@@ -59,11 +63,16 @@ class Stimuli:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[object, ...], ...]
     numbers: tuple[int, ...]
     is_raw: bool = False
     tokenize: Tokenizing = tokenize_words
     documents: tuple[int, ...] | None = None
+
+    def texts(self, column: str) -> list[str]:
+        """Return the cells of a column, as text."""
+        place = self.columns.index(column)
+        return [text_of(row[place]) for row in self.rows]
 
     def sentence_documents(self) -> list[int]:
         """Return the number of the document of each sentence."""
@@ -102,10 +111,9 @@ class Stimuli:
         return max((sum(map(len, regions)) for regions in self._regions()), default=0)
 
     def _regions(self) -> Iterator[list[tuple[str, ...]]]:
-        word = self.columns.index(_WORD)
-        pairs = zip(self.numbers, self.rows, strict=True)
-        for _, rows in groupby(pairs, key=lambda pair: pair[0]):
-            yield [split_words(row[word]) for _, row in rows]
+        pairs = zip(self.numbers, self.texts(_WORD), strict=True)
+        for _, words in groupby(pairs, key=lambda pair: pair[0]):
+            yield [split_words(word) for _, word in words]
 
 
 def tokenized_regions(
@@ -141,12 +149,12 @@ def read_stimuli(
         UsageError: for a column that does not exist.
     """
     name = source_name(source)
-    table = _parquet(source) if name.endswith(".parquet") else _cells(source, name)
-    header = table[0] if table else ()
+    table = read_table(source, "E_STIMULI")
+    header = tuple(map(str, table[0][1])) if table else ()
     if len(set(header)) < len(header) or not {_WORD, _SENTENCE} & set(header):
         raise _not_stimuli(name, header)
     columns = () if whole_has_columns and _WORD not in header else sentence
-    return _stimuli(name, table, columns, tokenizing=tokenizing)
+    return _stimuli(name, header, table[1:], columns, tokenizing=tokenizing)
 
 
 def stimuli_of_frame(frame: Any, sentence: Sequence[str] = (), *, tokenizing: bool) -> Stimuli:
@@ -166,44 +174,11 @@ def stimuli_of_frame(frame: Any, sentence: Sequence[str] = (), *, tokenizing: bo
             f"stimuli are a file or a data frame, not an object of the type {type(frame).__name__}."
         )
     kept = frame.to_dict(as_series=False) if hasattr(frame, "to_arrow") else frame.to_dict("list")
-    columns = [[_text(cell) for cell in cells] for cells in kept.values()]
-    table = [tuple(map(str, kept)), *zip(*columns, strict=True)]
-    if not {_WORD, _SENTENCE} & set(table[0]):
-        raise _not_stimuli("the data frame", table[0])
-    return _stimuli("the data frame", table, sentence, tokenizing=tokenizing)
-
-
-def _text(cell: object) -> str:
-    return "" if cell is None else str(cell)
-
-
-def _parquet(source: Source) -> list[tuple[str, ...]]:
-    polars = import_extra("polars", "Reading parquet")
-    try:
-        frame = polars.read_parquet(source)
-    except OSError:
-        raise
-    except Exception as error:  # of many kinds, none of which is public
-        raise CorpusFormatError(
-            f"{source_name(source)}: not a parquet file ({error}).",
-            code="E_STIMULI",
-            path=source_name(source),
-        ) from error
-    columns = [[_text(cell) for cell in cells] for cells in frame.to_dict(as_series=False).values()]
-    return [tuple(frame.columns), *zip(*columns, strict=True)]
-
-
-def _cells(source: Source, name: str) -> list[tuple[str, ...]]:
-    """Return the rows of a file, its header first; blank lines are left out."""
-    is_csv = name.removesuffix(".gz").endswith(".csv")
-    lines = list(read_lines(source, Wanted.CSV if is_csv else Wanted.TABLE))
-    if is_csv:
-        # Where numbers have commas, programs write semicolons, or tabs, and still call it .csv.
-        separator = max(",;\t", key=lines[0].count) if lines else ","
-        table = [tuple(row) for row in csv.reader(lines, delimiter=separator)]
-    else:
-        table = [tuple(line.split("\t")) for line in lines]
-    return [row for row in table if row and row != ("",)]
+    header = tuple(map(str, kept))
+    if not {_WORD, _SENTENCE} & set(header):
+        raise _not_stimuli("the data frame", header)
+    rows = list(enumerate(zip(*kept.values(), strict=True)))
+    return _stimuli("the data frame", header, rows, sentence, tokenizing=tokenizing)
 
 
 def _not_stimuli(name: str, columns: Sequence[str]) -> CorpusFormatError:
@@ -220,21 +195,27 @@ def _not_stimuli(name: str, columns: Sequence[str]) -> CorpusFormatError:
 
 
 def _stimuli(
-    name: str, table: Sequence[tuple[str, ...]], sentence: Sequence[str], *, tokenizing: bool
+    name: str,
+    columns: tuple[str, ...],
+    given: Sequence[NumberedRow],
+    sentence: Sequence[str],
+    *,
+    tokenizing: bool,
 ) -> Stimuli:
     """Return the table of a header and rows."""
-    columns, *rows = table
     is_whole = _WORD not in columns
     words = columns.index(_SENTENCE if is_whole else _WORD)
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(columns) or not split_words(row[words]):
+    for number, cells in given:
+        if len(cells) != len(columns) or not split_words(text_of(cells[words])):
             raise CorpusFormatError(
-                f"{name}:{number}: the row has {len(row)} cells for {len(columns)} columns, or no "
-                "word. Is a tab or a quote missing?",
+                f"{name}:{number}: the row has {len(cells)} cells for {len(columns)} columns, or "
+                "no word. Is a tab or a quote missing, or was a word such as NA or null taken for "
+                "a missing value?",
                 code="E_STIMULI",
                 path=name,
                 line=number,
             )
+    rows = [cells for _, cells in given]
     if is_whole:
         if sentence:
             raise UsageError(
@@ -253,34 +234,96 @@ def _stimuli(
         )
     numbers = _numbered([columns.index(each) for each in chosen], rows)
     stimuli = Stimuli(columns, tuple(rows), numbers, is_raw=tokenizing)
-    if stimuli.longest > _MANY_WORDS:
-        warnings.warn(
-            f"{name}: the longest sentence has {stimuli.longest} words. Neighbouring rows with the "
-            f"same {' and '.join(chosen)} are one sentence; {option('sentence')} names other "
-            "columns.",
-            TreelmWarning,
-            stacklevel=3,
-        )
+    for doubt in _doubts(stimuli, chosen):
+        warnings.warn(f"{name}: {doubt}", TreelmWarning, stacklevel=3)
     return stimuli
 
 
-def _numbered(places: Sequence[int], rows: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
+def _doubts(stimuli: Stimuli, chosen: Sequence[str]) -> Iterator[str]:
+    """Yield what makes it doubtful that neighbouring rows were put together rightly."""
+    names = " and ".join(chosen)
+    advice = f"Neighbouring rows with the same {names} are one sentence"
+    if stimuli.longest > _MANY_WORDS:
+        yield (
+            f"the longest sentence has {stimuli.longest} words. {advice}; {option('sentence')} "
+            "names other columns."
+        )
+    places = [stimuli.columns.index(each) for each in chosen]
+    others = [
+        place
+        for place, each in enumerate(stimuli.columns)
+        if each in ("item", "condition") and each not in chosen
+    ]
+    word = stimuli.columns.index(_WORD)
+    seen: dict[tuple[object, ...], list[str]] = {}
+    pairs = zip(stimuli.numbers, stimuli.rows, strict=True)
+    found: dict[str, str] = {}
+    for _, group in groupby(pairs, key=lambda pair: pair[0]):
+        rows = [row for _, row in group]
+        key = tuple(rows[0][place] for place in places)
+        words = [text_of(row[word]) for row in rows]
+        shown = ", ".join(f"{name} {text_of(cell)}" for name, cell in zip(chosen, key, strict=True))
+        if seen.setdefault(key, words) != words:
+            found.setdefault(
+                "parted",
+                f"the rows of {shown} do not stand together, and were read as several sentences. "
+                f"{advice}: sort the table.",
+            )
+        if _times_repeated(words) > 1:
+            found.setdefault(
+                "repeated",
+                f"the words of {shown} are the same {_times_repeated(words)} times over, and were "
+                f"read as one sentence. {advice}: are there several readers or lists? Leave all "
+                f"rows but those of one out, or name their column too with {option('sentence')}.",
+            )
+        for place in others:
+            if len({row[place] for row in rows}) > 1:
+                found.setdefault(
+                    "joined",
+                    f"the column {stimuli.columns[place]} changes within the sentence of {shown}. "
+                    f"{advice}; {option('sentence')} names other columns.",
+                )
+    yield from found.values()
+
+
+def _times_repeated(words: Sequence[str]) -> int:
+    """Return how often a sentence says the same: all words again, or every word several times.
+
+    Examples:
+        >>> _times_repeated("a dog ran a dog ran".split()), _times_repeated("a a b b".split())
+        (2, 2)
+        >>> _times_repeated("no no".split()), _times_repeated("a dog ran".split())
+        (1, 1)
+    """
+    size = len(words)
+    for times in range(2, size // 2 + 1 if len(set(words)) > 1 else 0):
+        if size % times:
+            continue
+        part = size // times
+        if list(words[:part]) * times == list(words):
+            return times
+        if list(words) == [word for word in words[::times] for _ in range(times)]:
+            return times
+    return 1
+
+
+def _numbered(places: Sequence[int], rows: Sequence[tuple[object, ...]]) -> tuple[int, ...]:
     """Return for each row how often the cells of some columns have changed before it."""
-    keys = [tuple(row[place] for place in places) for row in rows]
+    keys = [tuple(text_of(row[place]) for place in places) for row in rows]
     changes = (key != before for before, key in pairwise(keys))
     return tuple(accumulate(changes, initial=0)) if rows else ()
 
 
 def _taken_apart(
-    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: int, *, is_raw: bool
+    columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], words: int, *, is_raw: bool
 ) -> Stimuli:
     """Return whole sentences with a row for each word."""
     if _POSITION in columns:
         raise UsageError(f'the table already has a column "{_POSITION}"; rename it.')
     made = [
-        (number, (*row, str(position), word))
+        (number, (*row, position, word))
         for number, row in enumerate(rows)
-        for position, word in enumerate(split_words(row[words]), 1)
+        for position, word in enumerate(split_words(text_of(row[words])), 1)
     ]
     return Stimuli(
         (*columns, _POSITION, _WORD),
@@ -296,7 +339,7 @@ class MeasuredStimuli:
 
     Args:
         columns: Names of all columns.
-        rows: The cells of each row: texts as they were, then numbers.
+        rows: The cells of each row: as they were, then numbers.
     """
 
     columns: tuple[str, ...]
@@ -317,16 +360,28 @@ class MeasuredStimuli:
         text = io.StringIO()
         if form == "jsonl":
             for row in self.rows:
-                record = dict(zip(self.columns, row, strict=True))
+                record = dict(zip(self.columns, map(_json_cell, row), strict=True))
                 text.write(json.dumps(record, ensure_ascii=False) + "\n")
         elif form == "csv":
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(self.columns)
-            writer.writerows(self.rows)
+            writer.writerows(map(text_of, row) for row in self.rows)
         else:
             text.write("\t".join(self.columns) + "\n")
-            text.writelines("\t".join(map(str, row)) + "\n" for row in self.rows)
+            text.writelines("\t".join(map(_tsv_cell, row)) + "\n" for row in self.rows)
         return text.getvalue().encode()
+
+
+def _tsv_cell(cell: object) -> str:
+    """Return a cell as text that is one cell of a table without quotes."""
+    return re.sub(r"[\t\r\n]+", " ", text_of(cell))
+
+
+def _json_cell(cell: object) -> object:
+    """Return a cell as JSON has it: numbers that it lacks are null, other objects text."""
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    return cell if cell is None or isinstance(cell, str | int) else text_of(cell)
 
 
 def measure_stimuli(
@@ -350,26 +405,35 @@ def measure_stimuli(
         threads: Number of threads.
 
     Raises:
-        UsageError: if the table has a column of such a name already.
+        UsageError: if the table has a column of such a name already, or documents that no model
+            remembers.
     """
     named = {"": models} if isinstance(models, LanguageModel) else dict(models)
     sentences = list(stimuli.sentences())
     has_parts = any(len(region) > 1 for region in chain.from_iterable(sentences))
+    parts = (_PARTS,) if has_parts else ()
     columns = list(stimuli.columns)
-    cells: list[list[Sequence[object]]] = []
-    for name, model in named.items():
-        chosen = chosen_measures(model, _had_by(model, measures, alone=len(named) == 1))
-        parts = (_PARTS,) if has_parts else ()
-        columns += [f"{each}_{name}" if len(named) > 1 else each for each in _ADDED]
-        columns += [f"{each}_{name}" if len(named) > 1 else each for each in (*parts, *chosen)]
-        documents = stimuli.sentence_documents()
-        added = _added_cells(
-            model, sentences, documents, chosen, has_parts=has_parts, threads=threads
-        )
-        cells.append(list(added))
+    chosen = _chosen_by_model(named, measures)
+    for name in named:
+        added = (*_ADDED, *parts, *chosen[name])
+        columns += [f"{each}_{name}" if len(named) > 1 else each for each in added]
     twice = [each for each in columns if columns.count(each) > 1]
     if twice:
         raise UsageError(f'the table already has a column "{twice[0]}"; rename it.')
+    if stimuli.documents is not None and not any(map(_remembers, named.values())):
+        raise UsageError(
+            f"{option('document')} is for models that remember the sentences before (plsa, or "
+            "composite with topics); here every model starts each sentence anew."
+        )
+    documents = stimuli.sentence_documents()
+    cells = [
+        list(
+            _added_cells(
+                model, sentences, documents, chosen[name], has_parts=has_parts, threads=threads
+            )
+        )
+        for name, model in named.items()
+    ]
     rows = (
         (*row, *chain.from_iterable(added))
         for row, *added in zip(stimuli.rows, *cells, strict=True)
@@ -377,9 +441,20 @@ def measure_stimuli(
     return MeasuredStimuli(tuple(columns), tuple(rows))
 
 
-def _had_by(model: LanguageModel, measures: Sequence[str], *, alone: bool) -> Sequence[str]:
-    """Return the measures that are asked of one of several models: none if it parses nothing."""
-    return measures if alone or parsing_part(model) is not None else ()
+def _remembers(model: LanguageModel) -> bool:
+    return as_incremental(model).remembers_documents
+
+
+def _chosen_by_model(
+    models: Mapping[str, LanguageModel], measures: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the measures of each model; of several, those that parse nothing have none."""
+    parsing = [name for name, model in models.items() if parsing_part(model) is not None]
+    asked = parsing or models  # those that cannot say so
+    return {
+        name: chosen_measures(model, measures if name in asked else ())
+        for name, model in models.items()
+    }
 
 
 def _added_cells(
