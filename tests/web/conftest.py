@@ -75,11 +75,16 @@ class Client:
 
 
 @contextlib.contextmanager
-def running(models: dict[str, LanguageModel], limits: ServerLimits, **how: Any) -> Iterator[Client]:
+def running(
+    models: dict[str, LanguageModel],
+    limits: ServerLimits,
+    further: dict[str, str] | None = None,
+    **how: Any,
+) -> Iterator[Client]:
     from treelm.web.offered_models import OfferedModels
     from treelm.web.server import PlaygroundServer
 
-    server = PlaygroundServer(OfferedModels(models), limits, port=0, **how)
+    server = PlaygroundServer(OfferedModels(models, further), limits, port=0, **how)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -136,8 +141,8 @@ def client(small_models: dict[str, LanguageModel]) -> Iterator[Client]:
 def model_folders(
     small_models: dict[str, LanguageModel], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A folder with the model folders of two of them."""
+    """A folder with the model folders of some of them."""
     folder = tmp_path_factory.mktemp("served")
-    for name in ("ngram", "pcfg"):
+    for name in ("ngram", "pcfg", "judge"):
         small_models[name].save(folder / name)
     return folder

@@ -9,7 +9,7 @@ from treelm.models.interface.abilities import (
     ask_for,
     has_ability,
 )
-from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.model import LanguageModel
 from treelm.seeds import given_or_fresh
 from treelm.tasks.sample import sample_sentences
@@ -56,13 +56,15 @@ def answer_judge(
 
 def _verdict(model: LanguageModel, words: Sentence, *, drawn: bool) -> Verdict:
     label, margin, probability = model.classify(words)
+    behind = _tree_behind(model, words) if drawn else None
     return Verdict(
         words=list(words),
         label=label,
         margin=finite(margin),
         probability=probability,
         pieces=_pieces(model, words) if finite(margin) is not None else [],
-        svg=_tree_behind(model, words) if drawn else None,
+        elsewhere=None if behind is None else behind.elsewhere,
+        svg=None if behind is None else draw_weighted_tree(behind.tree, behind.weights),
     )
 
 
@@ -77,15 +79,14 @@ def _pieces(model: LanguageModel, words: Sentence) -> list[Piece]:
     return sorted(pieces, key=lambda piece: -abs(piece.weight))[:_MOST_PIECES]
 
 
-def _tree_behind(model: LanguageModel, words: Sentence) -> str | None:
-    """Return a picture of the tree that decided, if the model weighs productions."""
+def _tree_behind(model: LanguageModel, words: Sentence) -> Explanation | None:
+    """Return the tree that decided, if the model weighs its parts."""
     if not has_ability(model, ExplainsDecisions):
         return None
     try:
-        found = ask_for(model, ExplainsDecisions, "weigh productions").explain(words)
-    except UnsupportedTask:  # it counts something else than productions
+        return ask_for(model, ExplainsDecisions, "weigh productions").explain(words)
+    except UnsupportedTask:  # it counts something else than parts of a tree
         return None
-    return None if found is None else draw_weighted_tree(found.tree, found.weights)
 
 
 def answer_sample(
